@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli import containers, keeping, plans
+from cli import containers, keeping, plans, templates
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(tasks, name="tasks")
 app.add_typer(plans.app, name="plan")
+app.add_typer(templates.app, name="templates")
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 

@@ -165,13 +165,13 @@ def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str
         from cli.visible import print_visible
 
         plan = await ask(plans)
-        print_visible(plan.model_dump_json(indent=1) if as_json else _told(plan))
+        print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
         return 1 if plan.status == "failed" or plan.problem else 0
 
     _run(shown, url)
 
 
-def _told(plan: "ExecutionPlan") -> str:
+def told(plan: "ExecutionPlan") -> str:
     task = plan.task_id
     parts = [plan.text.rstrip()]
     if plan.problem:

@@ -192,6 +192,12 @@ def reach() -> Reach:
         found.add(told.event, told.before, told.after)
     begun = [_after(Session("s"), c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
     waiting = [after for _, after in filter(None, begun)]
+    by_schedule = _after(Session("s"), c.BeginFor(owner="ann", via="template/x/y", text="x", workflow="execution_plan"))
+    if by_schedule:
+        found.makers["message.received"].add("BeginFor")
+        found.add(by_schedule[0], Session("s"), by_schedule[1])
+        begun.append(by_schedule)
+        waiting.append(by_schedule[1])
     found.moved["session.forked"].add(("resting", "nobody"))  # of a parent without a plan
     seen = {_kind(session) for session in waiting}
     while waiting and len(seen) < MOST:

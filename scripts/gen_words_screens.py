@@ -67,4 +67,10 @@ SCREENS: dict[str, str] = {
     "draft": "what is being written at this moment",
     "usage": "what was spent so far",
     "can": "the client messages that would be carried out now (`edit_code` is `edit` with `target: code`)",
+    # plans that act
+    "actions.waiting.actions": "the steps that wait, and until when",
+    "actions.woken.actions": "the steps that have waited",
+    "until": "the instant, with its offset",
+    "for_each": "the list that an earlier step gives, for each item of which it is done; absent where it is done once",
+    "waits_for": "the step is no call: it waits for a person's answer, or for a time; absent for a call",
 }

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
-from shared.domain.plan_steps import called, problems
+from shared.domain.plan_steps import called, fresh_id, problems
 from shared.domain.references import references
 from shared.repair import repair
 
@@ -21,6 +21,18 @@ def step_problems(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple
     for number, step in enumerate(steps, 1):
         found += [f"{called(number, step)}: {problem}" for problem in call_problems(step, tools)]
     return tuple(found)
+
+
+def completed_steps(steps: Sequence[Step], before: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """A person's steps with what each tool does to the world, and ids, that no step `before` has, for those without."""
+    taken = {step.id for step in (*before, *steps) if step.id}
+
+    def completed(step: Step) -> Step:
+        spec = tools.get(step.tool or "")
+        told = {"effect": spec.effect, "policy": spec.policy, "waits_for": spec.waits_for} if spec else {}
+        return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})
+
+    return tuple(completed(step) for step in steps)
 
 
 def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:

@@ -112,7 +112,11 @@ _SPECS = (
     ServiceSpec(
         "plan_store",
         10002,
-        appends=("approval.expired", "actions.woken", "session.failed", "action.uncertain", "result.lost"),
+        appends=(
+            *("approval.expired", "actions.woken", "session.failed", "action.uncertain", "result.lost"),
+            *("message.received", "plan.edited"),  # by schedule
+        ),
+        requests=("tools.list",),
         answers=("plan_store.>",),
         consumers=(
             Consumer("SESSIONS", "plan_store", "session.>"),
@@ -121,6 +125,7 @@ _SPECS = (
         ),
         publishes=(
             *("timer.>", "$JS.API.STREAM.PURGE.TIMERS"),
+            *("library.*", "$JS.API.STREAM.MSG.GET.LIBRARY"),
             *(f"$JS.API.CONSUMER.INFO.SESSIONS.{worker}" for worker in WORKERS),
             *("$JS.API.DIRECT.GET.SESSIONS", "$JS.API.STREAM.PURGE.SESSIONS"),
             *("$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.PURGE.OBJ_ARTEFACTS"),
@@ -145,6 +150,7 @@ _SPECS = (
             *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "diff")),
             *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals"),
             *("plan_store.memory.list", "plan_store.library.list", "plan_store.proposals.list"),
+            *(f"plan_store.template.{verb}" for verb in ("save", "schedule", "get", "list", "delete")),
             *("plan_store.dead.list", "plan_store.service.health", *_LOAD),
         ),
         publishes=(

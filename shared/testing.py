@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parley.events import Due, SessionEvent
+from shared import library_log
 from shared.domain.session import Session
 from shared.log import (
     MESSAGE_ID,
@@ -77,6 +78,32 @@ class InMemoryLog:
 
     def _of(self, session_id: str) -> Sequence[Raw]:
         return [raw for raw in self.messages if raw.subject.startswith(f"session.{session_id}.")]
+
+
+class InMemoryLibrary:
+    """A LibraryLog in a list."""
+
+    def __init__(self) -> None:
+        self.messages: list[Raw] = []
+        self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
+        self._positions = itertools.count(1)
+
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> Raw:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault and str(fault) != "stored":
+            raise fault
+        subject = library_log.subject_of(template_id)
+        mine = [raw for raw in self.messages if raw.subject == subject]
+        if (mine[-1].position if mine else 0) != after:
+            raise LostRace(template_id)
+        raw = Raw(next(self._positions), subject, library_log.expected(after), body, datetime.now(UTC))
+        self.messages = [one for one in self.messages if not (last and one in mine)] + [raw]
+        if fault:
+            raise fault
+        return raw
+
+    async def read(self, *, after: int, limit: int = 500) -> list[Raw]:
+        return [raw for raw in self.messages if raw.position > after][:limit]
 
 
 async def session_ids(log: WholeLog) -> list[str]:

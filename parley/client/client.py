@@ -12,6 +12,7 @@ from parley.client.errors import Refused
 from parley.client.execution_plans import ExecutionPlans
 from parley.client.rest import Rest, plain
 from parley.client.screen import Screen
+from parley.client.templates import Templates
 from parley.events import SessionEvent
 from parley.events.values import Knowledge, SessionSettings, Workflow
 from parley.protocol.client import CLIENT_MESSAGES
@@ -47,6 +48,11 @@ class Parley:
     def execution_plans(self) -> ExecutionPlans:
         """Plans that act, by task."""
         return ExecutionPlans(self._rest)
+
+    @property
+    def templates(self) -> Templates:
+        """Plans to use again, with parameters."""
+        return Templates(self._rest)
 
     async def start(
         self,

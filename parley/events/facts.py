@@ -49,6 +49,9 @@ MAX_OUTCOMES = 50  # of an event
 class MessageReceived(Event):
     """A person said something. Version 1 of a session is a request, with workflow, settings and knowledge.
 
+    Where the keeper begins it by a schedule, `owner` is whose session it is, and `via` what it begins it by:
+    `template/<id>/<time>`.
+
     A remark is said of what is in review, or at rest: it only makes a service due, whose event says what becomes of it.
     """
 
@@ -59,6 +62,8 @@ class MessageReceived(Event):
     settings: SessionSettings | None = None
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
     brings_plan: bool = Field(False, exclude_if=is_empty)  # `plan.edited` follows: nobody is to plan (format 2)
+    owner: Line | None = Field(None, exclude_if=is_none)
+    via: Line | None = Field(None, exclude_if=is_none)
 
 
 class RemarkAnswered(Event):

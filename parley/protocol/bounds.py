@@ -30,7 +30,7 @@ def _within_reason(settings: SessionSettings) -> SessionSettings:
     return settings
 
 
-def _known_fields(kind: Any) -> WrapValidator:
+def known_fields(kind: Any) -> WrapValidator:
     """Stored values keep fields that they do not know; a client's are refused."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     return WrapValidator(lambda value, _: adapter.validate_python(value, extra="forbid"))
@@ -39,9 +39,9 @@ def _known_fields(kind: Any) -> WrapValidator:
 _Knowledge = Annotated[tuple[Knowledge, ...], Field(max_length=20)]
 _Steps = Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)]
 
-Settings = Annotated[SessionSettings, _known_fields(SessionSettings), AfterValidator(_within_reason)]
-SentKnowledge = Annotated[_Knowledge, _known_fields(_Knowledge)]
-SentSteps = Annotated[_Steps, _known_fields(_Steps)]
+Settings = Annotated[SessionSettings, known_fields(SessionSettings), AfterValidator(_within_reason)]
+SentKnowledge = Annotated[_Knowledge, known_fields(_Knowledge)]
+SentSteps = Annotated[_Steps, known_fields(_Steps)]
 
 
 class OwnPlan(BaseModel):

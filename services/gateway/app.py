@@ -49,6 +49,7 @@ from services.gateway.rest import (
     plans,
     refusals,
     sessions,
+    templates,
     tools,
     usage,
 )
@@ -80,6 +81,7 @@ RESOURCES = (
     journal,
     plans,
     execution_plans,
+    templates,
     tools,
     artefacts,
     files,

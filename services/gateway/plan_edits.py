@@ -6,8 +6,7 @@ from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
-from shared.domain.plan_steps import fresh_id
-from shared.plan_checks import step_problems
+from shared.plan_checks import completed_steps, step_problems
 
 
 def edited_steps(edit: c.EditPlan, before: Sequence[Step], tools: Tools) -> c.EditPlan:
@@ -15,14 +14,7 @@ def edited_steps(edit: c.EditPlan, before: Sequence[Step], tools: Tools) -> c.Ed
 
     Raises Invalid with all that is wrong.
     """
-    taken = {step.id for step in (*before, *edit.steps) if step.id}
-    steps = tuple(_completed(step, tools, taken) for step in edit.steps)
+    steps = completed_steps(edit.steps, before, tools)
     if problems := step_problems(steps, tools):
         raise Invalid(" ".join(problems))
     return edit.model_copy(update={"steps": steps})
-
-
-def _completed(step: Step, tools: Tools, taken: set[str]) -> Step:
-    spec = tools.get(step.tool or "")
-    told = {"effect": spec.effect, "policy": spec.policy, "waits_for": spec.waits_for} if spec else {}
-    return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})

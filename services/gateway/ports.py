@@ -18,6 +18,8 @@ REFUSED = {
     "unknown": "not_found",
     "purged": "not_found",
     "busy": "not_now",
+    "full": "not_now",
+    "stale": "stale_version",
     "bad_request": "invalid",
 }
 

@@ -13,6 +13,8 @@ from services.plan_store.handlers import Requests, project
 from services.plan_store.keeper import Keeper
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
+from services.plan_store.schedules import Schedules
+from services.plan_store.templates import Templates
 from services.plan_store.writing import AT_ONCE
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
@@ -31,10 +33,12 @@ class PlanStore(Application):
         super().__init__("plan_store", settings, bus)
         self.database = Database(settings.sql_url)
         self._projector = Projector(bus.log, self.database)
+        self._templates = Templates(bus.library, self.database)
         self._keeper = Keeper(
             bus, bus.log, self.database, self._projector, stuck_work_timeout=settings.stuck_work_timeout
         )
         self._projector.on_moved = self._keeper.moved
+        self._schedules = Schedules(bus, bus.log, self.database, self._projector, self._templates)
         self._answers = False
         self._tasks: list[asyncio.Task[None]] = []
         self._declare()
@@ -65,7 +69,9 @@ class PlanStore(Application):
             """End what waited for too long."""
             await patiently(partial(self._keeper.expired, delivery))
 
-        requests = Requests(self.bus.log, self.database, self._projector, lambda: self.bus.max_payload)
+        requests = Requests(
+            self.bus.log, self.database, self._projector, lambda: self.bus.max_payload, templates=self._templates
+        )
         responders = requests.responders()
         for verb in VERBS:
             self.broker.subscriber(verb.subject, queue=QUEUE, request=verb.request, answer=verb.answer)(
@@ -82,7 +88,8 @@ class PlanStore(Application):
         self._answers = True
         counting = asyncio.create_task(keep_counting(self.database, self.bus))
         taking_up = asyncio.create_task(patiently(self._keeper.take_up))
-        self._tasks = [asyncio.create_task(self._keeper.keep_sweeping()), counting, taking_up]
+        scheduling = asyncio.create_task(self._schedules.keep_looking())
+        self._tasks = [asyncio.create_task(self._keeper.keep_sweeping()), counting, taking_up, scheduling]
 
     async def _end(self) -> None:
         for task in self._tasks:

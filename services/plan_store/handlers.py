@@ -18,6 +18,7 @@ from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
 from services.plan_store.recall import list_memories, recall
+from services.plan_store.templates import Templates
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.session import SESSION
@@ -41,9 +42,16 @@ class Requests:
     """Every verb. What is asked of one session is answered from rows that were brought up to date first."""
 
     def __init__(
-        self, log: StoreLog, database: Database, projector: Projector, max_payload: Callable[[], int] = lambda: LARGEST
+        self,
+        log: StoreLog,
+        database: Database,
+        projector: Projector,
+        max_payload: Callable[[], int] = lambda: LARGEST,
+        *,
+        templates: Templates | None = None,
     ) -> None:
-        """`max_payload`: bytes that the broker takes in one message."""
+        """`max_payload`: bytes that the broker takes in one message. Without `templates`, none are kept."""
+        self._templates = templates
         self._max_payload = max_payload
         self._log = log
         self._database = database
@@ -73,6 +81,17 @@ class Requests:
                 _responder(api.PROPOSAL_LIST, partial(list_proposals, self._database)),
                 _responder(api.DEAD_LIST, partial(queries.list_dead, self._database)),
                 _responder(api.HEALTH, self.health),
+            )
+        ) | (self._template_responders(self._templates) if self._templates else {})
+
+    def _template_responders(self, templates: Templates) -> dict[str, Responder]:
+        return dict(
+            (
+                _responder(api.TEMPLATE_SAVE, templates.save),
+                _responder(api.TEMPLATE_SCHEDULE, templates.schedule),
+                _responder(api.TEMPLATE_GET, templates.get),
+                _responder(api.TEMPLATE_LIST, templates.list),
+                _responder(api.TEMPLATE_DELETE, templates.delete),
             )
         )
 

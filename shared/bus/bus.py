@@ -17,6 +17,7 @@ from shared.bus.connection import connect
 from shared.bus.consuming import quietly
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.bus.jetstream import JetStreamLog
+from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, log_of_this_format
 from shared.bus.logouts import end_login, ended_logins
 from shared.bus.replication import Replication
@@ -125,6 +126,10 @@ class Bus:
     @property
     def log(self) -> JetStreamLog:
         return JetStreamLog(lambda: self.client, self._replication)
+
+    @property
+    def library(self) -> JetStreamLibrary:
+        return JetStreamLibrary(lambda: self.client)
 
     # --- durable work
 

@@ -9,10 +9,10 @@ from shared.services import CONSUMERS, Consumer
 from shared.settings import Settings
 
 SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
-LOGOUTS, WATCHDOG = "LOGOUTS", "WATCHDOG"
+LOGOUTS, WATCHDOG, LIBRARY = "LOGOUTS", "WATCHDOG", "LIBRARY"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
-KEPT = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS)  # what a backup has
+KEPT = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS, LIBRARY)  # what a backup has
 NANO = 1_000_000_000
 MOST_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -42,6 +42,14 @@ def streams(settings: Settings) -> list[Config]:
             "duplicate_window": 120 * NANO,
             "republish": {"src": "session.>", "dest": "feed.>"},
             "metadata": {MARK: LOG_FORMAT},
+        },
+        common
+        | {
+            "name": LIBRARY,
+            "description": "Every version of every template: library.<id>",
+            "subjects": ["library.*"],
+            "discard": "new",
+            "allow_rollup_hdrs": True,  # what is deleted goes, and only that it was stays
         },
         common
         | {

@@ -22,7 +22,8 @@ from shared.domain.waves import find, ready
 from shared.domain.workflows import of_plan
 
 PERSON = "user:"
-KEEPER = "keeper"  # fails the work that a service gave up or lost
+KEEPER = "keeper"  # fails the work that a service gave up or lost, and begins sessions by schedule
+SCHEDULED = "template/"
 TAKES_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 RELOAD = "load the session and decide again"
 WRONG_CONSEQUENCES = (
@@ -66,10 +67,19 @@ def _opens_session(event: SessionEvent) -> bool:
 def _wrong_opening(event: SessionEvent) -> str:
     """A session begins with a person's request or as a fork, and is begun once."""
     match event:
+        case facts.MessageReceived(intent="request", actor=actor) if actor == KEEPER:
+            whole = event.owner and event.brings_plan and (event.via or "").startswith(SCHEDULED)
+            return "" if whole else f"the {KEEPER} begins a session for its owner, with a plan, and says by what"
         case facts.MessageReceived(intent="request") | facts.SessionForked(version=1):
-            return _not_a_person(event)
+            return _begun_for(event) or _not_a_person(event)
         case _:
             return f"{event.type} cannot be version {event.version}"
+
+
+def _begun_for(event: SessionEvent) -> str:
+    """Nobody but the keeper begins a session that is another's."""
+    named = isinstance(event, facts.MessageReceived) and (event.owner or event.via)
+    return f"only the {KEEPER} names an owner, and what it begins a session by" if named else ""
 
 
 def _not_a_person(event: SessionEvent) -> str:

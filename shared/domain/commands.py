@@ -308,6 +308,16 @@ class Fail(Command):
     raw: str = ""
 
 
+class BeginFor(Command):
+    """The keeper's: a session of this `owner`, whose plan it edits in next; `via` tells by what it begins it."""
+
+    owner: str
+    via: str
+    text: str
+    workflow: Workflow
+    settings: SessionSettings | None = None
+
+
 class Expire(Command):
     """The keeper's: nobody decided about what version `requested_version` asked for."""
 

@@ -40,7 +40,7 @@ def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     `Refused`."""
     if by.id is not None and event_id(session, by, "") in session.recent_commands:
         raise AlreadyDone("This command has been carried out already; nothing was done twice.")
-    begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
+    begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
         return _by_newest_rules(session, _event(session, command, by))

@@ -55,7 +55,7 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
         return _feedback(informed, (event.text,), event.version)
     settings = replace(
         set_aside(informed),
-        owner=session.owner or event.actor.removeprefix("user:"),
+        owner=session.owner or event.owner or event.actor.removeprefix("user:"),
         title=session.title or (event.text.strip().splitlines() or ["Untitled"])[0][:80],
         workflow=event.workflow or session.workflow,
         settings=event.settings or session.settings,

@@ -38,6 +38,7 @@ WorkerCommand = (
     | c.GiveAnswer
     | c.RecordUsage
     | c.Fail
+    | c.BeginFor
     | c.Expire
     | c.Wake
 )
@@ -65,6 +66,15 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _expire(session, command, by)
         case c.Wake():
             return waiting.wake(session, by)
+        case c.BeginFor():
+            need(session.version == 0, "The session was begun before.")
+            told = command.model_dump(exclude={"settings"})
+            return facts.MessageReceived(
+                **stamp(session, by, "message.received") | {"needs": 2},
+                brings_plan=True,
+                settings=command.settings,
+                **told,
+            )
         case c.Fail():
             _my_turn(session, by)
             return facts.SessionFailed(

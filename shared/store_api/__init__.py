@@ -54,6 +54,17 @@ from shared.store_api.messages import (
     UsageRow,
     UsageTotals,
 )
+from shared.store_api.templates import (
+    DeleteTemplate,
+    GetTemplate,
+    ListTemplates,
+    OfTemplate,
+    SaveTemplate,
+    ScheduleTemplate,
+    TemplateGone,
+    TemplateRecord,
+    TemplateRecords,
+)
 
 QUEUE = "plan_store"
 
@@ -74,6 +85,11 @@ MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
 LIBRARY_LIST = Verb("library.list", ListLibrary, LibraryPage)
 LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, LibraryPage)
 PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
+TEMPLATE_SAVE = Verb("template.save", SaveTemplate, TemplateRecord)
+TEMPLATE_SCHEDULE = Verb("template.schedule", ScheduleTemplate, TemplateRecord)
+TEMPLATE_GET = Verb("template.get", GetTemplate, TemplateRecord)
+TEMPLATE_LIST = Verb("template.list", ListTemplates, TemplateRecords)
+TEMPLATE_DELETE = Verb("template.delete", DeleteTemplate, TemplateGone)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
 HEALTH = Verb("service.health", Health, HealthReport)
 
@@ -100,6 +116,11 @@ __all__ = [
     "SESSION_LOAD",
     "SESSION_PART",
     "SESSION_PURGE",
+    "TEMPLATE_DELETE",
+    "TEMPLATE_GET",
+    "TEMPLATE_LIST",
+    "TEMPLATE_SAVE",
+    "TEMPLATE_SCHEDULE",
     "USAGE_TOTALS",
     "VERBS",
     "Code",
@@ -108,10 +129,12 @@ __all__ = [
     "CodeVersions",
     "DeadPage",
     "DeadRecord",
+    "DeleteTemplate",
     "DiffPlans",
     "Failed",
     "GetPlan",
     "GetSession",
+    "GetTemplate",
     "Health",
     "HealthReport",
     "JournalPage",
@@ -123,6 +146,7 @@ __all__ = [
     "ListPlans",
     "ListProposals",
     "ListSessions",
+    "ListTemplates",
     "LoadPart",
     "LoadSession",
     "LoadedSession",
@@ -131,6 +155,7 @@ __all__ = [
     "MemoryRecord",
     "Message",
     "OfSession",
+    "OfTemplate",
     "ParkedRecord",
     "PlanDiff",
     "PlanHistory",
@@ -144,12 +169,17 @@ __all__ = [
     "Purged",
     "ReadJournal",
     "RecallMemories",
+    "SaveTemplate",
+    "ScheduleTemplate",
     "SessionPage",
     "SessionPart",
     "SessionSummary",
     "SimilarEntries",
     "StepChange",
     "StoreError",
+    "TemplateGone",
+    "TemplateRecord",
+    "TemplateRecords",
     "UsageReport",
     "UsageRow",
     "UsageTotals",

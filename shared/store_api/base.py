@@ -11,6 +11,8 @@ Code = Literal[
     "unknown",  # no such session, plan, code or version
     "purged",  # the session was purged; its id is never used again
     "forbidden",  # somebody else's session
+    "stale",  # it names a version that is no longer the newest
+    "full",  # one may not have more of these
     "busy",  # work is going on: stop it first
     "behind",  # the log does not hold the wanted position
     "upgrade_needed",  # a newer release has continued the session

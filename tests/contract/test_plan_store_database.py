@@ -11,6 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect
 
 from services.plan_store import tables as t
+from services.plan_store import template_rows as _template_rows  # noqa: F401  its table is one of them
 from services.plan_store.database import MIGRATIONS, Database, DatabaseDown
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector

@@ -23,6 +23,7 @@ from parley.client import Parley
 from parley.client.errors import ParleyError, Refused
 from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.server import Delta
+from parley.protocol.tools import TOOLS_LIST, ToolPage
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
@@ -48,6 +49,7 @@ SHARED = {
 }
 LISTS = {
     "/api/execution-plans",
+    "/api/templates",
     "/api/sessions",
     "/api/inbox",
     "/api/memories",
@@ -62,10 +64,21 @@ ELSEWHERE = {  # each in a test of its own
     ("GET", "/api/dead"),
     ("GET", "/metrics"),
     ("POST", "/api/chat"),
+    *((method, "/api/templates/{template_id}") for method in ("GET", "PUT", "DELETE")),
+    ("PUT", "/api/templates/{template_id}/schedule"),
+    ("POST", "/api/templates/{template_id}/use"),
+    ("POST", "/api/templates/from-plan"),
+    ("POST", "/api/templates/from-session"),
 }
 BEGINS = {
     ("POST", path)
-    for path in ("/api/sessions", "/api/planning/plan", "/api/execution-plans", "/api/execution-plans/store")
+    for path in (
+        "/api/sessions",
+        "/api/planning/plan",
+        "/api/execution-plans",
+        "/api/execution-plans/store",
+        "/api/templates",
+    )
 }
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
@@ -202,6 +215,38 @@ async def test_lists_show_ones_own(there: There) -> None:
     assert (await there.bob.get("/api/usage")).json()["rows"] == []
     assert (await there.bob.get("/api/dead")).status_code == 403
     assert (await there.bob.get("/metrics")).status_code == 403
+
+
+async def test_no_template_is_anothers(there: There) -> None:
+    async def none(_: str, __: bytes) -> bytes:
+        return ToolPage(tools=(), total=0).model_dump_json().encode()
+
+    await there.bus.answer(TOOLS_LIST, none, queue="executor")
+    step = {"id": "s1", "text": MARK, "tool": "look", "arguments": {}}
+    template = {"name": MARK, "goal": MARK, "steps": [step]}
+    made = (await there.alice.post("/api/templates", json={"template": template, "id": "mine"})).json()
+    tries: tuple[tuple[str, str, Any], ...] = (
+        ("GET", "", None),
+        ("GET", "?format=yaml", None),
+        ("PUT", "", {"version": 1, "template": template}),
+        ("PUT", "/schedule", {"version": 1}),
+        ("POST", "/use", {"values": {}}),
+        ("POST", "/use", {"request": "x"}),
+        ("DELETE", "", None),
+    )
+    for method, tail, body in tries:
+        answers = [
+            await there.bob.request(method, f"/api/templates/{one}{tail}", json=body) for one in (made["id"], NOBODYS)
+        ]
+        assert [answer.status_code for answer in answers] == [404, 404], (method, tail, answers[0].text)
+        assert answers[0].text == answers[1].text
+    for session_id in (*there.sessions, NOBODYS):
+        learned = await there.bob.post("/api/templates/from-session", json={"session_id": session_id})
+        assert learned.status_code == 404
+        assert (await there.bob.post("/api/templates/from-plan", json={"task_id": session_id})).status_code == 404
+    his = (await there.bob.post("/api/templates", json={"template": template, "id": "mine"})).json()
+    assert his["id"] != made["id"]
+    assert (await there.alice.get(f"/api/templates/{made['id']}")).json()["version"] == 1
 
 
 async def test_the_same_id_begins_ones_own_session(there: There) -> None:

@@ -21,11 +21,12 @@ from services.gateway.app import build
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests, project
 from services.plan_store.projection import Projector
+from services.plan_store.templates import Templates
 from shared.bus import Bus
 from shared.llm import ModelByTask, OnPartial
 from shared.settings import Settings
 from shared.store import Store
-from shared.testing import session_ids
+from shared.testing import InMemoryLibrary, session_ids
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
@@ -107,7 +108,8 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
     for session_id in await session_ids(bus.log):
         await projector.load(session_id)
     bus.consume("plan_store", partial(project, projector))
-    for subject, respond in Requests(bus.log, database, projector).responders().items():
+    requests = Requests(bus.log, database, projector, templates=Templates(InMemoryLibrary(), database))
+    for subject, respond in requests.responders().items():
         await bus.answer(subject, respond)
     yield Store(cast(Bus, bus))
     await database.close()

@@ -39,7 +39,8 @@ def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Ite
         "integer": ("maximum", "exclusiveMaximum"),
         "number": ("maximum", "exclusiveMaximum"),
     }.get(kind or "")
-    if bounds and not any(bound in schema for bound in bounds):
+    parsed = schema.get("format") in ("time", "date-time")  # as an instant, which no long text is
+    if bounds and not parsed and not any(bound in schema for bound in bounds):
         yield place
     if kind == "array":
         yield from _unlimited(schema.get("items", {}), f"{place}[]", parts)

@@ -14,6 +14,11 @@ def path_of(part: Plan | Turn | None) -> PathPlan | None:
     return part.path if part else None
 
 
+def plans_path(event: SessionEvent) -> bool:
+    """Whether its steps or actions are nodes, and no calls of tools."""
+    return isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and event.path is not None
+
+
 def proposal(event: SessionEvent) -> NodeProposal | None:
     """The node that the planner of this path missed."""
     planned = event if isinstance(event, facts.TurnPlanned | facts.PlanDrafted) else None

@@ -1,0 +1,61 @@
+"""When a schedule is due. Pure.
+
+A day has each time once: one that a change of clocks leaves out is taken an hour later.
+"""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from parley.protocol.templates import Schedule
+from shared.domain.errors import Invalid
+
+LATEST = timedelta(days=366)
+
+
+def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
+    """The first time after this moment, in UTC; None: there is none."""
+    if schedule.once is not None:
+        once = schedule.once.astimezone(UTC)
+        return once if once > moment else None
+    if schedule.daily is None:
+        return None
+    if (zone := _zone(schedule.zone)) is None:
+        return None
+    today = moment.astimezone(zone).date()
+    days = (today + timedelta(days=number) for number in range(-1, 4))
+    times = (datetime.combine(day, schedule.daily.replace(fold=0), zone).astimezone(UTC) for day in days)
+    return next((time for time in times if time > moment), None)
+
+
+def last_until(schedule: Schedule, first: datetime, now: datetime) -> datetime:
+    """The newest time that is due, of those from `first` on: what was missed for days is made up for once."""
+    due = first
+    while (following := next_after(schedule, due)) and following <= now:
+        due = following
+    return due
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    """None for one that this machine does not know."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, LookupError, OSError):
+        return None
+
+
+def check_schedule(schedule: Schedule, now: datetime) -> None:
+    """Raises Invalid for one that is never due."""
+    if (schedule.daily is None) == (schedule.once is None):
+        raise Invalid("A schedule is either daily at a time, or once at an instant.")
+    if schedule.daily is not None and schedule.daily.tzinfo is not None:
+        raise Invalid("Say the time of day without an offset; the time zone says where.")
+    if _zone(schedule.zone) is None:
+        raise Invalid(f"There is no time zone {schedule.zone} here: name one like Europe/Berlin.")
+    if schedule.once is not None and not now < schedule.once <= now + LATEST:
+        raise Invalid("The instant must be in the future, within a year.")
+
+
+def session_of(seed: str, due: datetime) -> str:
+    """The id of the session that a run begins: the same for whoever begins it, and nobody else can foresee it."""
+    return hashlib.sha256(f"{seed}/{due.astimezone(UTC).isoformat()}".encode()).hexdigest()[:32]
