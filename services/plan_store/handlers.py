@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 from pydantic import ValidationError
 
+from parley.events.problems import sentences
 from services.plan_store import queries
 from services.plan_store.database import Database, DatabaseDown
 from services.plan_store.diff import diff
@@ -156,8 +157,7 @@ def _refusal(verb: str, error: Exception) -> bytes:
         case api.StoreError():
             code = error.code
         case ValidationError() if error.title in _REQUESTS:
-            problems = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
-            code, message = "bad_request", "; ".join(problems)
+            code, message = "bad_request", sentences(error.errors(), whole="request")
         case DatabaseDown():
             code = "database_down"
         case LogDown():

@@ -6,6 +6,7 @@
 from pydantic import ValidationError
 
 from parley.events import Due, SessionEvent, envelope
+from parley.events.problems import sentences
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
@@ -45,7 +46,7 @@ def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     try:
         return _by_newest_rules(session, _event(session, command, by))
     except ValidationError as error:
-        raise Invalid(_why(error)) from error
+        raise Invalid(sentences(error.errors(), whole="command")) from error
 
 
 def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
@@ -76,8 +77,3 @@ def _own_id(by: By) -> None:
     first, colon, _ = (by.id or "").partition(":")
     if colon and first.isdigit():
         raise Invalid("A command's id must not begin with a number and a colon.")
-
-
-def _why(error: ValidationError) -> str:
-    """The first three things that no event may hold, in words."""
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
