@@ -209,6 +209,13 @@ async def test_tail_tells_the_journal_then_what_comes_each_event_once(
     assert [line["version"] for line in lines] == [1, 2, 3]
 
 
+async def test_tail_of_a_session_that_there_is_not_says_so(settings: Settings, store: None) -> None:
+    with pytest.raises(Declined, match="There is no session nope: `parley sessions` lists those there are"):
+        await tail.tail(settings, "nope", follow=False)
+    await begin(settings, "known")
+    assert await tail.tail(settings, "known", follow=False) == 0
+
+
 async def test_tail_fills_what_the_feed_has_lost(
     bus: Bus, settings: Settings, store: None, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
