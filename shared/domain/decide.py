@@ -11,7 +11,7 @@ from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.consequences import followed
-from shared.domain.errors import AlreadyDone, Invalid, need
+from shared.domain.errors import Invalid, Repeated, need
 from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
 from shared.domain.stamp import event_id
@@ -40,7 +40,7 @@ def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     """The same event, but for the actions that it ends and begins: to know whether the command is refused. Raises a
     `Refused`."""
     if by.id is not None and event_id(session, by, "") in session.recent_commands:
-        raise AlreadyDone("This command has been carried out already; nothing was done twice.")
+        raise Repeated("This command has been carried out already; nothing was done twice.")
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
