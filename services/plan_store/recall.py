@@ -76,11 +76,11 @@ async def list_memories(database: Database, ask: api.ListMemories) -> api.Memory
 
 
 async def forget(database: Database, ask: api.ForgetMemory) -> api.Forgotten:
-    """Raises StoreError (unknown) where this user is told of no such memory."""
+    """May be done twice. Raises StoreError (unknown) where this user has no such memory."""
     m = t.memories.c
-    here = _remembered(literal(0.0)).where(m.session_id == ask.session_id, m.version == ask.version)
+    here = select(m.version).where(m.session_id == ask.session_id, m.version == ask.version, m.owner == ask.user)
     async with database.begin() as tx:
-        if (await tx.execute(here, {"user": ask.user})).first() is None:
+        if (await tx.execute(here.where(m.outcome != ""))).first() is None:
             raise api.StoreError("unknown", "You have no such memory.")
         gone = {"session_id": ask.session_id, "version": ask.version, "at": datetime.now(UTC)}
         await put(tx, t.forgotten, [gone])
@@ -136,8 +136,12 @@ async def _records(database: Database, found: Collection[RowMapping]) -> tuple[a
     time."""
     counted = await rows(database, ROUNDS, positions=[row["position"] for row in found]) if found else ()
     rounds = {row["position"]: row["round"] for row in counted}
-    names = api.MemoryRecord.model_fields.keys() - {"round"}
+    names = api.MemoryRecord.model_fields.keys() - {"id", "round"}
     return tuple(
-        api.MemoryRecord.model_validate({name: row[name] for name in names} | {"round": rounds.get(row["position"], 0)})
+        api.MemoryRecord(
+            id=f"{row['session_id']}.{row['version']}",
+            round=rounds.get(row["position"], 0),
+            **{name: row[name] for name in names},
+        )
         for row in found
     )

@@ -30,7 +30,7 @@ async def test_a_memory_that_is_deleted_is_not_told_again(
     client: Client, log: InMemoryLog, database: Database, boots: str
 ) -> None:
     _, first = (await client.ask(api.MEMORY_LIST, user="ann")).items
-    assert (first.request, first.version) == ("Where are my boots?", 1)
+    assert (first.request, first.version, first.id) == ("Where are my boots?", 1, f"{boots}.1")
     gone = await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
     assert (gone.session_id, gone.version) == (boots, 1)
     for _ in range(2):
@@ -42,9 +42,8 @@ async def test_a_memory_that_is_deleted_is_not_told_again(
 
 async def test_a_deleted_request_that_goes_on_stays_deleted(client: Client, shop: Shop) -> None:
     story = await shop.request("Where are my boots?")
-    await story.commit(
-        c.Say(text="And the lamp?", settings=SessionSettings(max_turns=6)), c.Fail(reason="The model is away.")
-    )
+    request = c.Say(text="And the lamp?", settings=SessionSettings(max_turns=6))  # settings make it no remark
+    await story.commit(request, c.Fail(reason="The model is away."))
     await shop.seen(story)
     newest, _ = (await client.ask(api.MEMORY_LIST, user="ann")).items
     await client.ask(api.MEMORY_FORGET, user="ann", session_id=story.id, version=newest.version)
@@ -59,8 +58,9 @@ async def test_only_a_memory_of_ones_own_is_deleted(client: Client, boots: str) 
         gone = {"user": user, "session_id": session_id, "version": version}
         assert await refused(client, api.MEMORY_FORGET, **gone) == "unknown"
     assert await told(client) == before
-    await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
-    assert await refused(client, api.MEMORY_FORGET, user="ann", session_id=boots, version=1) == "unknown"
+    for _ in range(2):  # an answer may be lost
+        await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
+    assert await refused(client, api.MEMORY_FORGET, user="bob", session_id=boots, version=1) == "unknown"
 
 
 async def test_nothing_is_kept_of_it_when_its_session_is_purged(client: Client, database: Database, boots: str) -> None:

@@ -69,9 +69,11 @@ def letters() -> DeadPage:
     )
     letter = DeadRecord(
         stream="SESSIONS", consumer="planner", stream_seq=9, reason="given up", session_id="s1",
-        subject="session.s1.planner.x", at=AT,
+        subject="session.s1.planner.x", at=AT, phase="failed",
     )  # fmt: skip
-    return DeadPage(parked=(parked,), parked_total=1, dead=(letter,), dead_total=1)
+    nobody = letter.model_copy(update={"stream_seq": 10, "session_id": "zzz", "phase": ""})
+    over = letter.model_copy(update={"stream_seq": 11, "phase": "resting"})
+    return DeadPage(parked=(parked,), parked_total=1, dead=(letter, nobody, over), dead_total=3)
 
 
 async def begin(settings: Settings, session_id: str, words: str = "A calculator") -> None:
@@ -261,10 +263,30 @@ async def test_dead_letters_are_told_with_what_to_do(
 ) -> None:
     assert await dead.dead(settings) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "parley dead --retry s1" in out
+    assert "once mended: parley dead --retry s1 To put it away: parley dead --dismiss SESSIONS#9" in out
+    assert "No session waits for it. To put it away: parley dead --dismiss SESSIONS#10" in out
+    assert "waits for nothing (it is resting). To put it away: parley dead --dismiss SESSIONS#11" in out
+    assert out.count("--retry") == 1
     assert "unreadable: no" in out
+    assert "blocks nothing. To put it away: parley dead --dismiss SESSIONS#7" in out
     assert await dead.dead(settings, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["dead_total"] == 1
+    assert json.loads(capsys.readouterr().out)["dead_total"] == 3
+
+
+async def test_a_retry_that_cannot_work_says_why(
+    settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cli.dead.Store", lambda bus: InMemoryStore(bus.log))
+    with pytest.raises(Declined, match=r"There is no session zzz, so nothing can be done again\. `parley dead` lists"):
+        await dead.retry(settings, "zzz")
+    await begin(settings, session_id)
+    with pytest.raises(Declined, match=rf"nothing to retry\. Session {session_id} is planning: only what failed or"):
+        await dead.retry(settings, session_id)
+    await Story(session_id, log=bus.log).commit(c.Fail(reason="The planner gave the work up."))
+    assert await dead.retry(settings, session_id) == 0
+    assert capsys.readouterr().out.endswith(f"{session_id} tries again: version 3.\n")
+    with pytest.raises(Declined, match="take its name from `parley dead`, like SESSIONS#12"):
+        await dead.dismiss(settings, session_id)
 
 
 async def test_drift_is_reported_and_mended(settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
