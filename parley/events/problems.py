@@ -46,8 +46,21 @@ def sentences(problems: Iterable[Problem], *, whole: str = "body", skip: int = 0
 
 
 def _sentence(problem: Problem, whole: str, skip: int) -> str:
-    place = ".".join(str(part) for part in problem["loc"][skip:])
+    place = ".".join(_fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden"))
     return f"{f'`{place}`' if place else f'The {whole}'} {_wrong(problem)}"
+
+
+def _fields(location: Sequence[int | str], *, whole: bool) -> list[str]:
+    """The names and numbers that the sender wrote: not those of the kinds that a value may have instead. `whole`: the
+    last one is the sender's whatever it looks like."""
+    *outer, last = [str(part) for part in location] or [""]
+    names = [part for part in outer if not _is_kind(part)]
+    return [*names, *([last] if last and (whole or not _is_kind(last)) else [])]
+
+
+def _is_kind(part: str) -> bool:
+    """As pydantic writes it: `Step`, `constrained-str`, `list[str]`."""
+    return part[:1].isupper() or "-" in part or "[" in part
 
 
 def _wrong(problem: Problem) -> str:

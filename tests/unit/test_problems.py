@@ -30,7 +30,7 @@ class Form(BaseModel):
         return name
 
 
-WRONG = (
+WRONG: tuple[tuple[object, str], ...] = (
     ({"steps": []}, "`steps` must not be empty: give at least one item."),
     ({"steps": ["a", "b", "c"]}, "`steps` may have 2 items at most: leave some out."),
     ({"steps": "x"}, "`steps` must be a list."),
@@ -96,6 +96,12 @@ def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, told:
         ('{"type": "user_message"}', "`content` is missing: give it."),
         ('{"type": "edit", "version": 2, "steps": []}', "`steps` must not be empty: give at least one item."),
         ("[]", "The message must be an object with fields."),
+        ('{"type": "stop", "Odd-Name": 1}', "`Odd-Name` is not known here: leave it out."),
+        ('{"type": "user_message", "content": "a", "settings": 5}', "`settings` must be an object with fields."),
+        (
+            '{"type": "edit", "version": 2, "steps": [5]}',
+            "`steps.0` must be an object with fields. `steps.0` must be text.",
+        ),
     ],
 )
 def test_a_message_that_cannot_be_read_says_why(text: str, told: str) -> None:
