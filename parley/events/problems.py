@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-TOLD = 3
+READ, TOLD = 50, 3  # problems at most: a large message may have one in every line
 # By pydantic's name for the error; in braces what pydantic says of it.
 SENTENCES: Mapping[str, str] = {
     "missing": "is missing: give it",
@@ -42,20 +43,26 @@ Problem = Mapping[str, Any]
 def sentences(problems: Iterable[Problem], *, whole: str = "body", skip: int = 0) -> str:
     """The first few of pydantic's errors. `whole`: what to call all of the data; `skip`: places of each location that
     name no field of it."""
-    return " ".join(f"{_sentence(problem, whole, skip)}." for problem, _ in zip(problems, range(TOLD), strict=False))
+    places: dict[tuple[str, ...], list[str]] = {}
+    for problem in islice(problems, READ):
+        place = _fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden")
+        places.setdefault(place, []).append(_wrong(problem))
+    # Of a value that may be of several kinds, or a list with a wrong item, what is wrong within it says more.
+    deepest = [one for one in places if not any(one == other[: len(one)] and one != other for other in places)]
+    return " ".join(_sentence(place, places[place], whole) for place in deepest[:TOLD])
 
 
-def _sentence(problem: Problem, whole: str, skip: int) -> str:
-    place = ".".join(_fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden"))
-    return f"{f'`{place}`' if place else f'The {whole}'} {_wrong(problem)}"
+def _sentence(place: tuple[str, ...], wrong: Sequence[str], whole: str) -> str:
+    what = f"`{'.'.join(place)}`" if place else f"The {whole}"
+    return f"{what} {', or '.join(dict.fromkeys(wrong))}."
 
 
-def _fields(location: Sequence[int | str], *, whole: bool) -> list[str]:
+def _fields(location: Sequence[int | str], *, whole: bool) -> tuple[str, ...]:
     """The names and numbers that the sender wrote: not those of the kinds that a value may have instead. `whole`: the
     last one is the sender's whatever it looks like."""
     *outer, last = [str(part) for part in location] or [""]
     names = [part for part in outer if not _is_kind(part)]
-    return [*names, *([last] if last and (whole or not _is_kind(last)) else [])]
+    return (*names, *([last] if last and (whole or not _is_kind(last)) else []))
 
 
 def _is_kind(part: str) -> bool:
@@ -86,6 +93,7 @@ def _too_short(least: int, what: str) -> str:
 
 def unknown_type(tag: str, known: Sequence[str]) -> str:
     """There is none of this type: which one is meant, perhaps, and which there are."""
+    tag = tag[:64]
     near = difflib.get_close_matches(tag, known, n=1)
     meant = f" Did you mean “{near[0]}”?" if near else ""
-    return f"There is no message of type “{tag[:64]}”.{meant} The types are: {', '.join(known)}."
+    return f"There is no message of type “{tag}”.{meant} The types are: {', '.join(known)}."

@@ -1,5 +1,6 @@
 """What is wrong with a message, in words that say what to do."""
 
+from itertools import count
 from typing import Annotated, Literal
 
 import pytest
@@ -71,6 +72,8 @@ def test_three_are_told_at_most() -> None:
     missing = [{"type": "missing", "loc": ("body", name), "msg": "Field required"} for name in "abcd"]
     told = "`a` is missing: give it. `b` is missing: give it. `c` is missing: give it."
     assert sentences(missing, skip=1) == told
+    endless = ({"type": "missing", "loc": ("body", number), "msg": "Field required"} for number in count())
+    assert sentences(endless, skip=1).startswith("`0` is missing: give it. `1` is missing")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,11 @@ def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, told:
         ('{"type": "user_message", "content": "a", "settings": 5}', "`settings` must be an object with fields."),
         (
             '{"type": "edit", "version": 2, "steps": [5]}',
-            "`steps.0` must be an object with fields. `steps.0` must be text.",
+            "`steps.0` must be an object with fields, or must be text.",
+        ),
+        (
+            '{"type": "edit", "version": 2, "steps": [{"text": "a", "when": "now"}]}',
+            "`steps.0.when` is not known here: leave it out.",
         ),
     ],
 )
