@@ -1,5 +1,6 @@
 """`parley dead`: messages that were put aside, why, and what to do about them."""
 
+import re
 import uuid
 from datetime import UTC, datetime
 
@@ -10,29 +11,34 @@ from cli.chat.text import short
 from cli.command import Declined, Unreachable
 from cli.running import LOCAL_USER, bus, query
 from cli.visible import print_visible, visible
+from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Refused
 from shared.log import LogDown, commit
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
-from shared.store_api import DEAD_LIST, DeadPage, DeadRecord, ListDead, ParkedRecord
+from shared.store_api import DEAD_DISMISS, DEAD_LIST, DeadPage, DeadRecord, DismissDead, ListDead, ParkedRecord
+
+PUT_AWAY = "`parley dead` lists what was put aside; --dismiss puts it away."
+
+NAME = re.compile(r"(?P<stream>[A-Z_]{1,64})#(?P<seq>[1-9][0-9]{0,14})")
 
 
-async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100) -> int:
-    """List them. Raises Unreachable, Declined."""
+async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100, dismissed: bool = False) -> int:
+    """List them, or with `dismissed` those that were put away. Raises Unreachable, Declined."""
     async with bus(settings) as found:
-        page = await query(Store(found), DEAD_LIST, ListDead(limit=limit))
+        page = await query(Store(found), DEAD_LIST, ListDead(limit=limit, dismissed=dismissed))
     if as_json:
         print_visible(page.model_dump_json(indent=1))
         return 0
-    _show(Console(highlight=False), page)
+    _show(Console(highlight=False), page, "Nothing was put away." if dismissed else "Nothing was put aside.")
     return 0
 
 
-def _show(console: Console, page: DeadPage) -> None:
+def _show(console: Console, page: DeadPage, nothing: str) -> None:
     if not page.dead_total and not page.parked_total:
-        console.print("Nothing was put aside.")
+        console.print(nothing)
         return
     if page.dead:
         console.print(Text(f"Deliveries that were given up ({page.dead_total})", style="bold"))
@@ -45,21 +51,51 @@ def _show(console: Console, page: DeadPage) -> None:
 
 
 def _letter(letter: DeadRecord) -> Text:
-    todo = f"Look at the log of {letter.consumer}; once mended: parley dead --retry {letter.session_id}"
     return Text.assemble(
         (f"{letter.at:%Y-%m-%d %H:%M:%S} {letter.stream}#{letter.stream_seq} ", "dim"),
         (f"{letter.consumer} ", "cyan"),
         f"{visible(letter.subject)}\n    {visible(letter.reason)}\n",
-        (f"    {todo if letter.session_id else 'No session waits for it: nothing to do.'}", "dim"),
+        (f"    {_away(letter) or _todo(letter)}", "dim"),
     )
+
+
+def _todo(letter: DeadRecord) -> str:
+    """What can be done about it: its stage is done again where the session waits for that, else it is put away."""
+    away = f"parley dead --dismiss {letter.stream}#{letter.stream_seq}"
+    if letter.phase == "failed":
+        again = f"parley dead --retry {visible(letter.session_id)}"
+        return f"Look at the log of {letter.consumer}; once mended: {again}\n    To put it away: {away}"
+    if letter.phase:
+        return f"Its session waits for nothing (it is {letter.phase}). To put it away: {away}"
+    return f"No session waits for it. To put it away: {away}"
 
 
 def _parked(message: ParkedRecord) -> Text:
+    away = f"To put it away: parley dead --dismiss {SESSIONS}#{message.position}"
+    todo = f"It changed nothing and blocks nothing. {away}\n    How to write an event: parley publish --help"
     return Text.assemble(
-        (f"{message.at:%Y-%m-%d %H:%M:%S} #{message.position} ", "dim"),
+        (f"{message.at:%Y-%m-%d %H:%M:%S} {SESSIONS}#{message.position} ", "dim"),
         f"{visible(message.subject)}\n    {visible(message.reason)}\n    {short(message.preview, 100)}\n",
-        ("    It changed nothing and blocks nothing. How to write an event: parley publish --help", "dim"),
+        (f"    {_away(message) or todo}", "dim"),
     )
+
+
+def _away(record: DeadRecord | ParkedRecord) -> str:
+    if record.dismissed_at is None:
+        return ""
+    return f"Put away by {visible(record.dismissed_by or '')} on {record.dismissed_at:%Y-%m-%d %H:%M:%S}."
+
+
+async def dismiss(settings: Settings, name: str) -> int:
+    """Put away what is listed of this message, `STREAM#NUMBER`. Raises Unreachable, Declined."""
+    named = NAME.fullmatch(name)
+    if named is None:
+        raise Declined(f"{name} names no message: take its name from `parley dead`, like {SESSIONS}#12.")
+    request = DismissDead(stream=named["stream"], stream_seq=int(named["seq"]), user=LOCAL_USER)
+    async with bus(settings) as found:
+        gone = await query(Store(found), DEAD_DISMISS, request)
+    print(f"{name} is put away: {gone.entries} {'entry' if gone.entries == 1 else 'entries'}.")
+    return 0
 
 
 async def retry(settings: Settings, session_id: str) -> int:
@@ -69,12 +105,13 @@ async def retry(settings: Settings, session_id: str) -> int:
         try:
             loaded = await Store(found).load(session_id)
             if not loaded.session.version:
-                raise Declined(f"There is no session {session_id}.")
+                raise Declined(f"There is no session {session_id}, so nothing can be done again. {PUT_AWAY}")
             _, event = await commit(found.log, loaded, c.Retry(), by)
         except Refused as error:
-            raise Declined(f"{error} The session is {loaded.session.phase}.") from error
+            stands = f"Session {session_id} is {loaded.session.phase}: only what failed or was stopped is done again."
+            raise Declined(f"{error} {stands} {PUT_AWAY}") from error
         except StoreRefused as error:
-            raise Declined(str(error)) from error
+            raise Declined(f"{error} {PUT_AWAY}" if error.code in ("purged", "bad_request") else str(error)) from error
         except (StoreDown, LogDown) as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
     print(f"{session_id} tries again: version {event.version}.")

@@ -25,9 +25,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(tasks, name="tasks")
-app.add_typer(plans.app, name="plan")
-app.add_typer(templates.app, name="templates")
+for _name, _group in (("tasks", tasks), ("plan", plans.app), ("templates", templates.app)):
+    app.add_typer(_group, name=_name)
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
@@ -280,13 +279,17 @@ def sql(
 def dead(
     as_json: Json = False,
     retry: Annotated[str, typer.Option(metavar="SESSION", help="Have its failed stage done again.")] = "",
+    dismiss: Annotated[str, typer.Option(metavar="STREAM#NUMBER", help="Put a message away for good.")] = "",
+    dismissed: Annotated[bool, typer.Option("--dismissed", help="Those that were put away, by whom and when.")] = False,
 ) -> None:
     """Messages that were put aside, why, and what to do."""
     from cli import dead as letters
 
-    if retry:
-        _run("dead", lambda settings: letters.retry(settings, retry))
-    _run("dead", lambda settings: letters.dead(settings, as_json=as_json))
+    if bool(retry) + bool(dismiss) + dismissed > 1:
+        raise typer.BadParameter("give one of --retry, --dismiss and --dismissed")
+    if named := retry or dismiss:
+        _run("dead", lambda settings: (letters.retry if retry else letters.dismiss)(settings, named))
+    _run("dead", lambda settings: letters.dead(settings, as_json=as_json, dismissed=dismissed))
 
 
 for _command in (keeping.backup, keeping.restore, containers.url, containers.secrets):

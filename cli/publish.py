@@ -14,6 +14,7 @@ from cli.chat.first import known as known
 from cli.command import Declined, Unreachable
 from cli.running import LOCAL_USER, bus
 from parley.events import SessionEvent, dump_event, parse_event
+from parley.events.problems import sentences
 from parley.events.values import Workflow
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
@@ -69,15 +70,11 @@ def _command(said: str) -> PersonCommand:
         [(name, fields)] = json.loads(said).items()
         wanted: PersonCommand = COMMANDS[name].model_validate(fields)
     except ValidationError as error:
-        raise Declined(f"This is no command {name}: {_problems(error)}") from error
+        raise Declined(f"This is no command {name}. {sentences(error.errors(), whole='command')}") from error
     except (AttributeError, KeyError, ValueError) as error:
         every = ", ".join(COMMANDS)
         raise Declined(f'A command is written {{"name": {{its fields}}}}. There are {every}.') from error
     return wanted
-
-
-def _problems(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
 
 
 async def body(settings: Settings, data: bytes) -> int:
@@ -85,9 +82,8 @@ async def body(settings: Settings, data: bytes) -> int:
     try:
         event = parse_event(data)
     except ValidationError as error:
-        raise Declined(
-            f"This is no event of Parley: {_problems(error)}\ndocs/events.md tells what each looks like."
-        ) from error
+        told = sentences(error.errors(), whole="event", skip=1)
+        raise Declined(f"This is no event of Parley. {told}\ndocs/events.md tells what each looks like.") from error
     async with bus(settings) as found:
         loaded = await _load(found, event.session_id)
         if event.version != loaded.session.version + 1:

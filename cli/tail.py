@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.chat.text import short
+from cli.command import Declined
 from cli.gist import cost, gist
 from cli.running import bus
 from cli.sessions import journal
@@ -81,8 +82,13 @@ async def tail(settings: Settings, session_id: str = "", *, as_json: bool = Fals
         # First the subscription, then the journal: nothing falls between them, and what is in both is told once.
         await found.subscribe(f"feed.{session_id or '*'}.>", hear)
         if session_id:
-            for event in await journal(Store(found), session_id):
+            events = await journal(Store(found), session_id)
+            for event in events:
                 printer.event(event)
+            if not events and not follow:
+                raise Declined(f"There is no session {session_id}: `parley sessions` lists those there are.")
+            if not events and not as_json:
+                print(f"There is no session {session_id} yet: listening. Ctrl-C ends it.", file=sys.stderr)
         if not session_id and not as_json:
             print("Listening. Ctrl-C ends it.", file=sys.stderr)
         while follow:

@@ -270,7 +270,7 @@ FIELDS: dict[str, str] = {
     "retry_after": "seconds after which to send it again, where that is known",
     "state": "where the session stands, in one word: see [states](#states)",
     "phase": "the phase of the machine",
-    "snapshot.reason": "why it rests: new, answered, completed, stopped",
+    "snapshot.reason": "why it rests: answered, completed, stopped; `new` where nothing has come to rest: before and during a request",
     "paused": "no new step begins",
     "owner": "whose session it is",
     "request": "the request of this round",

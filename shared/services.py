@@ -149,9 +149,10 @@ _SPECS = (
             *("plan_store.session.list", "plan_store.session.purge"),
             *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "diff")),
             *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals"),
-            *("plan_store.memory.list", "plan_store.library.list", "plan_store.proposals.list"),
+            *("plan_store.memory.list", "plan_store.memory.forget"),
+            *("plan_store.library.list", "plan_store.proposals.list"),
             *(f"plan_store.template.{verb}" for verb in ("save", "schedule", "get", "list", "delete")),
-            *("plan_store.dead.list", "plan_store.service.health", *_LOAD),
+            *("plan_store.dead.list", "plan_store.dead.dismiss", "plan_store.service.health", *_LOAD),
         ),
         publishes=(
             *("ticket.*", "logout.*", "$JS.API.STREAM.INFO.LOGOUTS"),

@@ -1,4 +1,4 @@
-"""Lists that the gateway is asked for: tools, the inbox, memories, the library."""
+"""Lists that the gateway is asked for: tools, the inbox, memories (also to delete one), the library."""
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,7 +11,7 @@ from parley.protocol.pages import LibraryPage, MemoryPage, SessionRow
 from parley.protocol.tools import ToolPage
 from parley.protocol.words import STATES, TERMINAL
 
-NAMES = ("tools", "inbox", "memories", "library")
+NAMES = ("tools", "inbox", "memories", "forget", "library")
 BEST = 5  # tools that are shown for some words
 
 
@@ -22,6 +22,9 @@ async def listed(name: str, words: str, parley: Parley) -> RenderableType:
             return tools(await parley.tools(words, limit=BEST if words else 500))
         if name == "memories":
             return memories(await parley.memories(words))
+        if name == "forget":
+            await parley.forget(words)
+            return Text(TERMINAL["forgotten"].format(memory=visible(words)))
         if name == "library":
             return library(await parley.library(words))
         return inbox((await parley.inbox()).sessions)
@@ -67,6 +70,8 @@ def memories(page: MemoryPage) -> RenderableType:
         lines.append(_inset(short(item.outcome, 160)))
         if item.lesson:
             lines.append(_inset(f"lesson: {short(item.lesson, 160)}", "yellow"))
+        if item.id:
+            lines.append(_inset(f"/forget {visible(item.id)}"))
     return Group(*lines, Text(f"{len(page.items)} of {page.total} remembered requests", style="dim"))
 
 

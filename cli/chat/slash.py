@@ -118,6 +118,7 @@ COMMANDS: dict[str, Command] = {
     "back": Command("TEXT", HELP["back"], lambda _v, a: Send(c.HandBack(type="hand_back", content=a))),
     "tools": Command("[WORDS]", HELP["tools"], _local("tools")),
     "memories": Command("[WORDS]", HELP["memories"], _local("memories")),
+    "forget": Command("MEMORY", HELP["forget"], _local("forget")),
     "inbox": Command("", HELP["inbox"], _local("inbox")),
     "budget": Command("tokens|cost N", HELP["budget"], _budget),
     "path": Command("[NODE, NODE …]", HELP["path"], _path),

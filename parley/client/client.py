@@ -104,6 +104,10 @@ class Parley:
         """Memories of my earlier requests that the planner may be given, newest first, with every word of `query`."""
         return await self._rest.get(MemoryPage, "/api/memories", q=query)
 
+    async def forget(self, memory_id: str) -> None:
+        """Delete one of my memories, by its `id`. Raises Refused (`not_found`) where I have none of this id."""
+        await self._rest.ask("DELETE", f"/api/memories/{quote(memory_id, safe='')}")
+
     async def library(self, query: str = "") -> LibraryPage:
         """Answers that I accepted, with every word of `query`."""
         return await self._rest.get(LibraryPage, "/api/library", q=query)

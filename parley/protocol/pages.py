@@ -59,9 +59,11 @@ class JournalPage(Message):
 class MemoryRecord(Message):
     """What one request came to: `round` counts those of its session, from 1, `version` is that of its first event.
 
+    `id`: what to delete it by; empty where the Parley is older and can delete none.
     `score` orders the records of one answer and means nothing beyond it; 0: not found by its words.
     """
 
+    id: str = ""
     session_id: str
     round: int
     version: int

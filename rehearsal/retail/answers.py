@@ -11,7 +11,6 @@ from rehearsal.tooluse import call_results
 
 NOT_DONE = {
     "denied": "Not done, because it was not approved",
-    "skipped": "Not done, because something before it failed",
     "uncertain": "It is not certain whether this was done",
     "failed": "This failed",
 }
@@ -59,6 +58,13 @@ def _reply(prompt: Prompt, sentences: list[str], evidence: list[str], doubts: in
     }
 
 
+def _not_done(past: PastCall) -> str:
+    """Who left something out says why: a person, or what it needed and did not get."""
+    if past.status == "skipped":
+        return f"Not done ({past.result})" if past.result else "Not done"
+    return NOT_DONE.get(past.status, NOT_DONE["failed"])
+
+
 def _about(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[str], int]:
     """Sentences about one request, and how many doubts they leave."""
     sentences, doubts = list(outcome.facts), 0
@@ -69,7 +75,7 @@ def _about(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[s
             continue
         doubts += 1
         why = f" The store said: {past.result[:200]}" if past is not None and past.status == "failed" else ""
-        status = NOT_DONE.get(past.status, NOT_DONE["failed"]) if past is not None else "Not done"
+        status = _not_done(past) if past is not None else "Not done"
         sentences.append(f"{status}: {write.text[:1].lower()}{write.text[1:]}.{why}")
     if outcome.refused:
         sentences.append(f"I am sorry, {outcome.refused}")

@@ -18,7 +18,7 @@ from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
 from shared.domain.commands import By
-from shared.domain.errors import AlreadyDone, OutOfTurn, Refused
+from shared.domain.errors import OutOfTurn, Refused, Repeated
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.workflows.flow import path_of
@@ -148,7 +148,7 @@ async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: s
         by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
         try:
             loaded, _ = await commit(_Strict(core.log), loaded, command, by, patience=core.patience)
-        except AlreadyDone:
+        except Repeated:
             continue
     return Done(loaded.session.id, loaded.session.version)
 

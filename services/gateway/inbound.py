@@ -3,18 +3,19 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from parley.events.problems import sentences, unknown_type
 from parley.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 from services.gateway.trouble import Trouble
 
 MAX_MESSAGE = 256 * 1024  # bytes of one client message
 MAX_DEPTH = 64  # arrays and objects within each other; readers of the log take 200, and wrap what they read
 MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-PROBLEMS_TOLD = 3
+TYPES = tuple(get_args(kind.model_fields["type"].annotation)[0] for kind in get_args(get_args(AnyClientMessage)[0]))
 KNOWN = "docs/protocol.md lists every message and its fields."
 
 
@@ -28,7 +29,7 @@ def parse(text: str) -> AnyClientMessage:
     try:
         return CLIENT_MESSAGES.validate_python(value)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        problems = error.errors(include_url=False, include_input=False)
         raise explained(problems, reply_to=_id_of(value)) from error
 
 
@@ -67,19 +68,15 @@ def _unstorable(value: Any) -> str:
 
 def explained(problems: Sequence[Mapping[str, Any]], *, reply_to: str | None = None) -> Trouble:
     """pydantic's account of what is wrong, as one Trouble."""
-    kinds = {problem["type"] for problem in problems}
-    if "union_tag_invalid" in kinds:
-        return Trouble("unknown_type", "There is no message of this type.", KNOWN, reply_to=reply_to)
-    if "union_tag_not_found" in kinds:
-        return Trouble("bad_message", "The message has no `type`.", KNOWN, reply_to=reply_to)
-    told = "; ".join(f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:PROBLEMS_TOLD])
-    code = "too_large" if kinds & {"string_too_long", "too_long"} else "bad_message"
-    return Trouble(code, f"The message cannot be read: {told}"[:1000], KNOWN, reply_to=reply_to)
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    """Where, without the message's own type in front."""
-    return ".".join(str(part) for part in location[1:]) or "message"
+    by_kind = {problem["type"]: problem for problem in problems}
+    if unknown := by_kind.get("union_tag_invalid"):
+        return Trouble("unknown_type", unknown_type(unknown["ctx"]["tag"], TYPES), KNOWN, reply_to=reply_to)
+    if "union_tag_not_found" in by_kind:
+        told = f"The message has no `type`. The types are: {', '.join(TYPES)}."
+        return Trouble("bad_message", told, KNOWN, reply_to=reply_to)
+    code = "too_large" if by_kind.keys() & {"string_too_long", "too_long"} else "bad_message"
+    told = sentences(problems, whole="message", skip=1)
+    return Trouble(code, f"The message cannot be read. {told}"[:1000], KNOWN, reply_to=reply_to)
 
 
 def _id_of(value: Any) -> str | None:

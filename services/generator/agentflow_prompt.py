@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parley.events.values import Status
 from parley.reply import JsonText, Kind, Reply, Text
 from shared.domain.memory import history
 from shared.domain.session import Session
@@ -13,6 +14,11 @@ from shared.llm.deeds import deed_lines
 from shared.llm.sections import prompt
 
 ROUNDS, OUTCOME = 2, 200  # earlier requests that are told of, and characters of what came of each
+CAME_TO: Mapping[Status, str] = {
+    "success": ", and something may be left to do",
+    "partial": "; {turn} was done in part",
+    "failure": "; {turn} failed",
+}
 ANSWER_EXAMPLE = (
     '{"reply": {"kind": "answer", "text": "Order A-17 is cancelled; the 12.50 go back to your gift card.", "evidence": '
     '["2.1"], "confidence": 0.9}}'
@@ -20,9 +26,9 @@ ANSWER_EXAMPLE = (
 ANSWER_RULES = f"""
 You write the answers of Parley, for a person whose request was worked on with tools. Say what was done, what was not
 and why, and the facts and amounts that were asked for, as the results under <executed> show them: nothing that is not
-there, no promise, no advice that nobody asked for. What was denied or skipped was not done; whether what is uncertain
-was done nobody knows: say so. <ended> tells why the work ended before it was complete, <earlier> what calls for the
-requests before this one found, shortened.
+there, no promise, no advice that nobody asked for. What was denied or skipped was not done, for the reason given as its
+result, and what a person left out has not failed; whether what is uncertain was done nobody knows: say so. <ended>
+tells why the work ended before it was complete, <earlier> what calls for the requests before this one found, shortened.
 Reply with the kind answer: text (what you say to the person), evidence (the ids of the executed calls that your answer
 rests on), confidence (0 to 1, how sure you are that the request is fulfilled as it was meant).
 A good reply: {ANSWER_EXAMPLE}
@@ -114,7 +120,9 @@ def ended(session: Session) -> str:
     used = session.counts.turns - session.counts.turns_before
     if session.memory.closing or last is None or last.next_action == "complete" or used < session.settings.max_turns:
         return ""
-    return f"All {session.settings.max_turns} turns are used up; the last one ended with: {last.status}."
+    turns = session.settings.max_turns
+    used_up = "The only turn is used up" if turns == 1 else f"All {turns} turns are used up"
+    return f"{used_up}{CAME_TO[last.status].format(turn='it' if turns == 1 else 'the last one')}."
 
 
 def task_brief(session: Session) -> list[Message]:

@@ -10,8 +10,9 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store.database import Database
+from services.plan_store.dead_letters import listed_letters, listed_parked
 from services.plan_store.patience import DOWN
-from services.plan_store.tables import dead_letters, parked_messages, sessions
+from services.plan_store.tables import sessions
 from shared.bus import Bus
 from shared.domain.session import Phase
 from shared.services import CONSUMERS, SERVICES, WORKERS
@@ -38,12 +39,11 @@ async def keep_counting(database: Database, bus: Bus) -> None:
 
 async def count(database: Database) -> None:
     """Set all of these figures, also to zero. Raises DatabaseDown."""
-    letters = select(dead_letters.c.consumer, func.count()).group_by(dead_letters.c.consumer)
     due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
     async with database.begin() as tx:
         phases = await _pairs(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
-        given_up = await _pairs(tx, letters)
-        aside = await tx.scalar(select(func.count()).select_from(parked_messages)) or 0
+        given_up = await _pairs(tx, listed_letters())
+        aside = await tx.scalar(listed_parked()) or 0
         oldest = await _pairs(tx, due.group_by(sessions.c.work_service))
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))

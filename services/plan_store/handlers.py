@@ -9,15 +9,17 @@ from functools import partial
 import structlog
 from pydantic import ValidationError
 
+from parley.events.problems import sentences
 from services.plan_store import queries
 from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.dead_letters import dismiss, list_dead
 from services.plan_store.diff import diff
 from services.plan_store.history import StoreLog
 from services.plan_store.library import list_library, list_proposals, similar
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
-from services.plan_store.recall import list_memories, recall
+from services.plan_store.recall import forget, list_memories, recall
 from services.plan_store.templates import Templates
 from shared import store_api as api
 from shared.bus import Delivery
@@ -76,10 +78,12 @@ class Requests:
                 _responder(api.USAGE_TOTALS, self.usage),
                 _responder(api.MEMORY_RECALL, partial(recall, self._database)),
                 _responder(api.MEMORY_LIST, partial(list_memories, self._database)),
+                _responder(api.MEMORY_FORGET, partial(forget, self._database)),
                 _responder(api.LIBRARY_LIST, partial(list_library, self._database)),
                 _responder(api.LIBRARY_SIMILAR, partial(similar, self._database)),
                 _responder(api.PROPOSAL_LIST, partial(list_proposals, self._database)),
-                _responder(api.DEAD_LIST, partial(queries.list_dead, self._database)),
+                _responder(api.DEAD_LIST, partial(list_dead, self._database)),
+                _responder(api.DEAD_DISMISS, partial(dismiss, self._database)),
                 _responder(api.HEALTH, self.health),
             )
         ) | (self._template_responders(self._templates) if self._templates else {})
@@ -175,8 +179,7 @@ def _refusal(verb: str, error: Exception) -> bytes:
         case api.StoreError():
             code = error.code
         case ValidationError() if error.title in _REQUESTS:
-            problems = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
-            code, message = "bad_request", "; ".join(problems)
+            code, message = "bad_request", sentences(error.errors(), whole="request")
         case DatabaseDown():
             code = "database_down"
         case LogDown():

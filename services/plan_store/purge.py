@@ -61,5 +61,5 @@ async def unfinished(database: Database) -> list[str]:
 
 async def _remove(tx: AsyncConnection, session_id: str) -> None:
     await tx.execute(delete(t.sessions).where(t.sessions.c.id == session_id))
-    for table in (t.parked_messages, t.dead_letters, t.waiting_for_upgrade):
+    for table in (t.parked_messages, t.dead_letters, t.waiting_for_upgrade, t.forgotten):
         await tx.execute(delete(table).where(table.c.session_id == session_id))

@@ -204,20 +204,6 @@ async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageRep
     return api.UsageReport(rows=tuple(api.UsageRow.model_validate(dict(row)) for row in found))
 
 
-async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
-    """Newest first."""
-    p, d = t.parked_messages.c, t.dead_letters.c
-    parked, parked_total = await page(database, select(t.parked_messages), (p.position.desc(),), ask.limit, ask.offset)
-    order = (d.at.desc(), d.stream, d.consumer, d.stream_seq)
-    dead, dead_total = await page(database, select(t.dead_letters), order, ask.limit, ask.offset)
-    return api.DeadPage(
-        parked=tuple(api.ParkedRecord(**row) for row in parked),
-        parked_total=parked_total,
-        dead=tuple(api.DeadRecord(**row) for row in dead),
-        dead_total=dead_total,
-    )
-
-
 async def health(database: Database) -> api.HealthReport:
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))

@@ -1,6 +1,7 @@
 """Questions about what earlier requests came to: by their words, in either database's full-text index."""
 
 from collections.abc import Collection
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     column,
+    exists,
     func,
     literal,
     literal_column,
@@ -20,7 +22,7 @@ from sqlalchemy import (
 )
 
 from services.plan_store import tables as t
-from services.plan_store.database import Database
+from services.plan_store.database import Database, put
 from services.plan_store.queries import page, rows
 from services.plan_store.words import asked
 from shared import store_api as api
@@ -73,6 +75,18 @@ async def list_memories(database: Database, ask: api.ListMemories) -> api.Memory
     return api.MemoryPage(items=await _records(database, shown), total=total)
 
 
+async def forget(database: Database, ask: api.ForgetMemory) -> api.Forgotten:
+    """May be done twice. Raises StoreError (unknown) where this user has no such memory."""
+    m = t.memories.c
+    here = select(m.version).where(m.session_id == ask.session_id, m.version == ask.version, m.owner == ask.user)
+    async with database.begin() as tx:
+        if (await tx.execute(here.where(m.outcome != ""))).first() is None:
+            raise api.StoreError("unknown", "You have no such memory.")
+        gone = {"session_id": ask.session_id, "version": ask.version, "at": datetime.now(UTC)}
+        await put(tx, t.forgotten, [gone])
+    return api.Forgotten(session_id=ask.session_id, version=ask.version)
+
+
 def _asking(database: Database, words: list[str], *, every: bool) -> str:
     """Words hold letters and digits only: in quotes they are words in both query languages, and nothing else."""
     if database.is_sqlite:
@@ -96,7 +110,9 @@ def _by_words(is_sqlite: bool) -> _Found:
 def _remembered(score: ColumnElement[Any]) -> Select[Any]:
     m = t.memories.c
     columns = (m.position, m.session_id, m.version, m.request, m.outcome, m.lesson, m.at)
-    return select(*columns, score.label("score")).where(m.owner == bindparam("user"), m.outcome != "")
+    f = t.forgotten.c
+    deleted = exists().where(f.session_id == m.session_id, f.version == m.version)
+    return select(*columns, score.label("score")).where(m.owner == bindparam("user"), m.outcome != "", ~deleted)
 
 
 def _others(query: Select[Any], *order: ColumnElement[Any]) -> Select[Any]:
@@ -120,8 +136,12 @@ async def _records(database: Database, found: Collection[RowMapping]) -> tuple[a
     time."""
     counted = await rows(database, ROUNDS, positions=[row["position"] for row in found]) if found else ()
     rounds = {row["position"]: row["round"] for row in counted}
-    names = api.MemoryRecord.model_fields.keys() - {"round"}
+    names = api.MemoryRecord.model_fields.keys() - {"id", "round"}
     return tuple(
-        api.MemoryRecord.model_validate({name: row[name] for name in names} | {"round": rounds.get(row["position"], 0)})
+        api.MemoryRecord(
+            id=f"{row['session_id']}.{row['version']}",
+            round=rounds.get(row["position"], 0),
+            **{name: row[name] for name in names},
+        )
         for row in found
     )

@@ -299,3 +299,23 @@ tombstones = Table(
     Column("at", Utc, nullable=False),
     Column("log_purged", Boolean, nullable=False),  # known to be
 )
+
+# Of parked messages (with no consumer) and dead letters: those that a person has put away.
+put_away = Table(
+    "put_away",
+    METADATA,
+    Column("stream", Words, primary_key=True),
+    Column("consumer", Words, primary_key=True),
+    Column("stream_seq", Count, primary_key=True, autoincrement=False),
+    Column("by", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+)
+
+# Memories that their owner has deleted: the request began with this version.
+forgotten = Table(
+    "forgotten",
+    METADATA,
+    Column("session_id", Words, primary_key=True),
+    Column("version", Count, primary_key=True, autoincrement=False),
+    Column("at", Utc, nullable=False),
+)

@@ -6,11 +6,12 @@
 from pydantic import ValidationError
 
 from parley.events import Due, SessionEvent, envelope
+from parley.events.problems import sentences
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.consequences import followed
-from shared.domain.errors import AlreadyDone, Invalid, need
+from shared.domain.errors import Invalid, Repeated, need
 from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
 from shared.domain.stamp import event_id
@@ -39,13 +40,13 @@ def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     """The same event, but for the actions that it ends and begins: to know whether the command is refused. Raises a
     `Refused`."""
     if by.id is not None and event_id(session, by, "") in session.recent_commands:
-        raise AlreadyDone("This command has been carried out already; nothing was done twice.")
+        raise Repeated("This command has been carried out already; nothing was done twice.")
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
         return _by_newest_rules(session, _event(session, command, by))
     except ValidationError as error:
-        raise Invalid(_why(error)) from error
+        raise Invalid(sentences(error.errors(), whole="command")) from error
 
 
 def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
@@ -76,8 +77,3 @@ def _own_id(by: By) -> None:
     first, colon, _ = (by.id or "").partition(":")
     if colon and first.isdigit():
         raise Invalid("A command's id must not begin with a number and a colon.")
-
-
-def _why(error: ValidationError) -> str:
-    """The first three things that no event may hold, in words."""
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])

@@ -3,7 +3,8 @@
 Refused
 ├── OutOfTurn      not now: the session is in another phase, or the work is somebody else's
 ├── Stale          it names a version or a content that is no longer the newest
-├── AlreadyDone    this very command has been carried out before
+├── AlreadyDone    what it asks for has been done before, as on another screen
+│   └── Repeated       this very command has been carried out before
 └── Invalid        it could never be right: an unknown action, an empty plan, settings out of range
 """
 
@@ -24,6 +25,10 @@ class Stale(Refused):
 
 class AlreadyDone(Refused):
     code = "already_done"
+
+
+class Repeated(AlreadyDone):
+    pass
 
 
 class Invalid(Refused):

@@ -6,18 +6,23 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.plan_steps import already_done, problems, rewritten
 from shared.domain.policy import policy_of, ruled
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, with_plan
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
-from shared.domain.waves import leave_turn
+from shared.domain.waves import find, leave_turn
 from shared.domain.workflows import WORKFLOWS, of_plan
+
+APPROVED: frozenset[str] = frozenset({"approved", "executing", "completed", "failed"})
+CHANGED_PLAN = "The plan has changed since this code was written: approve the plan first."
+AT_WORK = "The session is {phase}: {what} can be edited while it is in review or the session rests. Stop it first."
 
 
 def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
     if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
+        _not_yet_allowed(session, command)
         action = _waiting_action(session, command.action_id)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
@@ -29,6 +34,7 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
         return facts.ApprovalGiven(
             **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, hash=action.hash
         )
+    _not_yet_approved(session, command)
     item = _in_review(session, command.version, command.hash)
     if command.hash is None and session.plan and session.code and session.plan.version == session.code.version:
         both = f"Plan and code of this fork both have version {item.version}"  # the number of the event that made it
@@ -36,6 +42,22 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
     if isinstance(item, Code):
         return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
     return _plan_approved(session, item, by)
+
+
+def _not_yet_allowed(session: Session, command: c.Approve) -> None:
+    """Raises AlreadyDone for the action that was allowed before, as from a second screen."""
+    action = find(session, command.action_id) if command.action_id else None
+    waits = session.phase == "awaiting_approval" and action in undecided(session.turn)
+    if action and action.allowed and not waits and command.hash in (None, action.hash):
+        raise AlreadyDone(f"{action.spec.tool} ({action.spec.id}) is approved already; nothing was done twice.")
+
+
+def _not_yet_approved(session: Session, command: c.Approve) -> None:
+    """Raises AlreadyDone for the plan or code that was approved before, as from a second screen."""
+    named = [item for item in (session.plan, session.code) if item and item.version == command.version]
+    approved = named and all(item.status in APPROVED for item in named)
+    if approved and (command.hash is None or command.hash in [item.hash for item in named]):
+        raise AlreadyDone(f"Version {command.version} is approved already; nothing was done twice.")
 
 
 def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
@@ -91,13 +113,14 @@ def _replan(session: Session, command: c.Reject, by: By) -> SessionEvent:
 
 def _for_this_plan(session: Session, code: Code) -> None:
     if session.plan is None or session.plan.version != code.plan_version:
-        raise OutOfTurn("The plan has changed since this code was written: approve the plan first.")
+        raise OutOfTurn(CHANGED_PLAN)
 
 
 def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     plan = session.plan or _brought(session)
-    if plan is None or session.phase in SERVICE_OF:
-        raise OutOfTurn("A plan can be edited while it is in review or the session rests.")
+    need(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="a plan"))
+    if plan is None:
+        raise OutOfTurn("There is no plan to edit in this session: say in a message what you want.")
     if command.base != plan.version:
         raise Stale(f"You edited version {command.base}, but version {plan.version} is the newest.")
     goal = plan.goal if command.goal is None else command.goal.strip() or plan.goal
@@ -138,8 +161,11 @@ def _brought(session: Session) -> Plan | None:
 
 def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
     code = session.code
-    if code is None or session.phase in SERVICE_OF or code.status == "superseded":
-        raise OutOfTurn("Code can be edited while it is in review or the session rests.")
+    need(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="code"))
+    if code is None:
+        raise OutOfTurn("There is no code to edit in this session yet.")
+    if code.status == "superseded":
+        raise OutOfTurn(CHANGED_PLAN)
     if command.base != code.version:
         raise Stale(f"You edited version {command.base}, but version {code.version} is the newest.")
     _for_this_plan(session, code)

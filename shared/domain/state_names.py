@@ -1,6 +1,6 @@
 """Clients' names for where a session stands: a function of its phase and of what is in review."""
 
-from shared.domain.session import Session, reviewing
+from shared.domain.session import Rest, Session, reviewing
 
 OPTION_FEEDBACK = "Continue with feedback"
 OPTION_RUN = "Run the code"
@@ -32,6 +32,11 @@ def state_name(session: Session) -> str:
             return {"new": "greeting", "stopped": "stopped"}.get(session.rest_reason, "completed")
         case phase:
             return _PLAIN[phase]
+
+
+def rest_reason(session: Session) -> Rest:
+    """Why it rests, for clients: "new" where it does not, as during the request after one that was completed."""
+    return session.rest_reason if session.phase == "resting" else "new"
 
 
 def options(session: Session) -> tuple[str, ...]:

@@ -15,31 +15,28 @@ from parley.protocol.pages import (
     SessionSummary,
 )
 from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.dead_letters import DeadPage, DeadRecord, DismissDead, DismissedDead, ListDead, ParkedRecord
 from shared.store_api.library import (
     ListLibrary,
     ListProposals,
     SimilarEntries,
 )
-from shared.store_api.memories import ListMemories, Memories, RecallMemories
+from shared.store_api.memories import ForgetMemory, Forgotten, ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
     CodeHistory,
     CodeRecord,
     CodeVersions,
-    DeadPage,
-    DeadRecord,
     DiffPlans,
     GetPlan,
     GetSession,
     Health,
     HealthReport,
-    ListDead,
     ListPlans,
     ListSessions,
     LoadedSession,
     LoadPart,
     LoadSession,
     OfSession,
-    ParkedRecord,
     PlanDiff,
     PlanHistory,
     PlanPage,
@@ -82,6 +79,7 @@ CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
 MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
 MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
+MEMORY_FORGET = Verb("memory.forget", ForgetMemory, Forgotten)
 LIBRARY_LIST = Verb("library.list", ListLibrary, LibraryPage)
 LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, LibraryPage)
 PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
@@ -91,17 +89,20 @@ TEMPLATE_GET = Verb("template.get", GetTemplate, TemplateRecord)
 TEMPLATE_LIST = Verb("template.list", ListTemplates, TemplateRecords)
 TEMPLATE_DELETE = Verb("template.delete", DeleteTemplate, TemplateGone)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
+DEAD_DISMISS = Verb("dead.dismiss", DismissDead, DismissedDead)
 HEALTH = Verb("service.health", Health, HealthReport)
 
 VERBS = tuple(verb for verb in tuple(globals().values()) if isinstance(verb, Verb))
 
 __all__ = [
     "CODE_VERSIONS",
+    "DEAD_DISMISS",
     "DEAD_LIST",
     "HEALTH",
     "JOURNAL_READ",
     "LIBRARY_LIST",
     "LIBRARY_SIMILAR",
+    "MEMORY_FORGET",
     "MEMORY_LIST",
     "MEMORY_RECALL",
     "PLAN_DIFF",
@@ -131,7 +132,11 @@ __all__ = [
     "DeadRecord",
     "DeleteTemplate",
     "DiffPlans",
+    "DismissDead",
+    "DismissedDead",
     "Failed",
+    "ForgetMemory",
+    "Forgotten",
     "GetPlan",
     "GetSession",
     "GetTemplate",

@@ -36,3 +36,16 @@ class ListMemories(Message):
 
 class Memories(Message):
     items: tuple[MemoryRecord, ...]
+
+
+class ForgetMemory(Message):
+    """Never tell it again, to the person or to the planner. Its session keeps what was said, until it is purged."""
+
+    user: User
+    session_id: SessionId
+    version: Annotated[int, Field(ge=1, le=2**53)]
+
+
+class Forgotten(Message):
+    session_id: str
+    version: int

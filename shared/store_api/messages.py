@@ -219,41 +219,6 @@ class UsageReport(Message):
     rows: tuple[UsageRow, ...]
 
 
-class ListDead(Message):
-    limit: Limit = 100
-    offset: Offset = 0
-
-
-class ParkedRecord(Message):
-    """A message on a session's subject that is not one of its events: skipped, changed nothing."""
-
-    position: int
-    session_id: str
-    subject: str
-    reason: str
-    preview: str
-    at: AwareDatetime
-
-
-class DeadRecord(Message):
-    """A delivery that a consumer gave up: it was refused, or had its tries or strikes."""
-
-    stream: str
-    consumer: str
-    stream_seq: int
-    reason: str
-    session_id: str
-    subject: str
-    at: AwareDatetime
-
-
-class DeadPage(Message):
-    parked: tuple[ParkedRecord, ...]
-    parked_total: int
-    dead: tuple[DeadRecord, ...]
-    dead_total: int
-
-
 class Health(Message): ...
 
 

@@ -4,9 +4,11 @@ import asyncio
 from datetime import UTC, datetime
 
 from services.plan_store.database import Database, put
+from services.plan_store.dead_letters import dismiss
 from services.plan_store.figures import count
 from services.plan_store.projection import Projector
 from services.plan_store.tables import dead_letters
+from shared import store_api as api
 from shared.telemetry import metrics
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation, approve
@@ -50,6 +52,12 @@ async def test_everything_is_counted_and_what_is_not_there_is_zero(
     assert figure("dead_letters", consumer="planner") == 2
     assert figure("dead_letters", consumer="other") == 2  # a stranger's consumer is no label of ours
     assert figure("parked_messages") == 1
+
+    for position in (1, 3, log.last(reviewed.id)):  # what a person has put away raises no alarm
+        await dismiss(database, api.DismissDead(stream="SESSIONS", stream_seq=position, user="ann"))
+    await count(database)
+    assert [figure("dead_letters", consumer=name) for name in ("planner", "other")] == [1, 1]
+    assert figure("parked_messages") == 0
 
 
 async def test_what_folding_refuses_is_counted_once_whoever_meets_it(

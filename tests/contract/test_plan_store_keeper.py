@@ -7,9 +7,9 @@ import pytest
 
 from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
 from services.plan_store.database import Database
+from services.plan_store.dead_letters import dismiss, list_dead
 from services.plan_store.keeper import Keeper
 from services.plan_store.projection import Projector
-from services.plan_store.queries import list_dead
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.bus import BusDown, Consumer, Delivery, Park
@@ -125,6 +125,42 @@ async def test_a_dead_letter_of_work_that_is_over_is_only_recorded(
     }
     await rebuild_from(log, database, lambda *_: None)
     assert (await list_dead(database, api.ListDead())).dead_total == 3
+
+
+async def test_what_was_put_away_stays_so_and_says_by_whom(
+    log: InMemoryLog, database: Database, keeper: Keeper
+) -> None:
+    story = Conversation(log)
+    await story.plan()
+    position = log.publish(f"session.{story.id}.planner.x", b"what?")
+    await keeper.dead_letter(advisory(position))
+    await keeper.dead_letter(advisory(position, consumer="verifier"))
+    await keeper.dead_letter(advisory(99))
+    await rebuild_from(log, database, lambda *_: None)
+    page = await list_dead(database, api.ListDead())
+    assert {dead.stream_seq: dead.phase for dead in page.dead} == {position: "awaiting_approval", 99: ""}
+    assert (page.parked_total, page.dead_total) == (1, 3)
+
+    done = await dismiss(database, api.DismissDead(stream="SESSIONS", stream_seq=position, user="ann"))
+    assert done.entries == 3
+    for again in (99, position):  # the same is told of once more, or all rows are made again
+        await keeper.dead_letter(advisory(again))
+        await rebuild_from(log, database, lambda *_: None)
+    page = await list_dead(database, api.ListDead())
+    assert [(dead.stream_seq, dead.dismissed_by) for dead in page.dead] == [(99, None)]
+    assert (page.parked, page.parked_total, page.dead_total) == ((), 0, 1)
+    away = await list_dead(database, api.ListDead(dismissed=True))
+    assert {(dead.consumer, dead.dismissed_by) for dead in away.dead} == {("planner", "ann"), ("verifier", "ann")}
+    assert [(one.position, one.dismissed_by) for one in away.parked] == [(position, "ann")]
+    assert all(one.dismissed_at for one in away.dead)
+    await keeper.dead_letter(advisory(position, consumer="generator"))  # that is another one
+    assert (await list_dead(database, api.ListDead())).dead_total == 2
+    for nothing in (
+        api.DismissDead(stream="SESSIONS", stream_seq=77, user="ann"),
+        api.DismissDead(stream="TIMERS", stream_seq=position, user="ann"),
+    ):
+        with pytest.raises(api.StoreError, match=r"Nothing is listed of \w+#\d+"):
+            await dismiss(database, nothing)
 
 
 @pytest.mark.parametrize(("stopped", "phase"), [(False, "failed"), (True, "resting")])

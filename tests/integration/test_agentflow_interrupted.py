@@ -177,7 +177,7 @@ async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
     wanted = {"quality": "thorough", "max_turns": 3}
     async with talking(settings, bus, session_id, *replies, answer("I gave up."), **wanted) as (ann, model):
         assert (await ann.sees(lambda now: now.answer.text != "", seconds=30)).answer.text == "I gave up."
-        assert "All 3 turns are used up; the last one ended with: partial." in model.prompts[-1].text
+        assert "All 3 turns are used up; the last one was done in part." in model.prompts[-1].text
         assert bench.made == ["look"] * 3
 
 

@@ -171,6 +171,33 @@ async def test_the_same_message_twice_does_it_once() -> None:
         assert (await her.until("snapshot", version=4))["title"] == "Done"
 
 
+async def test_a_second_screen_that_approves_the_same_plan_is_told_that_it_is_done() -> None:
+    world = World()
+    await world.story("s").plan()
+    async with serving(world.app) as address, client(address) as her, client(address) as other:
+        for screen in (her, other):
+            await screen.send("resume", session_id="s")
+            await screen.until("snapshot")
+        await her.send("approval", approved=True, version=2)
+        await her.event("plan.approved")
+        await other.send("approval", approved=True, version=2, id="second")
+        error = await other.error("already_done")
+        assert (error["reply_to"], error["message"]) == (
+            "second",
+            "Version 2 is approved already; nothing was done twice.",
+        )
+    assert len(world.log.messages) == 3
+
+
+async def test_what_is_missing_is_told_without_a_promise() -> None:
+    async with serving(World().app) as address, client(address) as her:
+        await her.send("stop", session_id="nope")
+        error = await her.error("not_found")
+        assert error["message"] == "There is no session nope that you may see."
+        assert error["hint"].startswith("Check the id, and whose key you are logged in with;")
+        assert "share" not in error["hint"]
+
+
 async def test_too_many_messages_at_once() -> None:
     world = World(max_requests_per_second=3)
     async with serving(world.app) as address, client(address) as her:

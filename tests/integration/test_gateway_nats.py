@@ -11,6 +11,8 @@ import httpx2
 import pytest
 
 from cli.nats_server import NatsServer
+from parley.client import Parley
+from parley.client.errors import Refused
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.app import build
@@ -258,6 +260,31 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         assert (await http.get("/memories", params={"q": "nothing like it"})).json()["total"] == 0
         found = await _listed(http, "/memories?q=cancel", "items")
         assert found[0]["request"] == "Cancel #W1"
+        for nothing in (f"{session_id}.2", "nobody.1", "nonsense", f"{session_id}.0", "a.b.1", "x" * 80):
+            refused = await http.delete(f"/memories/{nothing}")
+            assert (refused.status_code, refused.json()["message"]) == (404, f"You have no memory {nothing}.")
+        async with Parley(f"http://{addresses[0]}") as parley:
+            assert [one.id for one in (await parley.memories()).items] == [found[0]["id"]] == [f"{session_id}.1"]
+            await parley.forget(found[0]["id"])
+            assert (await parley.memories()).total == 0
+            with pytest.raises(Refused, match=r"You have no memory nonsense\."):
+                await parley.forget("nonsense")
+
+
+async def test_what_was_put_aside_is_put_away_over_rest(addresses: tuple[str, str], bus: Bus) -> None:
+    await bus.client.jetstream().publish("session.zzz.planner.x", b"what?")
+    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
+        [parked] = await _listed(http, "/dead", "parked")
+        where = f"/dead/SESSIONS/{parked['position']}"
+        gone = await http.delete(where)
+        assert (gone.status_code, gone.json()) == (200, {"stream": "SESSIONS", "stream_seq": 1, "entries": 1})
+        again = await http.delete(where)
+        assert (again.status_code, again.json()["message"]) == (404, "Nothing is listed of SESSIONS#1.")
+        assert (await http.get("/dead")).json()["parked_total"] == 0
+        [away] = (await http.get("/dead", params={"dismissed": True})).json()["parked"]
+        assert (away["session_id"], away["dismissed_by"]) == ("zzz", "local")
+        assert (await http.delete("/dead/SESSIONS/0")).status_code == 422
+        assert (await http.post(where)).status_code == 405
 
 
 async def _listed(http: httpx2.AsyncClient, path: str, name: str) -> Any:

@@ -62,6 +62,8 @@ ELSEWHERE = {  # each in a test of its own
     ("POST", "/login"),
     ("GET", "/api/usage"),
     ("GET", "/api/dead"),
+    ("DELETE", "/api/dead/{stream}/{stream_seq}"),
+    ("DELETE", "/api/memories/{memory_id}"),
     ("GET", "/metrics"),
     ("POST", "/api/chat"),
     *((method, "/api/templates/{template_id}") for method in ("GET", "PUT", "DELETE")),
@@ -214,6 +216,7 @@ async def test_lists_show_ones_own(there: There) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert (await there.bob.get("/api/usage")).json()["rows"] == []
     assert (await there.bob.get("/api/dead")).status_code == 403
+    assert (await there.bob.delete("/api/dead/SESSIONS/1")).status_code == 403
     assert (await there.bob.get("/metrics")).status_code == 403
 
 
@@ -247,6 +250,17 @@ async def test_no_template_is_anothers(there: There) -> None:
     his = (await there.bob.post("/api/templates", json={"template": template, "id": "mine"})).json()
     assert his["id"] != made["id"]
     assert (await there.alice.get(f"/api/templates/{made['id']}")).json()["version"] == 1
+
+
+async def test_no_memory_of_anothers_is_deleted(there: There) -> None:
+    mine = (await there.alice.get("/api/memories")).json()["items"]
+    assert [one["session_id"] for one in mine] == [there.sessions[1]]
+    told = [await there.bob.delete(f"/api/memories/{one}") for one in (mine[0]["id"], f"{NOBODYS}.1")]
+    assert [answer.status_code for answer in told] == [404, 404]
+    assert told[0].text.replace(mine[0]["id"], "ID") == told[1].text.replace(f"{NOBODYS}.1", "ID")
+    assert (await there.alice.get("/api/memories")).json()["items"] == mine
+    assert (await there.alice.delete(f"/api/memories/{mine[0]['id']}")).status_code == 200
+    assert (await there.alice.get("/api/memories")).json()["total"] == 0
 
 
 async def test_the_same_id_begins_ones_own_session(there: There) -> None:

@@ -230,7 +230,7 @@ async def test_a_result_that_no_event_can_hold_is_an_honest_failure() -> None:
     await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
     failure = (await table.session()).failure
     assert failure
-    assert "cannot be recorded: goal: String should have at most 50000 characters" in failure.reason
+    assert "cannot be recorded: `goal` may have 50000 characters at most" in failure.reason
     huge = PLAN.model_copy(update={"notes": "x" * 300_000})
     other = Table(huge)
     await other.worker.on_delivery(await other.does(c.Say(text="A calculator")))

@@ -13,6 +13,7 @@ from cli.chat.choices import Local, More, Say, Send, understand
 from cli.chat.slash import command
 from cli.chat.state import View
 from parley.client import Parley, ParleyDown
+from parley.client.errors import Refused
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
@@ -226,7 +227,11 @@ class Asked(Parley):
     async def memories(self, query: str = "") -> MemoryPage:
         told = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
         record = MemoryRecord.model_validate(told | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
-        return MemoryPage(items=(record,), total=3)
+        return MemoryPage(items=(record.model_copy(update={"id": "s0.1"}),), total=3)
+
+    async def forget(self, memory_id: str) -> None:
+        if memory_id != "s0.1":
+            raise Refused("not_found", f"You have no memory {memory_id}.")
 
     async def library(self, query: str = "") -> LibraryPage:
         told = {"request": "How many?", "flows": ["sql"], "path": ["sql.run"], "question": "How many orders?"}
@@ -247,7 +252,11 @@ def test_lists() -> None:
     remembered = drawn(asyncio.run(lists.listed("memories", "", Asked(page))))
     assert "2030-01-01 Cancel #W1" in remembered
     assert "lesson: ask for the reason" in remembered
+    assert "/forget s0.1" in remembered
     assert "1 of 3" in remembered
+    assert command("/forget s0.1", View()) == Local("forget", "s0.1")
+    assert "Deleted: the memory s0.1" in drawn(asyncio.run(lists.listed("forget", "s0.1", Asked(page))))
+    assert "You have no memory s0.2" in drawn(asyncio.run(lists.listed("forget", "s0.2", Asked(page))))
     assert "Nothing needs you" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
     assert "SELECT 1" in drawn(asyncio.run(lists.listed("library", "", Asked(page))))
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from services.gateway.views import messages
+from services.gateway.views import messages, screen
 from services.gateway.views.derive import told
 from services.gateway.views.export import export
 from services.gateway.views.gist import chosen, gist
@@ -198,3 +198,23 @@ def test_a_run_is_told_by_what_it_wrote_and_tables_by_their_names() -> None:
     assert gist({"stdout": "", "stderr": "", "exit_code": 0}) == "No output"
     assert chosen('{"tables": ["orders", "users"]}') == "Use orders, users"
     assert chosen("yes, and {the users") == "yes, and {the users"
+
+
+def test_the_reason_for_which_it_rests_is_told_while_it_rests() -> None:
+    """The request after one that was completed is not completed, nor is one that goes on after a stop stopped."""
+    it = Told()
+
+    def after(command: AnyCommand) -> str:
+        it.does(command)
+        assert screen.snapshot(it.session).view.reason == messages.snapshot(it.session).reason
+        return f"{it.session.phase}: {messages.snapshot(it.session).reason}"
+
+    drafted = c.DraftPlan(goal="G", steps=(Step(text="One"),))
+    assert after(c.Say(text="A calculator")) == "planning: new"
+    assert after(c.Stop()) == "resting: stopped"
+    assert after(c.Retry()) == "planning: new"
+    assert after(drafted) == "awaiting_approval: new"
+    assert after(c.CancelPlan()) == "resting: stopped"
+    assert after(c.Complete()) == "resting: completed"
+    assert after(c.Say(text="Roman numerals")) == "planning: new"
+    assert after(drafted) == "awaiting_approval: new"

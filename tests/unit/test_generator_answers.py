@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from parley.events.values import Knowledge, SessionSettings
+from parley.events.values import Knowledge, SessionSettings, Status
 from services.generator.agentflow_prompt import (
     AnswerDraft,
     AnswerReply,
@@ -150,7 +150,7 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
         ((verdict("continue"), turn(nothing=True)), ""),
         (
             (verdict("continue"), turn(act("2.1")), c.Start(), done("2.1"), verdict("continue", "partial")),
-            "All 2 turns are used up; the last one ended with: partial.",
+            "All 2 turns are used up; the last one was done in part.",
         ),
         (
             (
@@ -160,7 +160,7 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
                 done("2.1", ok=False),
                 verdict("retry", "failure"),
             ),
-            "All 2 turns are used up; the last one ended with: failure.",
+            "All 2 turns are used up; the last one failed.",
         ),
     ],
     ids=["complete", "complete with the last turn", "nothing left", "used up", "used up with a failure"],
@@ -168,6 +168,19 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
 def test_why_it_ended_is_told_where_it_was_not_done(story: tuple[StoryLine, ...], why: str) -> None:
     session = given(*LOOKED, *story).session
     assert (session.phase, ended(session), section(session, "ended")) == ("answering", why, why)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ("success", "The only turn is used up, and something may be left to do."),
+        ("partial", "The only turn is used up; it was done in part."),
+        ("failure", "The only turn is used up; it failed."),
+    ],
+)
+def test_why_it_ended_after_its_only_turn(status: Status, why: str) -> None:
+    alone = (request("agentflow", approval="never", max_turns=1), turn(act("1.1")), c.Start(), done("1.1"))
+    assert ended(given(*alone, verdict("continue", status)).session) == why
 
 
 def test_that_nothing_was_left_to_do_is_told_with_the_planner_s_reason() -> None:

@@ -316,6 +316,15 @@ def test_an_answer_says_what_became_of_a_write(status: str, said: str) -> None:
     assert given["evidence"] == ["4.1"]
 
 
+def test_what_the_person_left_out_is_said_to_be_left_out_by_them() -> None:
+    by_hand = deed(4, "cancel_pending_order", "skipped by the person", "skipped", **CANCELLED)
+    text = answer(CANCEL, *known(PENDING), by_hand)["text"]
+    assert f"Not done (skipped by the person): cancel order {PENDING}" in text
+    assert "failed" not in text
+    needed = deed(4, "cancel_pending_order", "an action it depends on did not finish", "skipped", **CANCELLED)
+    assert "Not done (an action it depends on did not finish)" in answer(CANCEL, *known(PENDING), needed)["text"]
+
+
 def test_an_answer_tells_why_something_was_refused() -> None:
     given = answer(f"Cancel #W2999776, I don't need it. {HUGO}", *known("#W2999776"))
     assert "is delivered, and only pending orders can be cancelled" in given["text"]

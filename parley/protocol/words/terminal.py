@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "back": "hand back to the planner",
     "tools": "list the tools",
     "memories": "what is remembered of earlier requests",
+    "forget": "delete a memory, by its id",
     "inbox": "sessions that need you",
     "budget": "raise the limit",
     "path": "the path; with nodes: these instead of the remaining steps",
@@ -57,6 +58,7 @@ COMMANDS: Mapping[str, str] = {
 TERMINAL: Mapping[str, str] = {
     "action_first": "Decide on an action first: pick a number.",
     "connected": "Connected again.",
+    "forgotten": "Deleted: the memory {memory}. Its session keeps what was said in it.",
     "events_before": "… {count} earlier events: /journal",
     "exists": "{file} exists already: choose another name.",
     "fork": "Forked: parley chat --session {session}",

@@ -28,7 +28,7 @@ def sees(user: User, session: Session) -> bool:
 
 def missing(session_id: str) -> Trouble:
     """There is none, or it is somebody else's: nobody learns from a refusal which of the two it is."""
-    hint = "Ask its owner to share it with you; a user_message with an id of your own begins one."
+    hint = "Check the id, and whose key you are logged in with; a user_message with an id of your own begins one."
     return Trouble("not_found", f"There is no session {session_id} that you may see.", hint)
 
 
@@ -50,7 +50,7 @@ def may_write(user: User, session: Session) -> None:
     """Raises Trouble (not_found, forbidden) unless they may act in it."""
     may_read(user, session)
     if not writes(user, session):
-        raise Trouble("forbidden", "This session is shared with you for reading only.", "Fork it to go on from it.")
+        raise Trouble("forbidden", "You may only read this session.", "Fork it to go on from it.")
 
 
 def _own(user: User, session: Session) -> bool:

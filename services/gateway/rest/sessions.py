@@ -38,7 +38,7 @@ async def readable(core: Core, session_id: str, user: User) -> Session:
 async def sessions(
     user: Me, core: Behind, wanted: Annotated[SessionQuery, Query()], seen: IfNoneMatch = ""
 ) -> Response:
-    """My sessions and those shared with me, newest first; `q` searches what was said, planned and answered."""
+    """My sessions, newest first; `q` searches what was said, planned and answered."""
     request = api.ListSessions(
         user=user.scope, query=wanted.q, states=wanted.state, limit=wanted.limit, offset=wanted.offset
     )

@@ -16,7 +16,7 @@ from services.gateway.views.parts import (
 from shared.domain.plan_steps import unfinished
 from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
-from shared.domain.state_names import options, state_name
+from shared.domain.state_names import options, rest_reason, state_name
 from shared.domain.workflows import of_plan
 
 NEWER = ("delete_plan",)  # messages that protocol 1 did not have when it was settled
@@ -33,7 +33,7 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         version=session.version,
         state=state_name(session),
         phase=session.phase,
-        reason=session.rest_reason,
+        reason=rest_reason(session),
         paused=session.paused,
         title=session.title,
         owner=session.owner,

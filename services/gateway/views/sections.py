@@ -27,7 +27,7 @@ from shared.domain.for_each import items_of
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.domain.state_names import state_name
+from shared.domain.state_names import rest_reason, state_name
 
 type Sections = Mapping[str, Any]  # by name, as JSON
 
@@ -174,7 +174,7 @@ def _standing(session: Session) -> tuple[object, ...]:
 SECTIONS: Mapping[str, Section] = {
     "state": Section(state_name, _standing),
     "phase": Section(lambda session: session.phase, lambda session: (session.phase,)),
-    "reason": Section(lambda session: session.rest_reason, lambda session: (session.rest_reason,)),
+    "reason": Section(rest_reason, lambda session: (session.phase, session.rest_reason)),
     "paused": Section(lambda session: session.paused, lambda session: (session.paused,)),
     "title": Section(lambda session: session.title, lambda session: (session.title,)),
     "owner": Section(lambda session: session.owner, lambda session: (session.owner,)),

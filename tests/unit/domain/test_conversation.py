@@ -7,7 +7,7 @@ import pytest
 from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
 from shared.domain import commands as c
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
 from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
 from shared.domain.waves import find
 from tests.unit.domain.spec import (
@@ -332,7 +332,7 @@ def test_the_summary_stays_bounded() -> None:
 def test_a_repeated_command_changes_nothing() -> None:
     told = given(*TO_PLAN).when(approve, id="c7").then("plan.approved")
     assert told.event.id == "s1:c7"
-    told.given.when(c.Stop(), id="c7").refused(AlreadyDone, "nothing was done twice")
+    told.given.when(c.Stop(), id="c7").refused(Repeated, "nothing was done twice")
     told.given.when(c.Stop(), id="c8").then("session.stopped")
 
 

@@ -8,7 +8,7 @@ from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.decide import AnyCommand, due
-from shared.domain.errors import OutOfTurn, Stale
+from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.session import SERVICE_OF, Session, put_back, set_aside, with_words
@@ -177,7 +177,7 @@ def test_what_is_there_can_be_decided_on_and_the_words_wait_for_the_next_draft(
 
 def test_a_remark_makes_no_approval_good_that_is_stale() -> None:
     given(*TO_PLAN, say("why?")).when(c.Approve(version=1)).refused(Stale, "version 2 is")
-    given(*TO_DONE, say("why?")).when(c.Approve(version=2)).refused(OutOfTurn, "no plan or code in review")
+    given(*TO_DONE, say("why?")).when(c.Approve(version=2)).refused(AlreadyDone, "Version 2 is approved already")
 
 
 def test_the_answer_can_be_judged_while_a_remark_on_it_is_answered() -> None:

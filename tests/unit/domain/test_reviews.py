@@ -2,10 +2,24 @@
 
 import pytest
 
+from parley.events.hashing import canonical_hash
 from parley.events.values import Step
 from shared.domain import commands as c
-from shared.domain.errors import Invalid
-from tests.unit.domain.spec import draft, given, request
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from tests.unit.domain.spec import (
+    CODING,
+    TO_CODE,
+    TO_DONE,
+    TO_PLAN,
+    StoryLine,
+    answer,
+    draft,
+    edit,
+    given,
+    reject,
+    request,
+    turn,
+)
 
 DRAFTED = (request("conversation"), draft())
 
@@ -23,3 +37,37 @@ def test_a_text_plan_calls_nothing() -> None:
     call = Step(text="Look", tool="get_order_details", arguments={"order_id": "#W1"})
     with pytest.raises(Invalid, match="Step 1 calls get_order_details: a text plan calls nothing"):
         given(*DRAFTED, edited(call))
+
+
+@pytest.mark.parametrize("before", [CODING, TO_CODE, TO_DONE])
+def test_a_plan_that_another_screen_approved_is_approved_already(before: tuple[StoryLine, ...]) -> None:
+    plan = given(*before).session.plan
+    assert plan
+    given(*before).when(c.Approve(version=2)).refused(AlreadyDone, "Version 2 is approved already")
+    given(*before).when(c.Approve(version=2, hash=plan.hash)).refused(AlreadyDone, "nothing was done twice")
+
+
+def test_code_that_another_screen_approved_is_approved_already() -> None:
+    code = given(*TO_DONE).session.code
+    assert code
+    given(*TO_DONE).when(c.Approve(version=code.version, hash=code.hash)).refused(AlreadyDone)
+
+
+def test_what_was_not_approved_is_not_said_to_be() -> None:
+    given(*TO_CODE).when(c.Approve(version=2, hash=canonical_hash("another plan"))).refused(Stale, "version 4 is")
+    given(*TO_PLAN, reject).when(c.Approve(version=2)).refused(OutOfTurn, "no plan or code in review")
+    given(*CODING).when(c.Reject(version=2)).refused(OutOfTurn, "no plan or code in review")
+
+
+def test_where_there_is_no_plan_the_refusal_of_an_edit_says_what_to_do() -> None:
+    answered = given(request("agentflow"), turn(nothing=True), answer())
+    answered.when(c.EditPlan(base=1, steps=(Step(text="Ask"),))).refused(OutOfTurn, "no plan to edit in this session")
+    answered.when(c.EditCode(base=1, code="1")).refused(OutOfTurn, "no code to edit in this session")
+    told = given(*TO_CODE, edit("other")).when(c.EditCode(base=4, code="1"))
+    told.refused(OutOfTurn, "approve the plan first")
+
+
+def test_an_edit_during_work_says_to_stop_it_first() -> None:
+    words = "The session is coding: a plan can be edited while it is in review or the session rests. Stop it first."
+    given(*CODING).when(c.EditPlan(base=2, steps=(Step(text="Ask"),))).refused(OutOfTurn, words)
+    given(*CODING).when(c.EditCode(base=2, code="1")).refused(OutOfTurn, "code can be edited while it is in review")

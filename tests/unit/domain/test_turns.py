@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from parley.events import facts
+from parley.events.hashing import canonical_hash
 from parley.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.commands import Work
-from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
 from shared.domain.waves import find
 from shared.story import finish
@@ -129,7 +130,10 @@ def test_a_single_waiting_action_needs_no_name_but_several_do() -> None:
     single.when(c.Reject()).then("approval.denied", action_id="1.1").leaves("verifying", "verifier")
     given(*GUARDED).when(c.Approve(version=2)).refused(Invalid, "name one")
     given(*GUARDED).when(c.Approve(version=2, action_id="1.3")).refused(OutOfTurn, "No action 1.3 waits")
-    given(*GUARDED, allow("1.1")).when(c.Approve(version=3, action_id="1.1")).refused(OutOfTurn)
+    twice = c.Approve(version=3, action_id="1.1")
+    given(*GUARDED, allow("1.1")).when(twice).refused(AlreadyDone, "(1.1) is approved already")
+    other = twice.model_copy(update={"hash": canonical_hash("other arguments")})
+    given(*GUARDED, allow("1.1")).when(other).refused(OutOfTurn, "No action 1.1 waits")
     given(*FLOW, turn()).when(c.Approve(version=2, action_id="1.1")).refused(OutOfTurn)
     given(*FLOW, turn()).when(c.Reject(action_id="1.1")).refused(OutOfTurn)
 

@@ -1,0 +1,99 @@
+"""What is wrong with data from outside, as sentences that say what to do. Pure."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+READ, TOLD = 50, 3  # problems at most: a large message may have one in every line
+# By pydantic's name for the error; in braces what pydantic says of it.
+SENTENCES: Mapping[str, str] = {
+    "missing": "is missing: give it",
+    "extra_forbidden": "is not known here: leave it out",
+    "string_type": "must be text",
+    "string_sub_type": "must be text",
+    "string_unicode": "must be text that UTF-8 can write",
+    "string_too_long": "may have {max_length} characters at most: make it shorter",
+    "string_pattern_mismatch": "must have the form {pattern}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "is too large a number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a number that is not infinite",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object with fields",
+    "model_type": "must be an object with fields",
+    "model_attributes_type": "must be an object with fields",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be {le} or less",
+    "json_invalid": "must be JSON ({error})",
+}
+Problem = Mapping[str, Any]
+
+
+def sentences(problems: Iterable[Problem], *, whole: str = "body", skip: int = 0) -> str:
+    """The first few of pydantic's errors. `whole`: what to call all of the data; `skip`: places of each location that
+    name no field of it."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    for problem in islice(problems, READ):
+        place = _fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden")
+        places.setdefault(place, []).append(_wrong(problem))
+    # Of a value that may be of several kinds, or a list with a wrong item, what is wrong within it says more.
+    deepest = [one for one in places if not any(one == other[: len(one)] and one != other for other in places)]
+    return " ".join(_sentence(place, places[place], whole) for place in deepest[:TOLD])
+
+
+def _sentence(place: tuple[str, ...], wrong: Sequence[str], whole: str) -> str:
+    what = f"`{'.'.join(place)}`" if place else f"The {whole}"
+    return f"{what} {', or '.join(dict.fromkeys(wrong))}."
+
+
+def _fields(location: Sequence[int | str], *, whole: bool) -> tuple[str, ...]:
+    """The names and numbers that the sender wrote: not those of the kinds that a value may have instead. `whole`: the
+    last one is the sender's whatever it looks like."""
+    *outer, last = [str(part) for part in location] or [""]
+    names = [part for part in outer if not _is_kind(part)]
+    return (*names, *([last] if last and (whole or not _is_kind(last)) else []))
+
+
+def _is_kind(part: str) -> bool:
+    """As pydantic writes it: `Step`, `constrained-str`, `list[str]`."""
+    return part[:1].isupper() or "-" in part or "[" in part
+
+
+def _wrong(problem: Problem) -> str:
+    kind, context = problem["type"], problem.get("ctx") or {}
+    match kind:
+        case "string_too_short" | "too_short":
+            return _too_short(context["min_length"], "character" if kind == "string_too_short" else "item")
+        case "too_long":
+            return f"may have {context['max_length']} items at most: leave some out"
+        case "value_error" | "assertion_error":
+            said = str(problem["msg"]).partition(", ")[2]
+            return f"cannot be used: {said.rstrip('.')}"
+        case _ if kind in SENTENCES:
+            return SENTENCES[kind].format_map(context)
+    return f"cannot be used: {problem['msg']}"
+
+
+def _too_short(least: int, what: str) -> str:
+    if least == 1:
+        return f"must not be empty: give at least one {what}"
+    return f"needs at least {least} {what}s"
+
+
+def unknown_type(tag: str, known: Sequence[str]) -> str:
+    """There is none of this type: which one is meant, perhaps, and which there are."""
+    tag = tag[:64]
+    near = difflib.get_close_matches(tag, known, n=1)
+    meant = f" Did you mean “{near[0]}”?" if near else ""
+    return f"There is no message of type “{tag}”.{meant} The types are: {', '.join(known)}."

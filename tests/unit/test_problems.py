@@ -1,0 +1,117 @@
+"""What is wrong with a message, in words that say what to do."""
+
+from itertools import count
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from parley.events.problems import SENTENCES, sentences
+from services.gateway.inbound import TYPES, parse
+from services.gateway.trouble import Trouble
+
+
+class Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=5, pattern="^[a-z]*$")] = "a"
+    number: Annotated[int, Field(gt=0, le=9)] = 1
+    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.5
+    sure: bool = True
+    kind: Literal["a", "b"] = "a"
+    steps: Annotated[list[str], Field(min_length=1, max_length=2)] = ["x"]
+    pair: Annotated[list[str], Field(min_length=2)] = ["x", "y"]
+    inner: dict[str, int] = {}
+
+    @field_validator("name")
+    @classmethod
+    def no_root(cls, name: str) -> str:
+        if name == "root":
+            raise ValueError("root is not a name.")
+        return name
+
+
+WRONG: tuple[tuple[object, str], ...] = (
+    ({"steps": []}, "`steps` must not be empty: give at least one item."),
+    ({"steps": ["a", "b", "c"]}, "`steps` may have 2 items at most: leave some out."),
+    ({"steps": "x"}, "`steps` must be a list."),
+    ({"steps": [5]}, "`steps.0` must be text."),
+    ({"pair": []}, "`pair` needs at least 2 items."),
+    ({"name": ""}, "`name` must not be empty: give at least one character."),
+    ({"name": "abcdef"}, "`name` may have 5 characters at most: make it shorter."),
+    ({"name": "A"}, "`name` must have the form ^[a-z]*$."),
+    ({"name": "root"}, "`name` cannot be used: root is not a name."),
+    ({"number": "1"}, "`number` must be a whole number."),
+    ({"number": 0}, "`number` must be more than 0."),
+    ({"number": 10}, "`number` must be 9 or less."),
+    ({"share": -1}, "`share` must be 0.0 or more."),
+    ({"share": 2}, "`share` must be less than 1.0."),
+    ({"share": float("inf")}, "`share` must be a number that is not infinite."),
+    ({"sure": 1}, "`sure` must be true or false."),
+    ({"kind": "c"}, "`kind` must be 'a' or 'b'."),
+    ({"inner": 5}, "`inner` must be an object with fields."),
+    ({"surprise": 5}, "`surprise` is not known here: leave it out."),
+    (5, "The form must be an object with fields."),
+    ({"number": 0, "sure": 1}, "`number` must be more than 0. `sure` must be true or false."),
+)
+
+
+@pytest.mark.parametrize(("data", "told"), WRONG)
+def test_each_is_a_sentence_that_says_what_to_do(data: object, told: str) -> None:
+    with pytest.raises(ValidationError) as wrong:
+        Form.model_validate(data)
+    assert sentences(wrong.value.errors(), whole="form") == told
+
+
+def test_what_there_is_no_sentence_for_is_told_as_the_validator_does() -> None:
+    assert sentences([{"type": "uuid_type", "loc": (), "msg": "No UUID"}]) == "The body cannot be used: No UUID."
+    assert "uuid_type" not in SENTENCES
+
+
+def test_three_are_told_at_most() -> None:
+    missing = [{"type": "missing", "loc": ("body", name), "msg": "Field required"} for name in "abcd"]
+    told = "`a` is missing: give it. `b` is missing: give it. `c` is missing: give it."
+    assert sentences(missing, skip=1) == told
+    endless = ({"type": "missing", "loc": ("body", number), "msg": "Field required"} for number in count())
+    assert sentences(endless, skip=1).startswith("`0` is missing: give it. `1` is missing")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"type": "approve"}', "There is no message of type “approve”. Did you mean “approval”?"),
+        ('{"type": "zzz"}', "There is no message of type “zzz”. The types are:"),
+        ('{"type": null}', "There is no message of type “None”. The types are:"),
+        ("{}", "The message has no `type`. The types are:"),
+    ],
+)
+def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, told: str) -> None:
+    with pytest.raises(Trouble) as refused:
+        parse(text)
+    assert refused.value.message.startswith(told)
+    assert refused.value.message.endswith(f"{', '.join(TYPES)}.")
+    assert {"user_message", "approval", "close"} <= set(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"type": "user_message"}', "`content` is missing: give it."),
+        ('{"type": "edit", "version": 2, "steps": []}', "`steps` must not be empty: give at least one item."),
+        ("[]", "The message must be an object with fields."),
+        ('{"type": "stop", "Odd-Name": 1}', "`Odd-Name` is not known here: leave it out."),
+        ('{"type": "user_message", "content": "a", "settings": 5}', "`settings` must be an object with fields."),
+        (
+            '{"type": "edit", "version": 2, "steps": [5]}',
+            "`steps.0` must be an object with fields, or must be text.",
+        ),
+        (
+            '{"type": "edit", "version": 2, "steps": [{"text": "a", "when": "now"}]}',
+            "`steps.0.when` is not known here: leave it out.",
+        ),
+    ],
+)
+def test_a_message_that_cannot_be_read_says_why(text: str, told: str) -> None:
+    with pytest.raises(Trouble) as refused:
+        parse(text)
+    assert refused.value.message == f"The message cannot be read. {told}"
