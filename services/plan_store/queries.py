@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import CTE, ColumnElement, CompoundSelect, RowMapping, Select, and_, func, select, union_all
+from sqlalchemy import CTE, ColumnElement, CompoundSelect, RowMapping, Select, and_, func, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
@@ -89,7 +89,9 @@ async def list_sessions(database: Database, ask: api.ListSessions) -> api.Sessio
     row = t.sessions.c
     wanted = [row.version > 0, *matching(row.search_text, ask.query)]
     wanted += [row.state.in_(ask.states)] if ask.states else []
-    wanted += [row.phase.in_(ask.phases)] if ask.phases else []
+    if ask.phases:
+        in_phase = row.phase.in_(ask.phases)
+        wanted.append(or_(in_phase, row.unfinished) if api.UNFINISHED in ask.phases else in_phase)
     seen = seen_by(ask.user, row.id, row.updated_at, where=wanted)
     count = select(func.count()).select_from(seen)
     page = (

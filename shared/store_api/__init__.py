@@ -22,6 +22,7 @@ from shared.store_api.library import (
 )
 from shared.store_api.memories import ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
+    UNFINISHED,
     CodeHistory,
     CodeRecord,
     CodeVersions,
@@ -100,6 +101,7 @@ __all__ = [
     "SESSION_LOAD",
     "SESSION_PART",
     "SESSION_PURGE",
+    "UNFINISHED",
     "USAGE_TOTALS",
     "VERBS",
     "Code",

@@ -54,10 +54,14 @@ class SessionPart(Message):
 class GetSession(OfSession): ...
 
 
+UNFINISHED = "unfinished"
+
+
 class ListSessions(Message):
     """Newest first. `user`: their own and those shared with them; None: all. `query`: every word, in title or requests.
 
-    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any.
+    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any. `UNFINISHED` among them adds
+    those whose plan of steps has not come to its end: an older plan_store, which does not know it, adds none.
     """
 
     user: User | None = None
