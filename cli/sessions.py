@@ -96,9 +96,7 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
         return 0
     console = Console(highlight=False)
     console.print(Text(visible(one.title or one.request), style="bold"))
-    console.print(
-        f"{one.workflow} · {one.word} · version {one.version} · of {one.owner}", markup=False
-    )
+    console.print(f"{one.workflow} · {one.word} · version {one.version} · of {one.owner}", markup=False)
     for event in events:
         console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), line(event)))
     console.print(TERMINAL["resume_with"].format(session=one.id), style="dim", markup=False)

@@ -18,6 +18,7 @@ from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
 from services.plan_store.recall import list_memories, recall
+from services.plan_store.tasks import plan_tasks
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.session import SESSION
@@ -63,6 +64,7 @@ class Requests:
                 _responder(api.PLAN_LIST, partial(plans.list_plans, self._database)),
                 _responder(api.PLAN_GET, self.plan),
                 _responder(api.PLAN_VERSIONS, self.plan_versions),
+                _responder(api.PLAN_TASKS, self.plan_tasks),
                 _responder(api.PLAN_DIFF, self.plan_diff),
                 _responder(api.CODE_VERSIONS, self.code_versions),
                 _responder(api.USAGE_TOTALS, self.usage),
@@ -112,6 +114,10 @@ class Requests:
     async def plan_versions(self, ask: api.PlanVersions) -> api.PlanHistory:
         await self._projector.load(ask.session_id)
         return await plans.plan_versions(self._database, ask.session_id, self._room)
+
+    async def plan_tasks(self, ask: api.TasksOfPlans) -> api.PlanTasks:
+        await self._projector.load(ask.session_id)
+        return await plan_tasks(self._database, ask.session_id)
 
     async def plan_diff(self, ask: api.DiffPlans) -> api.PlanDiff:
         old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))

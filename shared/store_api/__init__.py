@@ -45,12 +45,15 @@ from shared.store_api.messages import (
     PlanHistory,
     PlanPage,
     PlanRecord,
+    PlanTask,
+    PlanTasks,
     PlanVersions,
     Purged,
     PurgeSession,
     ReadJournal,
     SessionPart,
     StepChange,
+    TasksOfPlans,
     UsageReport,
     UsageRow,
     UsageTotals,
@@ -67,6 +70,7 @@ JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
 PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
 PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
 PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
+PLAN_TASKS = Verb("plan.tasks", TasksOfPlans, PlanTasks)
 PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
 CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
@@ -92,6 +96,7 @@ __all__ = [
     "PLAN_DIFF",
     "PLAN_GET",
     "PLAN_LIST",
+    "PLAN_TASKS",
     "PLAN_VERSIONS",
     "PREFIX",
     "PROPOSAL_LIST",
@@ -138,6 +143,8 @@ __all__ = [
     "PlanHistory",
     "PlanPage",
     "PlanRecord",
+    "PlanTask",
+    "PlanTasks",
     "PlanVersions",
     "Problem",
     "Proposal",
@@ -152,6 +159,7 @@ __all__ = [
     "SimilarEntries",
     "StepChange",
     "StoreError",
+    "TasksOfPlans",
     "UsageReport",
     "UsageRow",
     "UsageTotals",

@@ -111,6 +111,29 @@ class GetPlan(OfSession):
 class PlanVersions(OfSession): ...
 
 
+class TasksOfPlans(OfSession): ...
+
+
+class PlanTask(Message):
+    """One task of a session: a request that an execution plan was made for. `versions` are those of its plan.
+
+    `until` is the last version of the session that belongs to it; None: the session's newest. `goal`, `status`, `steps`
+    (how many) and `at` are those of the plan's last version.
+    """
+
+    task: str
+    versions: tuple[int, ...]
+    until: int | None
+    goal: str
+    status: str
+    steps: int
+    at: AwareDatetime
+
+
+class PlanTasks(Message):
+    tasks: tuple[PlanTask, ...]
+
+
 class DiffPlans(OfSession):
     old: Version
     new: Version

@@ -68,7 +68,7 @@ BEGINS = {
     for path in ("/api/sessions", "/api/planning/plan", "/api/execution-plans", "/api/execution-plans/store")
 }
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
-QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
+QUERIES = {path: {"from": "2", "to": "2"} for path in ("/plans/diff", "/diff")}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
     "/path/check": {"nodes": ["text_to_sql.classify_prompt"]},

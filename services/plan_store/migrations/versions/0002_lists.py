@@ -34,7 +34,8 @@ def _held_up() -> sa.ColumnElement[bool]:
     """As the domain's `held_up`, of the session that the row has folded."""
 
     def text(*path: str) -> sa.ColumnElement[str]:
-        return sessions.c.snapshot[path].as_string()
+        found: sa.ColumnElement[str] = sessions.c.snapshot[path].as_string()
+        return found
 
     rests = sa.and_(
         sessions.c.phase == "resting",
