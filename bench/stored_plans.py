@@ -1,5 +1,7 @@
 """How long do lists, searches and diffs of stored plans take? `python -m bench.stored_plans [--plans 10000]`
 
+“list” is a page of plans, “sessions” one of sessions; “search” looks for words in all of them.
+
 On SQLite and on PostgreSQL: so many sessions, each with three versions of an execution plan of five steps.
 """
 
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from parley.events.values import Step
 from services.plan_store import plans, queries
@@ -59,8 +62,14 @@ async def filled(database: Database, count: int) -> None:
             await connection.execute(insert(t.sessions), [_copy(session, number) for number in numbers])
             copies = [{**one, "session_id": f"copy-{number}"} for number in numbers for one in versions]
             await connection.execute(insert(t.plans), copies)
-        if not database.is_sqlite:
-            await connection.exec_driver_sql("ANALYZE")
+
+
+async def vacuumed(url: str) -> None:
+    """PostgreSQL does this by itself, a minute after so many rows have come."""
+    engine = create_async_engine(url, isolation_level="AUTOCOMMIT")
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("VACUUM ANALYZE")
+    await engine.dispose()
 
 
 def _copy(session: Any, number: int) -> dict[str, Any]:
@@ -82,6 +91,8 @@ async def run(url: str, count: int) -> None:
     database = Database(url)
     await database.migrate()
     await filled(database, count)
+    if not database.is_sqlite:
+        await vacuumed(url)
     drawn = random.Random(7)
 
     async def listed() -> None:

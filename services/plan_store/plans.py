@@ -8,7 +8,7 @@ from sqlalchemy import RowMapping, Select, and_, case, func, select
 from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.database import Database
-from services.plan_store.queries import ANSWER_BYTES, rows, rows_within, seen_by, within_answer, without_total
+from services.plan_store.queries import ANSWER_BYTES, once, rows, rows_within, seen_by, within_answer, without_total
 from shared import store_api as api
 from shared.domain.session import newest
 from shared.domain.state import plan_text
@@ -41,13 +41,13 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
 
     No column says that a version is the newest, so none can be wrong after another release has written.
     """
-    plan, seen = t.plans.c, seen_by(ask.user, t.sessions.c.id)
+    plan, seen = t.plans.c, seen_by(ask.user, select(t.sessions.c.id)).subquery()
     wanted = [~plan.deleted]
     wanted += [plan.status.in_(ask.statuses)] if ask.statuses else []
     wanted += [plan.kind.in_(ask.kinds)] if ask.kinds else []
     last = select(t.plans).where(plan.session_id == seen.c.id).order_by(plan.number.desc()).limit(1)
     at = last.with_only_columns(case((and_(*wanted), plan.at))).scalar_subquery()
-    newest = select(seen.c.id, at.label("at")).cte("newest").prefix_with("MATERIALIZED")  # each looked up once
+    newest = once(select(seen.c.id, at.label("at")))
     keys = select(newest).where(newest.c.at.is_not(None))
     count = select(func.count()).select_from(keys.subquery())
     page = keys.order_by(newest.c.at.desc(), newest.c.id).limit(ask.limit).offset(ask.offset)

@@ -1,6 +1,5 @@
 """Questions that are answered from the rows alone."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -64,18 +63,21 @@ def within_answer(whole: bool) -> None:
         raise api.StoreError("too_large", f"These rows have more than {ANSWER_BYTES} bytes: ask for fewer.")
 
 
-def seen_by(user: str | None, *columns: ColumnElement[Any], where: Sequence[ColumnElement[bool]] = ()) -> CTE:
-    """These columns of a user's own sessions and of those that were shared with them, each once; None: of all.
+def seen_by(user: str | None, query: Select[Any]) -> Select[Any] | CompoundSelect[Any]:
+    """Of a query for sessions: a user's own and those that were shared with them, each once; None: all.
 
-    Two queries, as no index finds what is the one or the other. They are made once, however often they are read.
+    Two queries, as no index finds what is the one or the other.
     """
-    every = select(*columns).where(*where)
-    found: Select[Any] | CompoundSelect[Any] = every
-    if user is not None:
-        shared = and_(t.shares.c.session_id == t.sessions.c.id, t.shares.c.user == user, t.shares.c.role.is_not(None))
-        others = every.join(t.shares, shared).where(t.sessions.c.owner != user)
-        found = union_all(every.where(t.sessions.c.owner == user), others)
-    return found.cte("seen").prefix_with("MATERIALIZED")
+    if user is None:
+        return query
+    shared = and_(t.shares.c.session_id == t.sessions.c.id, t.shares.c.user == user, t.shares.c.role.is_not(None))
+    others = query.join(t.shares, shared).where(t.sessions.c.owner != user)
+    return union_all(query.where(t.sessions.c.owner == user), others)
+
+
+def once(query: Select[Any] | CompoundSelect[Any]) -> CTE:
+    """The rows of a query, found once however often they are read."""
+    return query.cte("found").prefix_with("MATERIALIZED")
 
 
 def matching(text: ColumnElement[str], query: str) -> list[ColumnElement[bool]]:
@@ -92,7 +94,7 @@ async def list_sessions(database: Database, ask: api.ListSessions) -> api.Sessio
     if ask.phases:
         in_phase = row.phase.in_(ask.phases)
         wanted.append(or_(in_phase, row.unfinished) if api.UNFINISHED in ask.phases else in_phase)
-    seen = seen_by(ask.user, row.id, row.updated_at, where=wanted)
+    seen = once(seen_by(ask.user, select(row.id, row.updated_at).where(*wanted)))
     count = select(func.count()).select_from(seen)
     page = (
         select(seen.c.id).order_by(seen.c.updated_at.desc(), seen.c.id).limit(ask.limit).offset(ask.offset).subquery()
