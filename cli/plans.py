@@ -53,13 +53,18 @@ def store(
 
 
 @app.command("list")
-def listing(limit: Annotated[int, typer.Option(min=1, max=1000)] = 20, as_json: Json = False, url: Url = "") -> None:
+def listing(
+    session: Annotated[str, typer.Option(help="Of this session, with those of its earlier tasks.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
     """My plans, newest first."""
 
     async def listed(plans: "ExecutionPlans") -> int:
         from cli.visible import print_visible
 
-        page = await plans.list(limit=limit)
+        page = await plans.list(session_id=session or None, limit=limit)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0

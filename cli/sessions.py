@@ -60,7 +60,7 @@ def _table(sessions: Sequence[SessionSummary], *, narrow: bool) -> Table:
         table.add_column("changed", no_wrap=True)
     table.add_column("title", ratio=1)
     for one in sessions:
-        cells = [one.id, one.state.replace("_", " "), *([] if narrow else [ago(one.updated_at)])]
+        cells = [one.id, one.word, *([] if narrow else [ago(one.updated_at)])]
         table.add_row(*(Text(visible(cell)) for cell in cells), Text(short(one.title or one.request)))
     return table
 
@@ -96,9 +96,7 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
         return 0
     console = Console(highlight=False)
     console.print(Text(visible(one.title or one.request), style="bold"))
-    console.print(
-        f"{one.workflow} · {one.state.replace('_', ' ')} · version {one.version} · of {one.owner}", markup=False
-    )
+    console.print(f"{one.workflow} · {one.word} · version {one.version} · of {one.owner}", markup=False)
     for event in events:
         console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), line(event)))
     console.print(TERMINAL["resume_with"].format(session=one.id), style="dim", markup=False)
@@ -127,7 +125,7 @@ async def purge(settings: Settings, session_id: str, *, yes: bool = False) -> in
     async with bus(settings) as found:
         store = Store(found)
         one = await query(store, SESSION_GET, GetSession(session_id=session_id))
-        print(f"{one.id}: {short(one.title or one.request)} ({one.version} events, {one.state})", file=sys.stderr)
+        print(f"{one.id}: {short(one.title or one.request)} ({one.version} events, {one.word})", file=sys.stderr)
         if not yes and not _confirmed():
             print("Nothing was removed.", file=sys.stderr)
             return 1

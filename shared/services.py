@@ -147,7 +147,7 @@ _SPECS = (
         requests=(
             *("tools.list", "tools.preview", "flows.list", "draft.get.*", *(f"{PING}.{worker}" for worker in WORKERS)),
             *("plan_store.session.list", "plan_store.session.purge"),
-            *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "diff")),
+            *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "tasks", "diff")),
             *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals"),
             *("plan_store.memory.list", "plan_store.memory.forget"),
             *("plan_store.library.list", "plan_store.proposals.list"),

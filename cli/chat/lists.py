@@ -9,7 +9,7 @@ from cli.visible import visible
 from parley.client import Parley, ParleyError
 from parley.protocol.pages import LibraryPage, MemoryPage, SessionRow
 from parley.protocol.tools import ToolPage
-from parley.protocol.words import STATES, TERMINAL
+from parley.protocol.words import ACTIONS, ASKS, TERMINAL
 
 NAMES = ("tools", "inbox", "memories", "forget", "library")
 BEST = 5  # tools that are shown for some words
@@ -53,12 +53,12 @@ def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
         return Text(TERMINAL["nothing_waits"])
     lines: list[RenderableType] = []
     for session in sessions:
-        lines.append(
-            Text.assemble(
-                (STATES.get(session.state, session.state), "yellow"), f" {short(session.title or session.request, 100)}"
-            )
-        )
+        goes_on = session.unfinished and session.state not in ASKS  # nothing else is asked before it can
+        word = ASKS["unfinished"] if goes_on else session.word
+        lines.append(Text.assemble((word, "yellow"), f" {short(session.title or session.request, 100)}"))
         lines.append(_inset(f"parley chat --session {visible(session.id)}"))
+        if goes_on:
+            lines.append(_inset(f"{ACTIONS['retry']}: parley plan execute {visible(session.id)}"))
     return Group(*lines)
 
 

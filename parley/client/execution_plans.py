@@ -74,9 +74,10 @@ class ExecutionPlans:
         """The plan as it stands; it may be waited for, for so many seconds, until nothing is worked on."""
         return await self._rest.get(ExecutionPlan, f"{_PATH}/{task_id}", timeout=wait)
 
-    async def list(self, *, limit: int = 50, offset: int = 0) -> PlanList:
-        """The newest plan of each session, newest first."""
-        return await self._rest.get(PlanList, _PATH, limit=limit, offset=offset)
+    async def list(self, *, session_id: str | None = None, limit: int = 50, offset: int = 0) -> PlanList:
+        """The newest plan of each session, newest first; or, of one session, those of all its tasks."""
+        of_session = {} if session_id is None else {"session": session_id}
+        return await self._rest.get(PlanList, _PATH, **of_session, limit=limit, offset=offset)
 
     async def format(self, plan: ExecutionPlan) -> str:
         """The plan with what has come of its steps, as Markdown."""

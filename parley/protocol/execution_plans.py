@@ -38,6 +38,7 @@ class ExecutionPlan(Answer):
     `working`: a service is at it. `question`: what a person is asked. `problem`: why it could not go on. `result`: what
     the plan came to, in words.
     `user_approved`: a person approved this version; nobody can set it. `text`: the plan with its steps, to be read.
+    `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
     """
 
     task_id: str
@@ -57,6 +58,7 @@ class ExecutionPlan(Answer):
     problem: str
     result: str
     text: str
+    current: bool = True
 
 
 class PlanStatus(Answer):
@@ -68,7 +70,7 @@ class PlanStatus(Answer):
 
 
 class PlanLine(Answer):
-    """A plan in a list: `task_id` names the newest plan of its session."""
+    """A plan in a list: `task_id` names the newest plan of its session; in the list of a session, this task's."""
 
     task_id: str
     version: int

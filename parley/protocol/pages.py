@@ -4,6 +4,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from parley.events import SessionEvent
 from parley.events.values import Service, Workflow
+from parley.protocol.words import STATES
 
 
 class Message(BaseModel):
@@ -12,7 +13,11 @@ class Message(BaseModel):
 
 
 class SessionRow(Message):
-    """A session in a list, and of its request the beginning."""
+    """A session in a list, and of its request the beginning.
+
+    `rest_reason` is why it rests, or rested last. `unfinished`: its plan of steps has not come to its end, and
+    nothing of it goes on before a person says so.
+    """
 
     id: str
     owner: str
@@ -22,10 +27,20 @@ class SessionRow(Message):
     phase: str
     state: str
     paused: bool
+    rest_reason: str = ""
+    unfinished: bool = False
     version: int
     created_at: AwareDatetime
     updated_at: AwareDatetime
     parent: str | None
+
+    @property
+    def word(self) -> str:
+        """Where it stands, as people read it."""
+        if self.paused:
+            return STATES["paused"]
+        answered = self.phase == "resting" and self.rest_reason == "answered"
+        return STATES["answered"] if answered else STATES.get(self.state, self.state.replace("_", " "))
 
 
 class SessionRows(Message):

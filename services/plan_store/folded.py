@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from services.plan_store.history import Step
+from shared.domain.plan_steps import held_up
 from shared.domain.session import SESSION, Session, put_back
 from shared.domain.state_names import state_name
 from shared.domain.waiting import wakes_at
@@ -129,6 +130,8 @@ def row(folded: Folded) -> dict[str, Any]:
         "phase": session.phase,
         "state": state_name(session),
         "paused": session.paused,
+        "rest_reason": session.rest_reason,
+        "unfinished": held_up(session),
         "work_service": session.work.service if session.work else None,
         "work_version": session.work.version if session.work else None,
         "work_since": times.work_since,

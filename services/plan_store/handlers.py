@@ -10,7 +10,7 @@ import structlog
 from pydantic import ValidationError
 
 from parley.events.problems import sentences
-from services.plan_store import queries
+from services.plan_store import plans, queries
 from services.plan_store.database import Database, DatabaseDown
 from services.plan_store.dead_letters import dismiss, list_dead
 from services.plan_store.diff import diff
@@ -20,6 +20,7 @@ from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
 from services.plan_store.recall import forget, list_memories, recall
+from services.plan_store.tasks import plan_tasks
 from services.plan_store.templates import Templates
 from shared import store_api as api
 from shared.bus import Delivery
@@ -70,9 +71,10 @@ class Requests:
                 _responder(api.SESSION_LIST, partial(queries.list_sessions, self._database)),
                 _responder(api.SESSION_PURGE, partial(purge, self._log, self._database, self._projector)),
                 _responder(api.JOURNAL_READ, self.journal),
-                _responder(api.PLAN_LIST, partial(queries.list_plans, self._database)),
+                _responder(api.PLAN_LIST, partial(plans.list_plans, self._database)),
                 _responder(api.PLAN_GET, self.plan),
                 _responder(api.PLAN_VERSIONS, self.plan_versions),
+                _responder(api.PLAN_TASKS, self.plan_tasks),
                 _responder(api.PLAN_DIFF, self.plan_diff),
                 _responder(api.CODE_VERSIONS, self.code_versions),
                 _responder(api.USAGE_TOTALS, self.usage),
@@ -130,11 +132,15 @@ class Requests:
 
     async def plan(self, ask: api.GetPlan) -> api.PlanRecord:
         await self._projector.load(ask.session_id)
-        return await queries.get_plan(self._database, ask)
+        return await plans.get_plan(self._database, ask)
 
     async def plan_versions(self, ask: api.PlanVersions) -> api.PlanHistory:
         await self._projector.load(ask.session_id)
-        return await queries.plan_versions(self._database, ask.session_id, self._room)
+        return await plans.plan_versions(self._database, ask.session_id, self._room)
+
+    async def plan_tasks(self, ask: api.TasksOfPlans) -> api.PlanTasks:
+        await self._projector.load(ask.session_id)
+        return await plan_tasks(self._database, ask.session_id)
 
     async def plan_diff(self, ask: api.DiffPlans) -> api.PlanDiff:
         old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))
@@ -144,7 +150,7 @@ class Requests:
 
     async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
         await self._projector.load(ask.session_id)
-        return await queries.code_versions(self._database, ask, self._room)
+        return await plans.code_versions(self._database, ask, self._room)
 
     async def usage(self, ask: api.UsageTotals) -> api.UsageReport:
         if ask.session_id is not None:

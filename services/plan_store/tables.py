@@ -4,13 +4,8 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, ForeignKey, In
 
 from services.plan_store.columns import Count, Utc, Words
 
-METADATA = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "ix": "ix_%(column_0_N_label)s",
-    }
-)
+NAMES = {"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s", "ix": "ix_%(column_0_N_label)s"}
+METADATA = MetaData(naming_convention=NAMES)
 
 
 def _session_id() -> Column[str]:
@@ -32,6 +27,8 @@ sessions = Table(
     Column("phase", Words, nullable=False),
     Column("state", Words, nullable=False),  # the name that clients know the phase by
     Column("paused", Boolean, nullable=False),
+    Column("rest_reason", Words, nullable=False),  # the last one, also where it does not rest
+    Column("unfinished", Boolean, nullable=False),  # a plan of steps that is not at its end
     Column("work_service", Words),
     Column("work_version", Count),
     Column("work_since", Utc),
@@ -43,6 +40,7 @@ sessions = Table(
     Column("updated_at", Utc, nullable=False),
     Column("snapshot", JSON, nullable=False),  # the session, folded up to `position`
     Index(None, "owner", "updated_at"),
+    Index(None, "owner", "id"),  # whose a plan is, without a look at the long rows of this table
     Index(None, "updated_at"),
     Index(None, "parent_id"),
     Index(None, "work_since"),
@@ -80,6 +78,9 @@ plans = Table(
     Column("hash", Words, nullable=False),
     Column("deleted", Boolean, nullable=False),
     Column("path", JSON),  # through flows, as it was planned; None: it is no path
+    Index(
+        "ix_plans_listed", "session_id", "number", "kind", "deleted", "status", "at"
+    ),  # all that a list chooses and sorts by
 )
 
 code_versions = Table(

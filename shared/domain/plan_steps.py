@@ -87,6 +87,12 @@ def unfinished(session: Session) -> bool:
     return plan.status in ("executing", "failed")
 
 
+def held_up(session: Session) -> bool:
+    """The plan of steps has not come to its end, and nothing of it goes on before a person says so."""
+    plan = session.plan
+    return unfinished(session) or (session.paused and bool(plan and plan.task) and task_status(session) == "paused")
+
+
 def _users_of(session: Session, step: Step) -> tuple[Step, ...]:
     """The steps that refer to what this one gives, and are still to be carried out."""
     plan, turn = session.plan, session.turn

@@ -23,7 +23,8 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
     if spec.decision == "deny" and spec.decision_reason:
         return spec.model_copy(update={"approval_reason": None})
     step = step_of(session, spec.id)
-    before = _stands(session, spec, step) if spec.effect != "read" else None
+    again = spec.effect != "read" or done_before(session, spec.id)
+    before = _stands(session, spec, step) if again else None
     if why := _denied(session, spec, before):
         return spec.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
     if before == "finished":

@@ -23,6 +23,7 @@ from shared.store_api.library import (
 )
 from shared.store_api.memories import ForgetMemory, Forgotten, ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
+    UNFINISHED,
     CodeHistory,
     CodeRecord,
     CodeVersions,
@@ -41,12 +42,15 @@ from shared.store_api.messages import (
     PlanHistory,
     PlanPage,
     PlanRecord,
+    PlanTask,
+    PlanTasks,
     PlanVersions,
     Purged,
     PurgeSession,
     ReadJournal,
     SessionPart,
     StepChange,
+    TasksOfPlans,
     UsageReport,
     UsageRow,
     UsageTotals,
@@ -74,6 +78,7 @@ JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
 PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
 PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
 PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
+PLAN_TASKS = Verb("plan.tasks", TasksOfPlans, PlanTasks)
 PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
 CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
@@ -108,6 +113,7 @@ __all__ = [
     "PLAN_DIFF",
     "PLAN_GET",
     "PLAN_LIST",
+    "PLAN_TASKS",
     "PLAN_VERSIONS",
     "PREFIX",
     "PROPOSAL_LIST",
@@ -122,6 +128,7 @@ __all__ = [
     "TEMPLATE_LIST",
     "TEMPLATE_SAVE",
     "TEMPLATE_SCHEDULE",
+    "UNFINISHED",
     "USAGE_TOTALS",
     "VERBS",
     "Code",
@@ -166,6 +173,8 @@ __all__ = [
     "PlanHistory",
     "PlanPage",
     "PlanRecord",
+    "PlanTask",
+    "PlanTasks",
     "PlanVersions",
     "Problem",
     "Proposal",
@@ -182,6 +191,7 @@ __all__ = [
     "SimilarEntries",
     "StepChange",
     "StoreError",
+    "TasksOfPlans",
     "TemplateGone",
     "TemplateRecord",
     "TemplateRecords",

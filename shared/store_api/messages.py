@@ -54,10 +54,14 @@ class SessionPart(Message):
 class GetSession(OfSession): ...
 
 
+UNFINISHED = "unfinished"
+
+
 class ListSessions(Message):
     """Newest first. `user`: their own and those shared with them; None: all. `query`: every word, in title or requests.
 
-    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any.
+    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any. `UNFINISHED` among them adds
+    those whose plan of steps has not come to its end: an older plan_store, which does not know it, adds none.
     """
 
     user: User | None = None
@@ -105,6 +109,29 @@ class GetPlan(OfSession):
 
 
 class PlanVersions(OfSession): ...
+
+
+class TasksOfPlans(OfSession): ...
+
+
+class PlanTask(Message):
+    """One task of a session: a request that an execution plan was made for. `versions` are those of its plan.
+
+    `until` is the last version of the session that belongs to it; None: the session's newest. `goal`, `status`, `steps`
+    (how many) and `at` are those of the plan's last version.
+    """
+
+    task: str
+    versions: tuple[int, ...]
+    until: int | None
+    goal: str
+    status: str
+    steps: int
+    at: AwareDatetime
+
+
+class PlanTasks(Message):
+    tasks: tuple[PlanTask, ...]
 
 
 class DiffPlans(OfSession):

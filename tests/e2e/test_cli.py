@@ -185,6 +185,6 @@ async def test_a_plan_is_made_approved_and_carried_out_from_a_terminal(
     assert "Status: cancelled" in await cli.fine("plan", "cancel", stored["task_id"])
     await cli.fine("plan", "delete", stored["task_id"])
     missing = await cli("plan", "show", stored["task_id"].replace("t2", "t9"))
-    assert (missing.code, "gone on to another plan" in missing.err) == (1, True)
+    assert (missing.code, "has no task t9" in missing.err) == (1, True)
     own.write_text("{}")
     assert "is no plan" in (await cli("plan", "store", own)).err

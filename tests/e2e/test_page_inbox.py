@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from shared.domain import commands as c
+from shared.domain.plan_steps import held_up
 from shared.domain.session import ASKING
 from shared.story import Story
 from shared.testing import session_ids
@@ -31,8 +33,10 @@ async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
     """Somebody for whom nothing waits yet."""
     for session_id in await session_ids(parley.log):
         story = Story(session_id, log=parley.log, user="local")
-        if (await story.load()).phase in ASKING:
+        if (session := await story.load()).phase in ASKING:
             await story.commit(c.Stop())
+        elif held_up(session):
+            await story.commit(c.Complete())
     async with Customer(browser, parley) as customer:
         yield customer
 
@@ -77,6 +81,37 @@ async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Customer) -> No
     await tab.press("approve-all")
     await tab.sees("next")
     await expect(tab("inbox-count")).to_have_text("1")
+
+
+async def failed_plan(parley: InProcess) -> str:
+    """The session of a plan of which the only step came to nothing."""
+    step = {"text": "Divide", "tool": "calculate", "arguments": {"expression": "1 / 0"}}
+    async with httpx2.AsyncClient(base_url=f"{parley.url}/api/execution-plans", timeout=60) as http:
+        stored = (await http.post("/store", json={"description": "Divide by nothing", "steps": [step]})).json()
+        failed = (await http.post(f"/{stored['task_id']}/approve", json={"version": stored["version"]})).json()
+    assert failed["status"] == "failed"
+    return str(stored["session_id"])
+
+
+async def test_a_plan_that_did_not_end_waits_and_goes_on_from_the_inbox(ada: Customer) -> None:
+    session_id = await failed_plan(ada.parley)
+    tab = await ada.tab(f"/s/{session_id}")
+    await expect(tab("state")).to_have_text("ready")
+    row = tab("session-item").and_(tab.page.locator("[aria-current=page]"))
+    await expect(row.locator(".sessions-state")).to_have_text("ready")  # as its header says
+    other = await ada.tab()
+    await expect(other("inbox-count")).to_have_text("1")
+    await other.press("inbox")
+    await expect(other("inbox-item")).to_contain_text("finish the plan")
+    async with other.page.expect_response("**/execute") as answered:
+        await other.press("inbox-retry")
+    assert (await (await answered.value).json())["session_id"] == session_id
+    await other.gone("inbox-panel")
+    assert other.session_id == session_id
+    async with httpx2.AsyncClient(base_url=ada.parley.url, timeout=60) as http:
+        ended = (await http.get(f"/api/execution-plans/{session_id}", params={"timeout": 30})).json()
+    assert (ended["status"], ended["steps"][0]["attempt"]) == ("failed", 2)
+    await other.sees("failure")
 
 
 async def test_an_empty_inbox_says_so(ada: Customer) -> None:

@@ -126,6 +126,67 @@ async def test_what_failed_is_told_and_goes_on_by_execute(settings: Settings, bu
         assert (again["status"], again["steps"][1]["attempt"]) == ("failed", 2)
 
 
+async def test_an_earlier_task_of_a_session_is_read_and_no_more(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+        first = await there.post(request="Look my order up")
+        session, old = first["session_id"], f"/{first['task_id']}"
+        await there.post(f"{old}/modify", version=first["version"], description="Find me", steps=STEPS[:1])
+        before = await there.post(f"{old}/approve", version=first["version"] + 1)
+        assert (before["status"], before["current"]) == ("completed", True)
+        report = await there.get(f"{old}/format")
+        second = await there.post(f"{old}/modify", feedback="Now look another order up")
+        assert (there.status, second["status"], second["current"]) == (200, "pending_approval", True)
+        assert second["task_id"] not in (first["task_id"], session)
+
+        assert await there.get(old) == {**before, "current": False}
+        assert await there.get(f"{old}/format") == report
+        assert (await there.get(f"{old}/status"))["steps"] == {"s1": "finished"}
+        assert (await there.get(f"/{session}"))["task_id"] == second["task_id"]
+        history = (await there.get(f"{old}/versions"))["plans"]
+        assert [one["version"] for one in history] == [first["version"], first["version"] + 1]
+        assert [one["version"] for one in (await there.get(f"/{session}/versions"))["plans"]] == [second["version"]]
+        diff = await there.get(f"{old}/diff", params={"from": first["version"], "to": first["version"] + 1})
+        assert [change["kind"] for change in diff["steps"]].count("removed") == 1
+        refused = await there.get(f"{old}/diff", params={"from": first["version"], "to": second["version"]})
+        assert (there.status, f"Version {second['version']} is none of this task's." in refused["message"]) == (
+            404,
+            True,
+        )
+
+        listed = await there.get("", params={"session": session})
+        assert [(one["task_id"], one["status"], one["steps"]) for one in listed["plans"]] == [
+            (second["task_id"], "pending_approval", 2),
+            (first["task_id"], "completed", 1),
+        ]
+        page = await there.get("", params={"session": session, "limit": 1, "offset": 1})
+        assert ([one["description"] for one in page["plans"]], page["total"]) == (["Find me"], 2)
+        assert (await there.get())["total"] == 1
+        assert len((await parley.execution_plans.list(session_id=session)).plans) == 2
+        for name, body in (
+            ("modify", {"feedback": "x"}),
+            ("approve", {"version": first["version"] + 1}),
+            ("execute", {}),
+            ("cancel", {}),
+        ):
+            refused = await there.post(f"{old}/{name}", **body)
+            assert (there.status, "can only be read" in refused["message"]) == (409, True), name
+        assert session in refused["hint"]
+        await there.delete(old)
+        assert there.status == 409
+        unknown = await there.get(f"/{session}.t999")
+        assert (there.status, first["task_id"] in unknown["hint"]) == (404, True)
+        await there.get("", params={"session": "nobody"})
+        assert there.status == 404
+        await there.get("", params={"session": "a b"})
+        assert there.status == 422
+        assert (await there.get(f"/{session}"))["status"] == "pending_approval"  # nothing of that did anything
+
+        await there.post(f"/{session}/cancel")
+        await there.delete(f"/{session}")
+        await there.get(old)
+        assert (there.status, (await there.get("", params={"session": session}))["total"]) == (404, 0)
+
+
 async def test_what_cannot_be_is_refused_with_what_to_do(settings: Settings, bus: Bus) -> None:
     async with serves(settings, plan(WHO)) as there:
         loop = [{**STEPS[0], "after": ["s2"]}, {**STEPS[1], "id": "s2"}]

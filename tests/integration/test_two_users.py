@@ -83,7 +83,7 @@ BEGINS = {
     )
 }
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
-QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
+QUERIES = {path: {"from": "2", "to": "2"} for path in ("/plans/diff", "/diff")}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
     "/path/check": {"nodes": ["text_to_sql.classify_prompt"]},

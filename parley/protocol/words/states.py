@@ -35,6 +35,7 @@ ASKS: Mapping[str, str] = {
     "question": "answer a question",
     "failed": "failed",
     "escalated": "take over",
+    "unfinished": "finish the plan",
     "input": "answer a question",
     "approval": "approve",
 }

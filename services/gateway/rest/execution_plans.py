@@ -10,7 +10,6 @@ from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanStatus
 from services.gateway import handlers
-from services.gateway.access.users import User
 from services.gateway.commands import SessionMessage
 from services.gateway.live.following import Follower, while_connected
 from services.gateway.ports import Core, query
@@ -24,8 +23,9 @@ from services.gateway.rest.execution_plan_models import (
     Store,
     TaskId,
 )
+from services.gateway.rest.execution_plan_tasks import task, task_seen, tasks_of, tasks_page, versions_seen
 from services.gateway.rest.flow_requests import REFUSALS as WAITING
-from services.gateway.rest.parameters import Limit, Offset
+from services.gateway.rest.parameters import From, Limit, Offset, OfSession, To
 from services.gateway.rest.refusals import REFUSALS
 from services.gateway.rest.sessions import readable
 from services.gateway.state import Behind, Here, Me, MeWaiting
@@ -89,22 +89,11 @@ Timeout = Annotated[float, Query(ge=0, le=600, description="seconds")]
 Calling = Annotated[Caller, Depends()]
 
 
-async def told(session: Session, core: Core) -> ExecutionPlan:
+async def told(session: Session, core: Core, *, current: bool = True) -> ExecutionPlan:
     if session.plan is None:
         return execution_plan(session)
     history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session.id))
-    return execution_plan(session, history.plans)
-
-
-async def task(task_id: str, user: User, core: Core) -> Session:
-    """The session, with this task at hand. Raises Trouble(not_found)."""
-    session_id, _, name = task_id.partition(".")
-    session = await readable(core, session_id, user)
-    plan_status(session)  # there is such a plan, or one is being made
-    if name and name != session.task:
-        hint = f"Its versions are at /api/sessions/{session_id}/plans."
-        raise Trouble("not_found", "The session has gone on to another plan.", hint, session_id=session_id)
-    return session
+    return execution_plan(session, history.plans, current=current)
 
 
 @router.post("", status_code=201)
@@ -134,8 +123,11 @@ async def store(asked: Store, me: Calling) -> ExecutionPlan:
 
 
 @router.get("")
-async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> PlanList:
-    """My execution plans, the newest of each session, newest first."""
+async def listed(user: Me, core: Behind, session: OfSession = None, limit: Limit = 50, offset: Offset = 0) -> PlanList:
+    """My execution plans, the newest of each session, newest first; or, of one `session`, those of all its tasks."""
+    if session is not None:
+        await readable(core, session, user)
+        return tasks_page(session, await tasks_of(core, session), limit, offset)
     wanted = api.ListPlans(user=user.scope, kinds=("execution",), limit=limit, offset=offset)
     page = await query(core.store, api.PLAN_LIST, wanted)
     plans = tuple(
@@ -154,26 +146,50 @@ async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) 
 
 @router.get("/{task_id}")
 async def plan(task_id: TaskId, me: Calling, timeout: Timeout = 0) -> ExecutionPlan:  # noqa: ASYNC109  told to clients
-    """The plan as it stands, or as it stands when it asks something or has ended, within the `timeout`."""
-    session = await me.session(task_id)
+    """The plan as it stands, or as it stands when it asks something or has ended, within the `timeout`.
+
+    Of an earlier task of the session: as it stood when the next one began.
+    """
+    seen = await task_seen(task_id, me.user, me.core)
     try:
-        return await me.comes(session, timeout)
+        if seen.current:
+            return await me.comes(seen.session, timeout)
     except Trouble as trouble:
         if trouble.code != "timed_out":
             raise
-    return await told(await me.session(task_id), me.core)
+        seen = await task_seen(task_id, me.user, me.core)
+    return await told(seen.session, me.core, current=seen.current)
 
 
 @router.get("/{task_id}/status")
 async def status(task_id: TaskId, user: Me, core: Behind) -> PlanStatus:
     """How far it has come."""
-    return plan_status(await task(task_id, user, core))
+    return plan_status((await task_seen(task_id, user, core)).session)
 
 
 @router.get("/{task_id}/format", response_class=Response)
 async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
     """The plan with all its steps and what has come of them, as Markdown."""
-    return Response(formatted(await task(task_id, user, core)), media_type="text/markdown; charset=utf-8")
+    text = formatted((await task_seen(task_id, user, core)).session)
+    return Response(text, media_type="text/markdown; charset=utf-8")
+
+
+@router.get("/{task_id}/versions")
+async def versions(task_id: TaskId, user: Me, core: Behind) -> api.PlanHistory:
+    """Every version of the task's plan, oldest first."""
+    session_id, mine = await versions_seen(task_id, user, core)
+    history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session_id))
+    return api.PlanHistory(plans=tuple(one for one in history.plans if one.version in mine))
+
+
+@router.get("/{task_id}/diff")
+async def difference(task_id: TaskId, user: Me, core: Behind, old: From, new: To) -> api.PlanDiff:
+    """What changed between two versions of the task's plan, step by step and as a unified diff."""
+    session_id, mine = await versions_seen(task_id, user, core)
+    if wrong := [version for version in (old, new) if version not in mine]:
+        hint = f"Its versions are {', '.join(map(str, mine)) or 'not there yet'}."
+        raise Trouble("not_found", f"Version {wrong[0]} is none of this task's.", hint, session_id=session_id)
+    return await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
 
 
 @router.post("/{task_id}/modify")

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from parley.events.values import Line
 from services.gateway.ports import query
-from services.gateway.rest.parameters import Limit, Offset, SessionId, Version
+from services.gateway.rest.parameters import From, Limit, Offset, SessionId, To, Version
 from services.gateway.rest.refusals import REFUSALS
 from services.gateway.rest.sessions import readable
 from services.gateway.state import Behind, Me
@@ -36,13 +36,7 @@ async def plan_versions(session_id: SessionId, user: Me, core: Behind) -> api.Pl
 
 
 @router.get("/sessions/{session_id}/plans/diff")
-async def plan_diff(
-    session_id: SessionId,
-    user: Me,
-    core: Behind,
-    old: Annotated[int, Query(alias="from", ge=1, le=2**48)],
-    new: Annotated[int, Query(alias="to", ge=1, le=2**48)],
-) -> api.PlanDiff:
+async def plan_diff(session_id: SessionId, user: Me, core: Behind, old: From, new: To) -> api.PlanDiff:
     """What changed between two versions of the plan, step by step and as a unified diff."""
     await readable(core, session_id, user)
     return await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))

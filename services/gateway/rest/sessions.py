@@ -22,7 +22,7 @@ from shared.domain.session import ASKING, Session
 
 router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
-WAITING = (*sorted(ASKING), "failed")  # phases of a session that waits for a person
+WAITING = (*sorted(ASKING), "failed", api.UNFINISHED)  # phases of a session that waits for a person
 
 
 async def readable(core: Core, session_id: str, user: User) -> Session:
@@ -47,7 +47,7 @@ async def sessions(
 
 @router.get("/inbox", response_model=SessionRows)
 async def inbox(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0, seen: IfNoneMatch = "") -> Response:
-    """Those of my sessions in which a person is asked for something: an approval, an answer, help."""
+    """Those of my sessions that wait for a person: for an approval, an answer, help, or to go on with their plan."""
     waiting = api.ListSessions(user=user.scope, phases=WAITING, limit=limit, offset=offset)
     return rows(await query(core.store, api.SESSION_LIST, waiting), seen)
 

@@ -11,7 +11,8 @@ from parley.protocol.templates import Template, TemplatePage, TemplateView
 from services.gateway import handlers, templates
 from services.gateway.ports import query
 from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.execution_plans import Calling, task
+from services.gateway.rest.execution_plan_tasks import task
+from services.gateway.rest.execution_plans import Calling
 from services.gateway.rest.flow_requests import REFUSALS as WAITING
 from services.gateway.rest.parameters import Limit, Offset
 from services.gateway.rest.refusals import REFUSALS

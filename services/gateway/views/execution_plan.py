@@ -16,10 +16,14 @@ def task_id(session: Session) -> str:
     return f"{session.id}.{session.task}" if session.task else session.id
 
 
-def execution_plan(session: Session, versions: Sequence[PlanRecord] = ()) -> ExecutionPlan:
-    """`versions` tell when the plan was made and changed. Raises Trouble(not_found) in a session without such plans."""
+def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, current: bool = True) -> ExecutionPlan:
+    """`versions` tell when the plan was made and changed. Nothing is worked on or asked where it is not `current`.
+
+    Raises Trouble(not_found) in a session without such plans.
+    """
     plan = _plan(session)
-    mine = [one for one in versions if session.task and one.version >= int(session.task[1:])]
+    first = int(session.task[1:]) if session.task else session.version + 1
+    mine = [one for one in versions if first <= one.version <= session.version]
     status = task_status(session)
     return ExecutionPlan(
         task_id=task_id(session),
@@ -34,11 +38,12 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = ()) -> Exe
         user_approved=plan is not None and plan.status in APPROVED,
         created_at=min((one.at for one in mine), default=None),
         updated_at=max((one.at for one in mine), default=None),
-        working=session.phase in SERVICE_OF,
-        question=session.question.text if session.question else "",
+        working=current and session.phase in SERVICE_OF,
+        question=session.question.text if session.question and current else "",
         problem=session.failure.reason if session.failure else "",
         result=session.answer.text,
         text=formatted(session),
+        current=current,
     )
 
 

@@ -43,11 +43,11 @@ def plan(number: int) -> tuple[Step, ...]:
         draw = (number // 5) >> (3 * index)
         tool = list(TOOLS)[draw % 3]
         before = steps[draw % index].id or "" if index else ""
-        if kind := {5: "time", 6: "person"}.get(draw % 13):
+        if kind := {5: "time", 6: "person"}.get(draw % 17):
             waits = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
             steps.append(waits.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
             continue
-        each = f"{{{{steps.{before}.output.list}}}}" if before and draw % 4 > 1 else None
+        each = f"{{{{steps.{before}.output.list}}}}" if before and draw % 5 > 2 else None
         value = f"{{{{steps.{before}.output.made}}}}" if before and draw % 3 == 1 else draw % 3
         value = "{{item}}" if each and draw % 2 else value
         steps.append(
@@ -275,7 +275,7 @@ def seen(event: SessionEvent) -> None:
 
 
 class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
-    settings = settings(PROFILES[PROFILE], max_examples=2 * PROFILES[PROFILE].max_examples)
+    settings = settings(PROFILES[PROFILE], max_examples=3 * PROFILES[PROFILE].max_examples)
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
         """Schedules that reach nothing prove nothing: what the law is about has happened in them."""

@@ -1,7 +1,7 @@
 // Which session this is and where it stands, what it has cost, and what can be done with it as a whole.
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, PAGE, SIGNS, STATES } from "../generated/words";
+import { ACTIONS, PAGE, SIGNS } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
@@ -36,7 +36,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       )}
       {snapshot && (
         <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
-          {snapshot.paused ? STATES.paused : snapshot.reason === "answered" && snapshot.phase === "resting" ? STATES.answered : stateWords(snapshot.state)}
+          {stateWords(snapshot)}
         </Tone>
       )}
       <UsageNote />

@@ -1,11 +1,12 @@
-import { Drawer } from "@mantine/core";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { Button, Drawer } from "@mantine/core";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { go, pathOf } from "../app/route";
-import { fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
-import type { SessionSummary } from "../net/api";
+import { ACTIONS, fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
+import { goOn, type SessionSummary } from "../net/api";
 import { ago } from "../ui/format";
+import { Redo } from "../ui/icons";
 import { Tone } from "../ui/Tone";
-import { askOf } from "./ask";
+import { askOf, goesOn } from "./ask";
 import type { Waiting } from "./Inbox";
 
 interface Props {
@@ -35,6 +36,7 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
           {waiting.list?.map((session, index) => (
             <li key={session.session_id}>
               <Item session={session} current={session.session_id === current} first={index === 0} onChosen={onChosen} />
+              {goesOn(session) && <GoOn session={session} onChosen={onChosen} />}
             </li>
           ))}
         </ul>
@@ -72,5 +74,30 @@ function Item({ session, current, first, onChosen }: { session: SessionSummary; 
         <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>
       </span>
     </a>
+  );
+}
+
+/** Lets the session's plan go on, and shows it doing so. */
+function GoOn({ session, onChosen }: { session: SessionSummary; onChosen: () => void }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const press = async () => {
+    setBusy(true);
+    try {
+      await goOn(session.session_id);
+      onChosen();
+      go(session.session_id);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="inbox-more">
+      <Button size="compact-sm" variant="light" leftSection={<Redo />} loading={busy} onClick={() => void press()} data-testid="inbox-retry">
+        {ACTIONS.retry}
+      </Button>
+      {problem && <p className="hint" role="alert">{problem}</p>}
+    </div>
   );
 }

@@ -14,6 +14,10 @@ export interface SessionSummary {
   title: string;
   state: string;
   phase: string;
+  paused: boolean;
+  rest_reason: string;
+  /** Its plan of steps has not come to its end, and waits for a person to go on. */
+  unfinished: boolean;
   workflow: string;
   owner: string;
   created_at: string;
@@ -71,8 +75,11 @@ async function page(path: string, query: Record<string, string>, signal?: AbortS
 
 export const sessions = (q: string, limit: number, signal?: AbortSignal): Promise<Page> => page("/api/sessions", { q, limit: String(limit), offset: "0" }, signal);
 
-/** The sessions in which a person is asked for something. */
+/** The sessions that wait for a person. */
 export const inbox = (limit: number, signal?: AbortSignal): Promise<Page> => page("/api/inbox", { limit: String(limit) }, signal);
+
+/** Go on with a session's plan that was stopped, paused, or failed. */
+export const goOn = async (sessionId: string): Promise<void> => void (await posted(`/api/execution-plans/${sessionId}/execute`, { timeout: 0 }));
 
 export const tools = (q: string, limit: number, signal?: AbortSignal): Promise<ToolPage> =>
   get<ToolPage>(`/api/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);

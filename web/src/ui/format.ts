@@ -25,7 +25,10 @@ export function ago(iso: string, now: number): string {
   return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
 }
 
-export function stateWords(state: string): string {
+/** Where a session stands: the same words in its header and in every list. */
+export function stateWords({ state, phase, paused, reason }: { state: string; phase: string; paused: boolean; reason: string }): string {
+  if (paused) return STATES.paused;
+  if (phase === "resting" && reason === "answered") return STATES.answered;
   return named(STATES, state) ?? state.replaceAll("_", " ");
 }
 

@@ -1,0 +1,57 @@
+"""The tasks of a session's execution plans: each request that was planned for, with the versions of its plan.
+
+They are told from the journal, as it tells the task of every plan: a session itself knows only the newest one.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import RowMapping, and_, func, select
+
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from shared import store_api as api
+
+
+async def plan_tasks(database: Database, session_id: str) -> api.PlanTasks:
+    """Oldest first; without what was deleted."""
+    plan, event = t.plans.c, t.journal.c
+    of_event = and_(event.session_id == plan.session_id, event.version == plan.version)
+    told = (plan.number, plan.version, plan.kind, plan.goal, plan.status, plan.at, plan.deleted, event.type)
+    drafted, steps = event.body["task"].as_string().label("task"), func.json_array_length(plan.steps).label("steps")
+    versions = select(*told, drafted, steps).join(t.journal, of_event).where(plan.session_id == session_id)
+    rounds = select(event.version).where(event.session_id == session_id, event.begins_round)
+    async with database.begin() as tx:
+        rows = (await tx.execute(versions.order_by(plan.number))).mappings().all()
+        begins = list(await tx.scalars(rounds.order_by(event.version)))
+    return api.PlanTasks(tasks=tuple(_tasks(rows, begins)))
+
+
+def _tasks(rows: Sequence[RowMapping], begins: Sequence[int]) -> Iterator[api.PlanTask]:
+    versions: dict[str, list[RowMapping]] = {}
+    task, deleted = "", False
+    for row in rows:
+        task = _task(row, "" if deleted else task)
+        deleted = row["deleted"]
+        if task and not deleted:
+            versions.setdefault(task, []).append(row)
+    for task, mine in versions.items():
+        last = mine[-1]
+        yield api.PlanTask(
+            task=task,
+            versions=tuple(row["version"] for row in mine),
+            until=next((version - 1 for version in begins if version > last["version"]), None),
+            **{name: last[name] for name in ("goal", "status", "steps", "at")},
+        )
+
+
+def _task(row: RowMapping, before: str) -> str:
+    """The task of this version of the plan, as the domain has it; "": it is no execution plan."""
+    match row["type"]:
+        case "plan.drafted":
+            return row["task"] or ""
+        case "plan.edited" if before or row["number"] > 1:
+            return before
+        case _ if row["kind"] == "execution":  # brought along by a person, or carried into a fork
+            return f"t{row['version']}"
+        case _:
+            return ""

@@ -1,0 +1,143 @@
+"""What rows tell lists: why a session rests, whether its plan came to its end, which plans there are, newest first."""
+
+from datetime import UTC, datetime
+
+from alembic import command
+from sqlalchemy import update
+
+from parley.events.values import Step
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from services.plan_store.plans import list_plans
+from services.plan_store.projection import Projector
+from services.plan_store.queries import list_sessions
+from shared import store_api as api
+from shared.domain import commands as c
+from shared.domain.plan_steps import held_up
+from shared.story import finish
+from shared.testing import InMemoryLog
+from tests.contract.test_plan_store_database import alembic
+from tests.contract.test_plan_store_turns import one
+from tests.support.stories import Conversation, approve
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+LOOK = Step(text="Look the order up", tool="get_order", id="s1", effect="read", arguments={"order": "#W1"})
+NOTE = Step(text="Note it", tool="note", id="s2", effect="read", arguments={"text": "a"}, after=("s1",))
+ACTS = c.Say(text="Look the order up", workflow="execution_plan")
+DRAFT = c.DraftPlan(goal="Look the order up", steps=(LOOK, NOTE), kind="execution")
+RUNS = (ACTS, DRAFT, approve, c.Start())
+JUDGED = (
+    c.VerifyTurn(status="failure", next_action="complete", reasoning="no"),
+    c.GiveAnswer(text="No.", confidence=1),
+)
+DONE = (
+    finish(action_id="t2.s1", ok=True),
+    c.Start(),
+    finish(action_id="t2.s2", ok=True),
+    c.VerifyTurn(status="success", next_action="complete", reasoning="well"),
+    c.GiveAnswer(text="Done.", confidence=1),
+)
+FAILED = (*RUNS, finish(action_id="t2.s1", ok=False), *JUDGED)
+STORIES = {
+    "new": ((c.Say(text="A calculator"),), "planning", "new", False),
+    "stopped": ((c.Say(text="A calculator"), c.Stop()), "stopped", "stopped", False),
+    "to-approve": ((ACTS, DRAFT), "plan to approve", "new", False),
+    "runs": (RUNS, "running", "new", False),
+    "paused": ((*RUNS, c.Pause()), "paused", "new", True),
+    "paused-draft": ((ACTS, c.Pause()), "paused", "new", False),
+    "cut-off": ((*RUNS, c.Stop()), "stopped", "stopped", True),
+    "done": ((*RUNS, *DONE), "ready", "answered", False),
+    "failed": (FAILED, "ready", "answered", True),
+    "left": ((*FAILED, c.Complete()), "done", "completed", False),
+    "replanned": ((*FAILED, c.Say(text="Do it otherwise")), "planning", "answered", False),
+}
+
+
+async def told(log: InMemoryLog, projector: Projector) -> dict[str, Conversation]:
+    stories = {name: Conversation(log, name) for name in STORIES}
+    for name, story in stories.items():
+        await story.commit(*STORIES[name][0])
+        await projector.load(name)
+    return stories
+
+
+async def test_a_row_tells_why_its_session_rests_and_whether_its_plan_came_to_its_end(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    stories = await told(log, projector)
+    page = await list_sessions(database, api.ListSessions(user="ann"))
+    shown = {row.id: (row.word, row.rest_reason, row.unfinished) for row in page.sessions}
+    assert shown == {name: tuple(expected) for name, (_, *expected) in STORIES.items()}
+    for name, story in stories.items():
+        session = (await story.loaded()).session
+        assert (session.rest_reason, held_up(session)) == shown[name][1:]
+
+
+async def test_plans_that_did_not_come_to_their_end_are_found_with_what_waits(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    await told(log, projector)
+    ask = api.ListSessions(user="ann", phases=("awaiting_approval", "awaiting_input", "failed", api.UNFINISHED))
+    page = await list_sessions(database, ask)
+    assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed"}
+    assert (await list_sessions(database, ask.model_copy(update={"query": "spaceship"}))).total == 0
+    assert (await list_sessions(database, ask.model_copy(update={"user": "bob"}))).total == 0
+
+
+async def test_a_migration_fills_the_rows_that_are_there(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    await told(log, projector)
+    columns = (t.sessions.c.id, t.sessions.c.rest_reason, t.sessions.c.unfinished)
+    before = sorted(await one(database, *columns))
+    async with database.begin() as tx:
+        await tx.run_sync(alembic, command.downgrade, "0001")
+    await database.migrate()
+    assert sorted(await one(database, *columns)) == before
+
+
+async def test_plans_are_listed_newest_first_page_by_page(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    for number in range(6):
+        story = Conversation(log, f"s{number}", user="bob" if number == 5 else "ann")
+        await story.commit(ACTS, DRAFT, c.EditPlan(base=2, steps=(LOOK,), goal=f"Look {number} up"))
+        if number == 1:
+            await story.commit(c.DeletePlan())
+        if number >= 4:
+            await story.commit(c.Share(user="eve", role="viewer"))
+        await projector.load(story.id)
+    await Conversation(log, "empty").commit(c.Say(text="A calculator"))
+    await projector.load("empty")
+
+    async def listed(**ask: object) -> tuple[list[str], int]:
+        page = await list_plans(database, api.ListPlans.model_validate(ask))
+        assert all((plan.number, len(plan.steps)) == (2, 1) for plan in page.plans)
+        return [plan.goal.split()[1] for plan in page.plans], page.total
+
+    assert await listed() == (["5", "4", "3", "2", "0"], 5)
+    assert await listed(user="ann") == (["4", "3", "2", "0"], 4)
+    assert await listed(user="ann", limit=2, offset=1) == (["3", "2"], 4)
+    assert await listed(user="ann", offset=9) == ([], 4)
+    assert await listed(user="eve") == (["5", "4"], 2)
+    assert await listed(user="bob", kinds=("execution",)) == (["5"], 1)
+    assert await listed(kinds=("text",)) == ([], 0)
+    assert await listed(statuses=("pending_approval",), limit=1) == (["5"], 5)
+    assert await listed(statuses=("superseded",)) == ([], 0)
+    async with database.begin() as tx:  # of the same moment: by their sessions
+        await tx.execute(update(t.plans).values(at=datetime(2026, 1, 1, tzinfo=UTC)))
+    assert await listed(user="ann", limit=3) == (["0", "2", "3"], 4)
+
+
+async def test_a_share_with_its_owner_or_taken_back_shows_a_session_once_or_not(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = Conversation(log)
+    await story.commit(ACTS, DRAFT, c.Share(user="eve", role="viewer"), c.Share(user="eve", role=None))
+    await projector.load(story.id)
+    async with database.begin() as tx:
+        await tx.execute(t.shares.insert().values(session_id=story.id, user="ann", role="viewer"))
+    for user, total in (("ann", 1), ("eve", 0)):
+        assert (await list_plans(database, api.ListPlans(user=user))).total == total
+        assert (await list_sessions(database, api.ListSessions(user=user))).total == total
