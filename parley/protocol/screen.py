@@ -65,14 +65,26 @@ class ActionSection(View):
     tokens: int
 
 
+class Touched(View):
+    """A server, a file or a table that a call names."""
+
+    kind: Literal["host", "file", "table"]
+    name: str
+
+
 class StepSection(View):
-    """What has come of a step of an execution plan, in whichever of its versions; a step without one has not begun."""
+    """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
+
+    `same_as`: the step before it that makes the very same change; "" where none does.
+    """
 
     action_id: str
     status: str
     word: str
     tone: Tone
     seconds: float
+    touches: tuple[Touched, ...] = ()
+    same_as: str = ""
 
 
 class ReviewSection(View):

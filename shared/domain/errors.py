@@ -7,6 +7,8 @@ Refused
 └── Invalid        it could never be right: an unknown action, an empty plan, settings out of range
 """
 
+from collections.abc import Mapping, Sequence
+
 
 class Refused(Exception):
     """Base of every refusal; `code` is what clients see in an `error` message."""
@@ -27,7 +29,13 @@ class AlreadyDone(Refused):
 
 
 class Invalid(Refused):
+    """`steps`: what of it is wrong with which step of a plan, by the step's id."""
+
     code = "invalid"
+
+    def __init__(self, message: str, steps: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(message)
+        self.steps = steps or {}
 
 
 def need(condition: bool, otherwise: str) -> None:

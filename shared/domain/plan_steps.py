@@ -36,8 +36,18 @@ def needs(step: Step) -> tuple[str, ...]:
 
 
 def called(number: int, step: Step) -> str:
-    """A step in words: by its place for people, by its id for whoever wrote the plan."""
+    """A step in words, with which what is wrong with it begins: its place for people, its id for who wrote the plan."""
     return f"Step {number} ({step.id})"
+
+
+def refusal(steps: Sequence[Step], wrong: Sequence[str]) -> Invalid:
+    """All that is wrong with these steps as one refusal, in which each finds its own part."""
+    of = {
+        step.id: tuple(text.removeprefix(name).lstrip(": ") for text in wrong if text.startswith(name))
+        for number, step in enumerate(steps, 1)
+        if (name := called(number, step)) and step.id
+    }
+    return Invalid(" ".join(wrong), {name: texts for name, texts in of.items() if texts})
 
 
 def problems(steps: Sequence[Step]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from services.gateway.views.parts import (
     verdict_view,
 )
 from services.gateway.views.phrases import ACTION_TONES, word_of
+from services.gateway.views.touched import same_changes, touched
 from shared.domain.plan_steps import action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -138,19 +139,24 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
         return {}
     now = turn.actions if turn and turn.rules.by_step else ()
     stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
-    found = {step.id: stands.get(action_id(plan, step)) for step in plan.steps if step.id}
-    return {name: _step(action) for name, action in found.items() if action is not None}
+    again = same_changes(plan.steps)
+    return {
+        step.id: v.StepSection(
+            action_id=name,
+            **_stands(stands.get(name)),
+            touches=touched(step),
+            same_as=again.get(step.id, ""),
+        )
+        for step in plan.steps
+        if step.id and (name := action_id(plan, step))
+    }
 
 
-def _step(action: Action) -> v.StepSection:
-    state: ActionState = "started" if action.status == "running" else action.status
-    return v.StepSection(
-        action_id=action.spec.id,
-        status=state,
-        word=word_of(state),
-        tone=ACTION_TONES[state],
-        seconds=action.seconds,
-    )
+def _stands(action: Action | None) -> dict[str, Any]:
+    status = action.status if action else "planned"
+    state: ActionState = "started" if status == "running" else status
+    seconds = action.seconds if action else 0.0
+    return {"status": state, "word": word_of(state), "tone": ACTION_TONES[state], "seconds": seconds}
 
 
 def _usage(session: Session) -> v.UsageSection:
