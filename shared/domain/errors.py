@@ -29,7 +29,7 @@ class AlreadyDone(Refused):
 
 
 class Invalid(Refused):
-    """`steps`: what of it is wrong with which step of a plan, by the step's id."""
+    """`steps`: what of it is wrong with which step of a plan, by the step's id; "": with none of them alone."""
 
     code = "invalid"
 

@@ -116,6 +116,12 @@ async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
             "s1": ["look: id is missing"],
             "s3": ["depends on s9, which is no step.", "there is no tool “fly” here."],
         }
+        circle = [
+            {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1", "after": ["s2"]},
+            {"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2", "after": ["s1"]},
+        ]
+        await her.send("edit", version=review["version"], steps=circle)
+        assert (await her.error("invalid"))["steps"] == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
         same = [
             one.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for one in (LOOK, CANCEL)
         ]
