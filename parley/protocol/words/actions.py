@@ -120,6 +120,7 @@ REVIEW: Mapping[str, str] = {
     "effect_irreversible": "changes data and cannot be undone",
     "effect_read": "reads only",
     "effect_write": "changes data",
+    "field_empty": "This is empty. If that is meant, press the button again.",
     "field_needed": "This is needed.",
     "form_first": "Finish the step first, or cancel it.",
     "move_step": "Move step {number}: press the up or down arrow key",

@@ -1,7 +1,7 @@
 // The steps: edited in place; moved by dragging, by buttons or by keys. In a plan of words Enter adds one, and Backspace in
 // an empty one removes it; a step that acts has a form.
 import { Button } from "@mantine/core";
-import { type KeyboardEvent, lazy, Suspense, useRef, useState } from "react";
+import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import type { StepOutput, StepSection } from "../protocol";
 import { Plus } from "../ui/icons";
@@ -37,8 +37,9 @@ interface Props {
 
 export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, form, onForm }: Props) {
   const list = useRef<HTMLOListElement>(null);
+  const left = useRef<number | null>(null); // the step whose form was open last: there the focus goes on
   const [fresh, setFresh] = useState<number | null>(null);
-  const [told, setTold] = useState("");
+  const [told, setTold] = useState({ base: 0, text: "" }); // of this version: a move of it is no news once it is saved
   const acts = nextId !== null;
   const rail = acts ? places(edit.steps.map(({ step }) => ({ id: step.id ?? "", needs: needsOf(step) }))) : [];
   const lanes = Math.max(1, ...rail.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
@@ -47,7 +48,7 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
     const moved = edit.steps.find((one) => one.key === key);
     if (!moved || to < 0 || to >= edit.steps.length) return;
     onChange(moveTo(edit, key, to));
-    setTold(fill(REVIEW.step_moved, { text: moved.step.text, number: to + 1, total: edit.steps.length }));
+    setTold({ base: edit.base, text: fill(REVIEW.step_moved, { text: moved.step.text, number: to + 1, total: edit.steps.length }) });
   };
   const { dragged, take } = useDrag(list, move);
   const addAfter = (key: number | null) => {
@@ -68,6 +69,13 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
       move(one.key, index + by);
     }
   };
+  useEffect(() => {
+    if (form === null && left.current !== null) {
+      const row = list.current?.querySelector<HTMLElement>(`[data-key="${left.current}"] .step-grip`);
+      (row ?? list.current?.parentElement?.querySelector<HTMLElement>(".step-add"))?.focus();
+    }
+    left.current = form?.key ?? null;
+  }, [form]);
   const done = (key: number, step: StepOutput) => {
     onChange(setStep(edit, key, step));
     onForm(null);
@@ -123,7 +131,7 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
         </Button>
       )}
       <p className="sr-only" aria-live="assertive" data-testid="step-moved">
-        {told}
+        {told.base === edit.base && told.text}
       </p>
     </>
   );

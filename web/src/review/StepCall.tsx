@@ -1,13 +1,12 @@
 // What a step of a plan calls: its tool, with what, what that does to the world, and what it waits for.
 import { fill, REVIEW } from "../generated/words";
 import type { StepOutput, StepSection } from "../protocol";
+import { EffectTone } from "../ui/EffectTone";
 import { Tone } from "../ui/Tone";
 import { inline } from "../ui/values";
 import { InPlace } from "./InPlace";
 import { argumentOf, type EditedStep, needsOf, numbersOf, referred, type Said } from "./planEdit";
 
-const EFFECTS = { read: REVIEW.effect_read, write: REVIEW.effect_write, irreversible: REVIEW.effect_irreversible };
-const EFFECT_TONES = { read: "plain", write: "wait", irreversible: "bad" } as const;
 const TOUCHES = { host: REVIEW.touches_host, file: REVIEW.touches_file, table: REVIEW.touches_table };
 type Value = NonNullable<StepOutput["arguments"]>[string];
 
@@ -75,13 +74,4 @@ function Shown({ text, steps }: { text: string; steps: readonly EditedStep[] }) 
       </span>
     );
   });
-}
-
-/** What a call does to the world. */
-export function EffectTone({ effect }: { effect: keyof typeof EFFECTS }) {
-  return (
-    <Tone tone={EFFECT_TONES[effect]} data-testid="step-effect">
-      {EFFECTS[effect]}
-    </Tone>
-  );
 }

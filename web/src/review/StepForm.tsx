@@ -6,9 +6,9 @@ import { tools } from "../net/api";
 import type { StepOutput, ToolSpec } from "../protocol";
 import { emptyOf, type Entered, enteredFor, fieldsOf, filled } from "../takeover/fields";
 import { ToolChoice } from "../takeover/ToolChoice";
+import { EffectTone } from "../ui/EffectTone";
 import type { EditedStep } from "./planEdit";
 import { StepArgument } from "./StepArgument";
-import { EffectTone } from "./StepCall";
 
 interface Props {
   /** A new one has an id, and no tool. */
@@ -31,7 +31,10 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
 
   const fields = tool ? fieldsOf(tool.parameters) : [];
   const { arguments: values, problems } = filled(fields, entered);
-  for (const { name, required } of fields) if (required && !String(entered[name] ?? false).trim()) problems[name] = REVIEW.field_needed;
+  const empty = fields.filter(({ name, required }) => required && entered[name]?.toString() === "");
+  const texts = empty.filter(({ kind }) => kind === "text"); // which may be meant: for these the button is pressed again
+  const good = empty.length === texts.length && Object.keys(problems).length === 0;
+  for (const one of empty) problems[one.name] = texts.includes(one) ? REVIEW.field_empty : REVIEW.field_needed;
   const others = steps.filter((one) => one.step.id !== step.id);
 
   const choose = (spec: ToolSpec) => {
@@ -46,7 +49,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
 
   const submit = () => {
     setTried(true);
-    if (!tool || choosing || !text.trim() || Object.keys(problems).length) return;
+    if (!tool || choosing || !text.trim() || !good || (texts.length > 0 && !tried)) return;
     onDone({ ...step, text: text.trim(), tool: tool.name, arguments: values as StepOutput["arguments"], after, effect: tool.effect, policy: tool.policy });
   };
   return (
@@ -60,13 +63,14 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
         submit();
       }}
       onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
+        const list = event.target instanceof Element && event.target.hasAttribute("aria-controls"); // is open: only that closes
+        if (event.key !== "Escape" || list) return;
         event.stopPropagation();
         onClose();
       }}
     >
       <h3 id={title}>{number ? fill(REVIEW.change_step, { number }) : REVIEW.new_step}</h3>
-      {choosing && <ToolChoice onChoice={choose} usable={({ policy }) => policy !== "deny"} />}
+      {choosing && <ToolChoice onChoice={choose} usable={({ policy }) => policy !== "deny"} autoFocus />}
       {!choosing && !tool && <Loader size="sm" aria-label={SIGNS.loading} />}
       {!choosing && tool && (
         <>
@@ -109,6 +113,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
               data={others.map((one) => ({ value: one.step.id ?? "", label: `${steps.indexOf(one) + 1}. ${one.step.text}` }))}
               value={after}
               onChange={setAfter}
+              searchable
               hidePickedOptions
               data-testid="step-after"
             />

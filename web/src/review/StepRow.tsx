@@ -6,7 +6,7 @@ import type { StepSection } from "../protocol";
 import { Bin, Down, Grip, Pen, Up } from "../ui/icons";
 import { Tone } from "../ui/Tone";
 import { InPlace } from "./InPlace";
-import { type EditedStep, type PlanEdit, remove, setArgument, setText } from "./planEdit";
+import { type EditedStep, type PlanEdit, remove, sameStep, setArgument, setText } from "./planEdit";
 import { StepCall } from "./StepCall";
 
 interface Props {
@@ -33,7 +33,7 @@ export function StepRow(props: Props) {
   const { step, key, origin } = one;
   const number = index + 1;
   const changeable = editable && !over(stands);
-  const same = origin !== null && JSON.stringify(step) === JSON.stringify(edit.was.steps[origin]);
+  const same = origin !== null && sameStep(step, edit.was.steps[origin]);
   return (
     <li className="step" data-testid="plan-step" data-key={key} data-dragged={props.dragged || undefined} data-wrong={problems.length > 0 || undefined}>
       {props.rail}

@@ -114,6 +114,12 @@ it("needs the steps that it comes after, and those whose results it uses, each o
   expect(needsOf(acting("s3", { after: ["s1"], arguments: { a: ["{{ steps.s2.output.x }}"], b: "{{steps.s1.output}}" } }))).toEqual(["s1", "s2"]);
 });
 
+it("is no other step for what the gateway adds to it", () => {
+  const edit = setStep(begin({ ...plan, steps: [acting("s1")] }), 1, acting("s2", { after: [], policy: null, effect: "read" }));
+  expect(differs(edit, { ...plan, steps: [acting("s1", { effect: "read" }), acting("s2", { effect: "write" })] })).toBe(false);
+  expect(differs(edit, { ...plan, steps: [acting("s1"), acting("s2", { after: ["s1"] })] })).toBe(true);
+});
+
 it("keeps a changed argument when a newer version comes", () => {
   const base = { ...plan, steps: [acting("s1"), acting("s2")] };
   const moved = rebase(setArgument(begin(base), 0, "id", "mine"), { ...base, version: 9, steps: [acting("s1"), acting("s2"), acting("s3")] });

@@ -62,8 +62,14 @@ export function stepsOf(edit: PlanEdit): StepInput[] {
 }
 
 export function differs(edit: PlanEdit, plan: Content): boolean {
-  const steps = edit.steps.map(({ step }) => step);
-  return edit.goal !== plan.goal || edit.notes !== plan.notes || JSON.stringify(steps) !== JSON.stringify(plan.steps);
+  const steps = edit.steps.length === plan.steps.length && edit.steps.every(({ step }, index) => sameStep(step, plan.steps[index]));
+  return edit.goal !== plan.goal || edit.notes !== plan.notes || !steps;
+}
+
+/** They say and do the same; what the tool does to the world is not for a person to say. */
+export function sameStep(one: StepOutput, other: StepOutput | undefined): boolean {
+  const said = ({ id, text, tool, arguments: given, after }: StepOutput) => JSON.stringify([id ?? null, text, tool, given, after ?? []]);
+  return other !== undefined && said(one) === said(other);
 }
 
 export function setText(edit: PlanEdit, key: number, text: string): PlanEdit {
@@ -146,7 +152,7 @@ export function rebase(edit: PlanEdit, newer: Content): PlanEdit {
   const steps: Omit<EditedStep, "key">[] = [];
   for (const { step, origin } of edit.steps) {
     const now = origin === null ? null : (there[origin] ?? null);
-    const mine = origin === null || JSON.stringify(step) !== JSON.stringify(was.steps[origin]);
+    const mine = origin === null || !sameStep(step, was.steps[origin]);
     const theirs = now === null ? undefined : newer.steps[now];
     if (mine || theirs) steps.push({ step: mine || !theirs ? step : theirs, origin: now });
   }

@@ -6,12 +6,18 @@ import { PAGE, SIGNS } from "../generated/words";
 import { tools } from "../net/api";
 import type { ToolSpec } from "../protocol";
 import { Search } from "../ui/icons";
-import { Tone } from "../ui/Tone";
+import { EffectTone } from "../ui/EffectTone";
 
 const SHOWN = 30;
 
-/** `usable`: which of them can be chosen here. */
-export function ToolChoice({ onChoice, usable = () => true }: { onChoice: (tool: ToolSpec) => void; usable?: (tool: ToolSpec) => boolean }) {
+interface Props {
+  onChoice: (tool: ToolSpec) => void;
+  /** Which of them can be chosen here. */
+  usable?: (tool: ToolSpec) => boolean;
+  autoFocus?: boolean;
+}
+
+export function ToolChoice({ onChoice, usable = () => true, autoFocus = false }: Props) {
   const [query, setQuery] = useState("");
   const { list: found, problem } = useTools(query);
   const list = found?.filter(usable);
@@ -22,6 +28,7 @@ export function ToolChoice({ onChoice, usable = () => true }: { onChoice: (tool:
         label={PAGE.tool}
         placeholder={PAGE.find_tool}
         leftSection={<Search size={16} />}
+        autoFocus={autoFocus}
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
         data-testid="tool-search"
@@ -35,7 +42,7 @@ export function ToolChoice({ onChoice, usable = () => true }: { onChoice: (tool:
             <button type="button" onClick={() => onChoice(tool)} data-testid="tool">
               <span className="action-head">
                 <code>{tool.name}</code>
-                {tool.effect !== "read" && <Tone tone={tool.effect === "write" ? "wait" : "bad"}>{tool.effect}</Tone>}
+                <EffectTone effect={tool.effect} />
               </span>
               <span className="dimmed">{tool.description}</span>
             </button>

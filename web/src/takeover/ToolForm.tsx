@@ -8,7 +8,7 @@ import type { OwnAction, ToolSpec } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
 import { PlaySign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { Tone } from "../ui/Tone";
+import { EffectTone } from "../ui/EffectTone";
 import { ArgumentInput } from "./ArgumentInput";
 import { emptyOf, type Entered, fieldsOf, filled } from "./fields";
 
@@ -52,7 +52,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
     >
       <p className="action-head">
         <code>{tool.name}</code>
-        <Tone tone={tool.effect === "read" ? "plain" : tool.effect === "write" ? "wait" : "bad"}>{tool.effect}</Tone>
+        <EffectTone effect={tool.effect} />
         <Button size="compact-xs" variant="subtle" onClick={onClose} data-testid="other-tool">
           {PAGE.other_tool}
         </Button>
