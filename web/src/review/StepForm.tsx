@@ -32,9 +32,9 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
   const fields = tool ? fieldsOf(tool.parameters) : [];
   const { arguments: values, problems } = filled(fields, entered);
   const empty = fields.filter(({ name, required }) => required && entered[name]?.toString() === "");
-  const texts = empty.filter(({ kind }) => kind === "text"); // which may be meant: for these the button is pressed again
+  const texts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // maybe meant: the button is pressed again
   const good = empty.length === texts.length && Object.keys(problems).length === 0;
-  for (const one of empty) problems[one.name] = texts.includes(one) ? REVIEW.field_empty : REVIEW.field_needed;
+  for (const one of empty) problems[one.name] ??= texts.includes(one) ? REVIEW.field_empty : REVIEW.field_needed;
   const others = steps.filter((one) => one.step.id !== step.id);
 
   const choose = (spec: ToolSpec) => {
