@@ -126,7 +126,7 @@ REVIEW: Mapping[str, str] = {
     "move_step": "Move step {number}: press the up or down arrow key",
     "new_step": "New step",
     "part_hint": "A part of a result: write its name behind output, as in {{steps.s1.output.orders[0].id}}.",
-    "same_change": "Makes the same change as step {number}",
+    "same_change": "makes the same change as step {number}",
     "step": "Step {number}",
     "step_add": "Add the step",
     "step_does": "What the step is for",

@@ -21,7 +21,7 @@ import { authorOf, type Choice, VersionBar } from "./VersionBar";
 const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
-  const { state } = useSession();
+  const { state, client } = useSession();
   const can = useCan();
   const nameOf = useNameOf();
   const saving = useAct();
@@ -43,9 +43,18 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const shown = versions.find((one) => one.version === choice.shown);
   const against = versions.find((one) => one.version === choice.against);
   const steps = stepsOf(edit);
-  const wrong = (dirty && saving.error?.steps) || {};
-  const save = () =>
+  const refused = state.notices.findLast((one) => one.steps) ?? null;
+  const wrong = (dirty && refused?.steps) || {};
+  const forget = () => refused && client.dismiss(refused.key);
+  const discard = () => {
+    forget();
+    setEdit(begin(plan));
+    setForm(null);
+  };
+  const save = () => {
+    forget();
     saving.send({ type: "edit", target: "plan", version: edit.base, goal: edit.goal.trim() || plan.goal, notes: edit.notes, steps });
+  };
 
   return (
     <section className="panel" data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
@@ -100,13 +109,13 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             <Button data-testid="edit-save" disabled={steps.length === 0 || newer || form !== null} loading={saving.busy} {...pressed(save)}>
               {ACTIONS.save_version}
             </Button>
-            <Button data-testid="edit-discard" variant="default" {...pressed(() => { setEdit(begin(plan)); setForm(null); })}>
+            <Button data-testid="edit-discard" variant="default" {...pressed(discard)}>
               {ACTIONS.discard_edits}
             </Button>
           </>
         )}
       </Decision>
-      <Problem error={saving.error && told(saving.error, wrong, edit)} />
+      <Problem error={dirty && refused ? told(refused, wrong, edit) : saving.error} />
     </section>
   );
 }

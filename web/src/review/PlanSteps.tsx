@@ -38,6 +38,7 @@ interface Props {
 export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, form, onForm }: Props) {
   const list = useRef<HTMLOListElement>(null);
   const left = useRef<number | null>(null); // the step whose form was open last: there the focus goes on
+  const [current, setCurrent] = useState<number | null>(null);
   const [fresh, setFresh] = useState<number | null>(null);
   const [told, setTold] = useState({ base: 0, text: "" }); // of this version: a move of it is no news once it is saved
   const acts = nextId !== null;
@@ -104,6 +105,8 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
               editable={editable}
               dragged={dragged === one.key}
               fresh={fresh === one.key}
+              current={current === one.key}
+              onCurrent={() => setCurrent(one.key)}
               stands={stands[one.step.id ?? ""]}
               problems={problems[one.step.id ?? ""] ?? []}
               rail={drawn ? <StepRail place={rail[index] as Place} lanes={lanes} /> : null}

@@ -16,6 +16,9 @@ interface Props {
   editable: boolean;
   dragged: boolean;
   fresh: boolean;
+  /** The one that was used last; where there is little room, only this one shows its buttons. */
+  current: boolean;
+  onCurrent: () => void;
   stands: StepSection | undefined;
   problems: readonly string[];
   rail: ReactNode;
@@ -35,7 +38,17 @@ export function StepRow(props: Props) {
   const changeable = editable && !over(stands);
   const same = origin !== null && sameStep(step, edit.was.steps[origin]);
   return (
-    <li className="step" data-testid="plan-step" data-key={key} data-dragged={props.dragged || undefined} data-wrong={problems.length > 0 || undefined}>
+    // By click and key, not by focus: what appears as a press begins would move what is pressed away under the finger.
+    <li
+      className="step"
+      data-testid="plan-step"
+      data-key={key}
+      data-current={props.current || undefined}
+      data-dragged={props.dragged || undefined}
+      data-wrong={problems.length > 0 || undefined}
+      onClick={props.onCurrent}
+      onKeyUp={props.onCurrent}
+    >
       {props.rail}
       <Number {...props} number={number} />
       <div className="step-text">
