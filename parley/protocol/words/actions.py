@@ -125,7 +125,7 @@ REVIEW: Mapping[str, str] = {
     "form_first": "Finish the step first, or cancel it.",
     "move_step": "Move step {number}: press the up or down arrow key",
     "new_step": "New step",
-    "part_hint": "A part of a result: write its name behind output, as in {{steps.s1.output.orders[0].id}}.",
+    "part_hint": "To use a part of a result, write its name after output: {example}.",
     "same_change": "makes the same change as step {number}",
     "step": "Step {number}",
     "step_add": "Add the step",

@@ -94,7 +94,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
               onChange={(value) => setEntered({ ...entered, [field.name]: value })}
             />
           ))}
-          {fields.length > 0 && others.length > 0 && <p className="hint">{REVIEW.part_hint}</p>}
+          {fields.length > 0 && others.length > 0 && <p className="hint">{fill(REVIEW.part_hint, { example: "{{steps.s1.output.orders[0].id}}" })}</p>}
           <Textarea
             label={REVIEW.step_does}
             withAsterisk
