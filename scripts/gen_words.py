@@ -267,6 +267,7 @@ FIELDS: dict[str, str] = {
     "hint": "what to do about it",
     "error.content": "the message again",
     "reply_to": "the `id` of the message that was refused, if it had one",
+    "error.steps": "what is wrong with which step of a plan that acts, by the step's id; with `\"\"` what is none's own",
     "retry_after": "seconds after which to send it again, where that is known",
     "state": "where the session stands, in one word: see [states](#states)",
     "phase": "the phase of the machine",

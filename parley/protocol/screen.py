@@ -66,10 +66,18 @@ class ActionSection(View):
     tokens: int
 
 
-class StepSection(View):
-    """What has come of a step of an execution plan, in whichever of its versions; a step without one has not begun.
+class Touched(View):
+    """A server, a file or a table that a call names."""
 
-    `until`: what a step that is waiting waits for.
+    kind: Literal["host", "file", "table"]
+    name: str
+
+
+class StepSection(View):
+    """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
+
+    `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
+    waiting waits for.
     """
 
     action_id: str
@@ -78,6 +86,8 @@ class StepSection(View):
     tone: Tone
     seconds: float
     until: datetime | None = None
+    touches: tuple[Touched, ...] = ()
+    same_as: str = ""
 
 
 class ReviewSection(View):

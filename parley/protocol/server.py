@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
-from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow
+from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow, is_empty
 from parley.protocol.views import ActionView as ActionView
 from parley.protocol.views import AnswerView as AnswerView
 from parley.protocol.views import CodeView as CodeView
@@ -210,6 +210,7 @@ class Error(ServerMessage):
     content: str = ""  # the message again, where older clients look for it
     reply_to: str | None = None  # the id of the message that was refused, if it had one
     retry_after: int | None = None  # seconds after which to send it again, where that is known
+    steps: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=is_empty)  # id: what is wrong
 
 
 class Snapshot(ServerMessage):

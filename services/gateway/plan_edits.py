@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
-from shared.domain.errors import Invalid
+from shared.domain.plan_steps import refusal
 from shared.plan_checks import completed_steps, step_problems
 
 
 def edited_steps(edit: c.EditPlan, before: Sequence[Step], tools: Tools) -> c.EditPlan:
     """The edit, with what each tool does to the world, and ids for the steps that are new.
 
-    Raises Invalid with all that is wrong.
+    Raises Invalid with all that is wrong, step by step.
     """
     steps = completed_steps(edit.steps, before, tools)
     if problems := step_problems(steps, tools):
-        raise Invalid(" ".join(problems))
+        raise refusal(steps, problems)
     return edit.model_copy(update={"steps": steps})

@@ -11,9 +11,11 @@ timed_out                                         the session goes on, but not a
 failed                                            a fault of ours: the log tells it, the answer does not
 """
 
+from collections.abc import Mapping, Sequence
+
 from parley.protocol.server import Error
 from shared.bus.errors import BusDown, MessageTooLarge
-from shared.domain.errors import Refused
+from shared.domain.errors import Invalid, Refused
 from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure, UpgradeNeeded
 from shared.store import StoreDown
 
@@ -45,6 +47,7 @@ class Trouble(Exception):
     """A refusal; nothing has changed. `reply_to` is the id of the message that is refused, if it could be read.
 
     `session_id`: the session that goes on all the same, where one was begun. `retry_after`: seconds, where it is known.
+    `steps`: what is wrong with which step of a plan, by the step's id.
     """
 
     def __init__(  # noqa: PLR0913  what a refusal may tell
@@ -56,10 +59,12 @@ class Trouble(Exception):
         reply_to: str | None = None,
         session_id: str | None = None,
         retry_after: int | None = None,
+        steps: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.hint, self.reply_to = code, message, hint, reply_to
         self.session_id, self.retry_after = session_id, retry_after
+        self.steps = {name: tuple(wrong) for name, wrong in (steps or {}).items()}
 
     @property
     def status(self) -> int:
@@ -76,7 +81,8 @@ def as_trouble(error: Exception) -> Trouble | None:
         case Trouble():
             return error
         case Refused() | UpgradeNeeded():
-            return Trouble(error.code, str(error), HINTS.get(error.code, ""))
+            steps = error.steps if isinstance(error, Invalid) else None
+            return Trouble(error.code, str(error), HINTS.get(error.code, ""), steps=steps)
         case Unstorable() | MessageTooLarge():
             code = "too_large" if isinstance(error, TooLarge | MessageTooLarge) else "invalid"
             return Trouble(code, str(error), HINTS[code])
@@ -105,4 +111,5 @@ def error_message(trouble: Trouble, session_id: str, reply_to: str | None = None
         content=trouble.message,
         reply_to=reply_to or trouble.reply_to,
         retry_after=trouble.retry_after,
+        steps=trouble.steps,
     )

@@ -8,6 +8,8 @@ Refused
 └── Invalid        it could never be right: an unknown action, an empty plan, settings out of range
 """
 
+from collections.abc import Mapping, Sequence
+
 
 class Refused(Exception):
     """Base of every refusal; `code` is what clients see in an `error` message."""
@@ -32,7 +34,13 @@ class Repeated(AlreadyDone):
 
 
 class Invalid(Refused):
+    """`steps`: what of it is wrong with which step of a plan, by the step's id; "": with none of them alone."""
+
     code = "invalid"
+
+    def __init__(self, message: str, steps: Mapping[str, Sequence[str]] | None = None) -> None:
+        super().__init__(message)
+        self.steps = steps or {}
 
 
 def need(condition: bool, otherwise: str) -> None:

@@ -37,8 +37,18 @@ def needs(step: Step) -> tuple[str, ...]:
 
 
 def called(number: int, step: Step) -> str:
-    """A step in words: by its place for people, by its id for whoever wrote the plan."""
+    """A step in words, with which what is wrong with it begins: its place for people, its id for who wrote the plan."""
     return f"Step {number} ({step.id})"
+
+
+def refusal(steps: Sequence[Step], wrong: Sequence[str]) -> Invalid:
+    """All that is wrong with these steps as one refusal, in which each finds its own part; "": what is nobody's own."""
+    of: dict[str, list[str]] = {}
+    names = {called(number, step): step.id for number, step in enumerate(steps, 1) if step.id}
+    for text in wrong:
+        name = next((name for name in names if text.startswith(name)), "")
+        of.setdefault(names.get(name, ""), []).append(text.removeprefix(name).lstrip(": "))
+    return Invalid(" ".join(wrong), of)
 
 
 def problems(steps: Sequence[Step]) -> tuple[str, ...]:
@@ -69,10 +79,12 @@ def _for_each_problems(step: Step) -> Iterator[str]:
 
 def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
     left = {step.id: set(needs(step)) for step in steps}
+    places = [f"{number} ({step.id})" for number, step in enumerate(steps, 1)]
     while free := [name for name, needed in left.items() if not needed & left.keys()]:
         for name in free:
             del left[name]
-    return (f"Steps {', '.join(sorted(map(str, left)))} wait for each other.",) if left else ()
+    stuck = [place for place, step in zip(places, steps, strict=True) if step.id in left]
+    return (f"Steps {', '.join(stuck)} wait for each other.",) if stuck else ()
 
 
 def unfinished(session: Session) -> bool:

@@ -7,7 +7,7 @@ from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
-from shared.domain.plan_steps import already_done, problems, rewritten
+from shared.domain.plan_steps import already_done, problems, refusal, rewritten
 from shared.domain.policy import policy_of, ruled
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, with_plan
 from shared.domain.stamp import stamp
@@ -131,7 +131,7 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
     if plan.task and (wrong := (*problems(command.steps), *rewritten(session, command.steps))):
-        raise Invalid(" ".join(wrong))
+        raise refusal(command.steps, wrong)
     kind = "plan.edited"
     return facts.PlanEdited(
         **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes

@@ -10,7 +10,7 @@ from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.for_each import MOST_ACTIONS, check_expanded
 from shared.domain.memory import SUB_GOALS
-from shared.domain.plan_steps import GATHER, problems, rewritten, step_of, task_of, unresolved
+from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
@@ -126,7 +126,7 @@ def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
     acts = of_plan(session, command.kind).turn.by_step
     drafted_in = drafting(session)
     if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
-        raise Invalid(" ".join(wrong))
+        raise refusal(command.steps, wrong)
     task = task_of(drafted_in) if acts else None
     told = dict(command) | {"begins_round": begins_round(session), "task": task}
     return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)

@@ -43,7 +43,7 @@ async def test_a_plan_that_acts_is_edited_approved_once_and_carried_out(person: 
     await expect(tab("step-call").last).to_contain_text("after 4")
     await tab.page.get_by_role("button", name="Delete step 4").click()
     await tab.press("edit-save")
-    await tab.sees("error", "Step 4 (s5) depends on s4, which is no step.")
+    await tab.sees("step-problem", "depends on s4, which is no step.")
     await tab.press("edit-discard")
     await tab.page.get_by_role("button", name="Delete step 3").click()
     await tab.press("edit-save")

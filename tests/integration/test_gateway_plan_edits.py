@@ -99,3 +99,31 @@ async def test_what_could_not_be_carried_out_is_refused(step: dict[str, Any], wo
         await her.send("edit", version=review["version"], steps=[*kept, step])
         assert words in (await her.error("invalid"))["message"]
         assert (await _plan(world, her)).version == review["version"]
+
+
+async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
+    world = _world()
+    async with serving(world.app) as address, client(address) as her:
+        review = await _in_review(world, her)
+        steps = [
+            {"text": "Look", "tool": "look", "arguments": {}, "id": "s1"},
+            {"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2"},
+            {"text": "Fly", "tool": "fly", "id": "s3", "after": ["s9"]},
+        ]
+        await her.send("edit", version=review["version"], steps=steps)
+        error = await her.error("invalid")
+        assert error["steps"] == {
+            "s1": ["look: id is missing"],
+            "s3": ["depends on s9, which is no step.", "there is no tool “fly” here."],
+        }
+        circle = [
+            {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1", "after": ["s2"]},
+            {"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2", "after": ["s1"]},
+        ]
+        await her.send("edit", version=review["version"], steps=circle)
+        assert (await her.error("invalid"))["steps"] == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
+        same = [
+            one.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for one in (LOOK, CANCEL)
+        ]
+        await her.send("edit", version=review["version"], steps=same)
+        assert "steps" not in await her.error("invalid")

@@ -122,6 +122,7 @@ PAGE: Mapping[str, str] = {
     "missing_title": "Not found",
     "nothing_waits": "Nothing needs you right now.",
     "question": "Question for you",
+    "other_arguments": "Other arguments",
     "other_tool": "Another tool",
     "search": "Search",
     "search_none": "No matches.",

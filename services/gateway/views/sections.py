@@ -23,6 +23,7 @@ from services.gateway.views.parts import (
     verdict_view,
 )
 from services.gateway.views.phrases import ACTION_TONES, word_of
+from services.gateway.views.touched import same_changes, touched
 from shared.domain.for_each import items_of
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
@@ -140,26 +141,31 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
         return {}
     now = turn.actions if turn and turn.rules.by_step else ()
     stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
-    found = {step.id: stands.get(action_id(plan, step)) for step in plan.steps if step.id}
-    return {name: _step(session, action) for name, action in found.items() if action is not None}
+    again = same_changes(plan.steps)
+    return {
+        step.id: v.StepSection(
+            action_id=name,
+            **_stands(session, stands.get(name)),
+            touches=touched(step),
+            same_as=again.get(step.id, ""),
+        )
+        for step in plan.steps
+        if step.id and (name := action_id(plan, step))
+    }
 
 
-def _step(session: Session, action: Action) -> v.StepSection:
-    state: ActionState = "started" if action.status == "running" else action.status
+def _stands(session: Session, action: Action | None) -> dict[str, Any]:
+    status = action.status if action else "planned"
+    state: ActionState = "started" if status == "running" else status
     word = word_of(state)
-    if action.spec.tool == GATHER and (items := items_of(session, action)):
+    if action and action.spec.tool == GATHER and (items := items_of(session, action)):
         done = sum(item is not None and item.status == "finished" for item in items)
         word = WORK["items"].format(done=done, count=len(items))
         under_way = any(item is not None and item.under_way for item in items)
         state = "started" if state == "planned" and under_way else state
-    return v.StepSection(
-        action_id=action.spec.id,
-        status=state,
-        word=word,
-        tone=ACTION_TONES[state],
-        seconds=action.seconds,
-        until=action.until if state == "waiting" else None,
-    )
+    seconds, until = (action.seconds, action.until) if action else (0.0, None)
+    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
+    return told | {"until": until if state == "waiting" else None}
 
 
 def _usage(session: Session) -> v.UsageSection:

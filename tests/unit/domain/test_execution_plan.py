@@ -177,10 +177,12 @@ def test_equal_steps_are_each_done() -> None:
 
 def test_a_draft_that_could_never_be_carried_out_is_refused_with_all_that_is_wrong() -> None:
     loop = (LOOK.model_copy(update={"after": ("s2",)}), CANCEL)
-    with pytest.raises(Invalid, match="s1, s2 wait for each other"):
+    with pytest.raises(Invalid, match="wait for each other") as refused:
         told(*DRAFTED, plan(*loop))
-    with pytest.raises(Invalid, match="depends on s9, which is no step"):
+    assert refused.value.steps == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
+    with pytest.raises(Invalid, match="depends on s9, which is no step") as refused:
         told(*DRAFTED, plan(LOOK, PAY.model_copy(update={"arguments": {"sum": "{{steps.s9.output}}"}})))
+    assert refused.value.steps == {PAY.id: ["depends on s9, which is no step."]}
     with pytest.raises(Invalid, match="wait for each other"):  # over order and references together
         told(*DRAFTED, plan(LOOK.model_copy(update={"after": ("s4",)}), PAY))
     assert problems((LOOK, LOOK)) == ("Two steps have the id s1.",)

@@ -4,13 +4,14 @@ import { type MouseEvent, useMemo, useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
 import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
 import type { PlanView } from "../protocol";
+import type { Notice } from "../state/state";
 import { planLines, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
 import { Problem } from "../ui/Problem";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { begin, differs, isPlanEdit, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
-import { PlanSteps } from "./PlanSteps";
+import { begin, differs, freshId, isPlanEdit, numbersOf, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
+import { type OpenStep, PlanSteps } from "./PlanSteps";
 import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
 import { useKept } from "../ui/kept";
@@ -20,12 +21,13 @@ import { authorOf, type Choice, VersionBar } from "./VersionBar";
 const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
-  const { state } = useSession();
+  const { state, client } = useSession();
   const can = useCan();
   const nameOf = useNameOf();
   const saving = useAct();
   const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
   const [edit, setEdit] = useKept<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => begin(plan), (one) => one.base !== plan.version || differs(one, plan), isPlanEdit);
+  const [form, setForm] = useState<OpenStep | null>(null);
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
 
   const base = versions.find((one) => one.version === edit.base);
@@ -34,14 +36,25 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   // A new version is shown at once, unless that would throw away what the person has typed.
   if (newer && (!dirty || !differs(edit, plan))) {
     setEdit(begin(plan));
+    setForm(null);
     setChoice({ shown: null, against: null });
   }
   const editable = can("edit");
   const shown = versions.find((one) => one.version === choice.shown);
   const against = versions.find((one) => one.version === choice.against);
   const steps = stepsOf(edit);
-  const save = () =>
+  const refused = state.notices.findLast((one) => one.steps) ?? null;
+  const wrong = (dirty && refused?.steps) || {};
+  const forget = () => refused && client.dismiss(refused.key);
+  const discard = () => {
+    forget();
+    setEdit(begin(plan));
+    setForm(null);
+  };
+  const save = () => {
+    forget();
     saving.send({ type: "edit", target: "plan", version: edit.base, goal: edit.goal.trim() || plan.goal, notes: edit.notes, steps });
+  };
 
   return (
     <section className="panel" data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
@@ -72,7 +85,16 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       ) : (
         <>
           <InPlace label={REVIEW.goal} value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
-          <PlanSteps edit={edit} editable={editable} onChange={setEdit} stands={state.snapshot?.steps ?? {}} />
+          <PlanSteps
+            edit={edit}
+            editable={editable}
+            onChange={setEdit}
+            stands={state.snapshot?.steps ?? {}}
+            problems={wrong}
+            nextId={plan.kind === "execution" ? freshId(edit, versions) : null}
+            form={form}
+            onForm={setForm}
+          />
           <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
@@ -80,22 +102,29 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         target="text"
         version={plan.version}
         hash={plan.hash}
-        blocked={dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
+        blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {dirty && (
           <>
-            <Button data-testid="edit-save" disabled={steps.length === 0 || newer} loading={saving.busy} {...pressed(save)}>
+            <Button data-testid="edit-save" disabled={steps.length === 0 || newer || form !== null} loading={saving.busy} {...pressed(save)}>
               {ACTIONS.save_version}
             </Button>
-            <Button data-testid="edit-discard" variant="default" {...pressed(() => setEdit(begin(plan)))}>
+            <Button data-testid="edit-discard" variant="default" {...pressed(discard)}>
               {ACTIONS.discard_edits}
             </Button>
           </>
         )}
       </Decision>
-      <Problem error={saving.error} />
+      <Problem error={dirty && refused ? told(refused, wrong, edit) : saving.error} />
     </section>
   );
+}
+
+/** What is wrong with a step stands there; here, which steps those are, and what is wrong with none of them alone. */
+function told(error: Notice, wrong: NonNullable<Notice["steps"]>, edit: PlanEdit): Notice {
+  const numbers = numbersOf(Object.keys(wrong), edit.steps).sort((one, other) => one - other);
+  if (numbers.length === 0) return error;
+  return { ...error, text: [fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") }), ...(wrong[""] ?? [])].join(" "), hint: "" };
 }
 
 /** An open field closes after the press: before it, the button would move away under the pointer. */

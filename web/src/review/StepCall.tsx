@@ -1,24 +1,29 @@
 // What a step of a plan calls: its tool, with what, what that does to the world, and what it waits for.
-import { fill, named, REASONS, REVIEW } from "../generated/words";
-import type { StepOutput } from "../protocol";
+import { fill, REVIEW } from "../generated/words";
+import type { StepOutput, StepSection } from "../protocol";
+import { EffectTone } from "../ui/EffectTone";
 import { Tone } from "../ui/Tone";
 import { inline } from "../ui/values";
 import { InPlace } from "./InPlace";
-import { argumentOf, type EditedStep, referred, type Said } from "./planEdit";
+import { argumentOf, type EditedStep, needsOf, numbersOf, referred, type Said } from "./planEdit";
 
-const EFFECTS = { write: "it changes something", irreversible: "it changes something and cannot be undone" };
+const TOUCHES = { host: REVIEW.touches_host, file: REVIEW.touches_file, table: REVIEW.touches_table };
 type Value = NonNullable<StepOutput["arguments"]>[string];
 
 interface Props {
   step: StepOutput;
   number: number;
   steps: readonly EditedStep[];
+  /** What it reaches, where it is as the gateway knows it. */
+  about?: StepSection | undefined;
   /** Without it the arguments are only shown. */
   onChange?: ((name: string, value: Value) => void) | null;
 }
 
-export function StepCall({ step, number, steps, onChange = null }: Props) {
-  const after = numbersOf(step.after ?? [], steps);
+export function StepCall({ step, number, steps, about, onChange = null }: Props) {
+  const after = numbersOf(step.after ?? [], steps).filter((one) => one < number);
+  const below = numbersOf(needsOf(step), steps).filter((one) => one > number);
+  const [same] = numbersOf(about?.same_as ? [about.same_as] : [], steps);
   return (
     <div className="step-call" data-testid="step-call">
       <code>{step.tool}</code>
@@ -36,8 +41,23 @@ export function StepCall({ step, number, steps, onChange = null }: Props) {
           </InPlace>
         </span>
       ))}
-      {step.effect && step.effect !== "read" && <Tone tone="wait">{named(REASONS, EFFECTS[step.effect])}</Tone>}
+      {step.effect && <EffectTone effect={step.effect} />}
+      {about?.touches?.map(({ kind, name }) => (
+        <span key={`${kind} ${name}`} className="step-touches" data-testid="step-touches">
+          {fill(TOUCHES[kind], { name })}
+        </span>
+      ))}
       {after.length > 0 && <span className="dimmed">{fill(REVIEW.after_steps, { numbers: after.join(", ") })}</span>}
+      {below.length > 0 && (
+        <Tone tone="wait" data-testid="step-below">
+          {fill(REVIEW.after_below, { numbers: below.join(", ") })}
+        </Tone>
+      )}
+      {same !== undefined && (
+        <Tone tone="wait" data-testid="step-same">
+          {fill(REVIEW.same_change, { number: same })}
+        </Tone>
+      )}
     </div>
   );
 }
@@ -54,9 +74,4 @@ function Shown({ text, steps }: { text: string; steps: readonly EditedStep[] }) 
       </span>
     );
   });
-}
-
-/** The places of these steps, from 1, as people count them. */
-function numbersOf(ids: readonly string[], steps: readonly EditedStep[]): number[] {
-  return ids.map((id) => steps.findIndex((one) => one.step.id === id) + 1).filter((number) => number > 0);
 }

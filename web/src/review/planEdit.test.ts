@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { add, argumentOf, begin, differs, moveTo, rebase, referred, remove, restore, setArgument, setText, stepsOf } from "./planEdit";
+import { add, argumentOf, begin, differs, freshId, moveTo, needsOf, numbersOf, rebase, referred, remove, restore, setArgument, setStep, setText, stepsOf } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -91,4 +91,45 @@ it("changes an argument of one step, and of what kind it was it stays", () => {
 it("tells references from the text around them", () => {
   expect(referred("pay {{steps.s1.output.orders[0].sum}} for {{steps.s2.output}}")).toEqual(["pay ", { step: "s1", path: "orders[0].sum" }, " for ", { step: "s2", path: "" }]);
   expect(referred("{{steps.s1}} and {{item}}")).toEqual(["{{steps.s1}} and {{item}}"]);
+});
+
+const acting = (id: string, more = {}) => ({ ...step(id), id, tool: "look", arguments: {}, ...more });
+
+it("gives a new step an id that no step has, or had", () => {
+  const edit = begin({ ...plan, steps: [acting("s1"), acting("s7"), acting("mine")] });
+  expect(freshId(edit, [])).toBe("s8");
+  expect(freshId(edit, [{ steps: [acting("s12")] }])).toBe("s13");
+  expect(freshId(remove(edit, 1), [])).toBe("s8"); // the version that is being changed still has it
+});
+
+it("puts a new step at the end, and a changed one where it was", () => {
+  let edit = setStep(begin({ ...plan, steps: [acting("s1")] }), 1, acting("s2", { after: ["s1"] }));
+  edit = setStep(edit, 0, acting("s1", { tool: "pay" }));
+  expect(edit.steps.map(({ step: one }) => [one.id, one.tool])).toEqual([["s1", "pay"], ["s2", "look"]]);
+  expect(edit.next).toBe(2);
+  expect(numbersOf(["s2", "s9", "s1"], edit.steps)).toEqual([2, 1]);
+});
+
+it("needs the steps that it comes after, and those whose results it uses, each once", () => {
+  expect(needsOf(acting("s3", { after: ["s1"], arguments: { a: ["{{ steps.s2.output.x }}"], b: "{{steps.s1.output}}" } }))).toEqual(["s1", "s2"]);
+});
+
+it("is no other step for what the gateway adds to it", () => {
+  const edit = setStep(begin({ ...plan, steps: [acting("s1")] }), 1, acting("s2", { after: [], policy: null, effect: "read" }));
+  expect(differs(edit, { ...plan, steps: [acting("s1", { effect: "read" }), acting("s2", { effect: "write" })] })).toBe(false);
+  expect(differs(edit, { ...plan, steps: [acting("s1"), acting("s2", { after: ["s1"] })] })).toBe(true);
+});
+
+it("keeps a changed argument when a newer version comes", () => {
+  const base = { ...plan, steps: [acting("s1"), acting("s2")] };
+  const moved = rebase(setArgument(begin(base), 0, "id", "mine"), { ...base, version: 9, steps: [acting("s1"), acting("s2"), acting("s3")] });
+  expect(moved.steps[0]?.step.arguments).toEqual({ id: "mine" });
+  expect(moved.steps.map(({ step: one }) => one.id)).toEqual(["s1", "s2", "s3"]);
+});
+
+it("takes what the newer version says of a step that the person left alone, and never has a step twice", () => {
+  const base = { ...plan, steps: [acting("s1"), acting("s2")] };
+  const newer = { ...base, version: 9, steps: [acting("s1", { text: "theirs" }), acting("s2", { arguments: { id: "theirs" } })] };
+  const moved = rebase(setText(begin(base), 0, "mine"), newer);
+  expect(stepsOf(moved).map(({ id, text, arguments: given }) => [id, text, given])).toEqual([["s1", "mine", {}], ["s2", "s2", { id: "theirs" }]]);
 });

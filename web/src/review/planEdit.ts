@@ -62,8 +62,14 @@ export function stepsOf(edit: PlanEdit): StepInput[] {
 }
 
 export function differs(edit: PlanEdit, plan: Content): boolean {
-  const steps = edit.steps.map(({ step }) => step);
-  return edit.goal !== plan.goal || edit.notes !== plan.notes || JSON.stringify(steps) !== JSON.stringify(plan.steps);
+  const steps = edit.steps.length === plan.steps.length && edit.steps.every(({ step }, index) => sameStep(step, plan.steps[index]));
+  return edit.goal !== plan.goal || edit.notes !== plan.notes || !steps;
+}
+
+/** They say and do the same; what the tool does to the world is not for a person to say. */
+export function sameStep(one: StepOutput, other: StepOutput | undefined): boolean {
+  const said = ({ id, text, tool, arguments: given, after }: StepOutput) => JSON.stringify([id ?? null, text, tool, given, after ?? []]);
+  return other !== undefined && said(one) === said(other);
 }
 
 export function setText(edit: PlanEdit, key: number, text: string): PlanEdit {
@@ -87,10 +93,34 @@ export function argumentOf(text: string, before: Argument): Argument {
 
 /** A text in parts: its references to what a step gives (all of it, or the part at `path`), and what is between them. */
 export function referred(text: string): Said[] {
-  return text.split(/({{steps\.[^{}]+\.output[^{}]*}})/).flatMap((part): Said[] => {
-    const found = /^{{steps\.([^.{}]+)\.output\.?([^{}]*)}}$/.exec(part);
+  return text.split(/({{\s*steps\.[^{}]+\.output[^{}]*}})/).flatMap((part): Said[] => {
+    const found = /^{{\s*steps\.([^.{}]+)\.output\.?([^{}]*?)\s*}}$/.exec(part);
     return found ? [{ step: found[1] ?? "", path: found[2] ?? "" }] : part ? [part] : [];
   });
+}
+
+/** The steps that it comes after, and those whose results it uses. */
+export function needsOf({ after, arguments: given }: StepOutput): string[] {
+  const used = referred(JSON.stringify(given ?? {})).flatMap((part) => (typeof part === "string" ? [] : [part.step]));
+  return [...new Set([...(after ?? []), ...used])];
+}
+
+/** An id that no step of this plan has, or had in a version that is known. */
+export function freshId(edit: PlanEdit, known: readonly { steps: readonly StepOutput[] }[]): string {
+  const steps = [...edit.steps.map(({ step }) => step), ...edit.was.steps, ...known.flatMap((one) => one.steps)];
+  return `s${1 + Math.max(0, ...steps.map(({ id }) => Number(/^s(\d{1,9})$/.exec(id ?? "")?.[1] ?? 0)))}`;
+}
+
+/** The step with `key` as it is now; with a new key, a new one at the end. */
+export function setStep(edit: PlanEdit, key: number, step: StepOutput): PlanEdit {
+  const there = edit.steps.some((one) => one.key === key);
+  const steps = there ? edit.steps.map((one) => (one.key === key ? { ...one, step } : one)) : [...edit.steps, { key, step, origin: null }];
+  return { ...edit, next: Math.max(edit.next, key + 1), steps };
+}
+
+/** The places of these steps, from 1, as people count them. */
+export function numbersOf(ids: readonly string[], steps: readonly EditedStep[]): number[] {
+  return ids.map((id) => steps.findIndex((one) => one.step.id === id) + 1).filter((number) => number > 0);
 }
 
 /** A new empty step after the one with `key` (null: at the end); its key is the edit's `next` before. */
@@ -122,8 +152,9 @@ export function rebase(edit: PlanEdit, newer: Content): PlanEdit {
   const steps: Omit<EditedStep, "key">[] = [];
   for (const { step, origin } of edit.steps) {
     const now = origin === null ? null : (there[origin] ?? null);
-    const mine = origin === null || step.text !== was.steps[origin]?.text;
-    if (mine || now !== null) steps.push({ step, origin: now });
+    const mine = origin === null || !sameStep(step, was.steps[origin]);
+    const theirs = now === null ? undefined : newer.steps[now];
+    if (mine || theirs) steps.push({ step: mine || !theirs ? step : theirs, origin: now });
   }
   for (const [at, step] of newer.steps.entries()) {
     if (there.includes(at)) continue;
@@ -135,11 +166,11 @@ export function rebase(edit: PlanEdit, newer: Content): PlanEdit {
   return { ...begin(newer), goal, notes, steps: steps.map((one, key) => ({ ...one, key })), next: steps.length };
 }
 
-/** For each step where the same text stands in the newer version; null where it does not. Each place is taken once. */
+/** For each step where it stands in the newer version, by its id or else its text; null where it does not. Each place once. */
 function matched(steps: readonly StepOutput[], newer: readonly StepOutput[]): (number | null)[] {
   const taken = new Set<number>();
-  return steps.map(({ text }) => {
-    const at = newer.findIndex((one, index) => one.text === text && !taken.has(index));
+  return steps.map(({ id, text }) => {
+    const at = newer.findIndex((one, index) => (id ? one.id === id : one.text === text) && !taken.has(index));
     if (at < 0) return null;
     taken.add(at);
     return at;

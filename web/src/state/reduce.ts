@@ -29,6 +29,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
         code: message.code,
         text: message.message || message.content,
         hint: message.hint,
+        steps: message.steps,
         replyTo: message.reply_to,
       });
     case "log":

@@ -21,6 +21,8 @@ export interface Notice {
   code: string;
   text: string;
   hint: string;
+  /** What is wrong with which step of a plan, by its id; "": with none of them alone. */
+  steps?: Readonly<Record<string, readonly string[] | undefined>>;
   /** The id of the message that was refused. */
   replyTo: string | null;
 }

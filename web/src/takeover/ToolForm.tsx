@@ -1,5 +1,5 @@
 // One call of a tool by a person: its arguments, what they would change, and the button that makes it.
-import { Button, Checkbox, NativeSelect, NumberInput, TagsInput, Textarea, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useSession } from "../app/session";
 import { PAGE, REVIEW } from "../generated/words";
@@ -8,8 +8,9 @@ import type { OwnAction, ToolSpec } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
 import { PlaySign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { Tone } from "../ui/Tone";
-import { emptyOf, type Entered, type Field, fieldsOf, filled } from "./fields";
+import { EffectTone } from "../ui/EffectTone";
+import { ArgumentInput } from "./ArgumentInput";
+import { emptyOf, type Entered, fieldsOf, filled } from "./fields";
 
 export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => void }) {
   const { state } = useSession();
@@ -51,14 +52,14 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
     >
       <p className="action-head">
         <code>{tool.name}</code>
-        <Tone tone={tool.effect === "read" ? "plain" : tool.effect === "write" ? "wait" : "bad"}>{tool.effect}</Tone>
+        <EffectTone effect={tool.effect} />
         <Button size="compact-xs" variant="subtle" onClick={onClose} data-testid="other-tool">
           {PAGE.other_tool}
         </Button>
       </p>
       <p className="dimmed">{tool.description}</p>
       {fields.map((field, index) => (
-        <Input
+        <ArgumentInput
           key={field.name}
           field={field}
           value={entered[field.name] ?? emptyOf(field)}
@@ -81,33 +82,4 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
       <Problem error={act.error} />
     </form>
   );
-}
-
-interface InputProps {
-  field: Field;
-  value: Entered;
-  problem: string | undefined;
-  autoFocus: boolean;
-  onChange: (value: Entered) => void;
-}
-
-function Input({ field, value, problem, onChange, autoFocus }: InputProps) {
-  const { name, description, required } = field;
-  const common = { label: name, description, error: problem, withAsterisk: required, autoFocus, "data-testid": `argument-${name}` };
-  const text = typeof value === "string" ? value : "";
-  switch (field.kind) {
-    case "list":
-      return <TagsInput {...common} placeholder={REVIEW.arguments_hint} value={Array.isArray(value) ? value : []} onChange={onChange} acceptValueOnBlur />;
-    case "flag":
-      return <Checkbox label={name} description={description} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={`argument-${name}`} />;
-    case "choice":
-      return <NativeSelect {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} data={["", ...field.options]} />;
-    case "number":
-    case "integer":
-      return <NumberInput {...common} hideControls allowDecimal={field.kind === "number"} value={text} onChange={(next) => onChange(String(next))} />;
-    case "json":
-      return <Textarea {...common} placeholder="JSON" autosize minRows={2} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
-    default:
-      return <TextInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
-  }
 }

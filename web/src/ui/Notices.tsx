@@ -12,7 +12,8 @@ const READ_ERROR = 15_000;
 export function Notices() {
   const { state, client } = useSession();
   // Who must take over is told so in the panel, where it does not go by itself.
-  const shown = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || PASSING.has(notice.code)) : state.notices;
+  const told = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || PASSING.has(notice.code)) : state.notices;
+  const shown = told.filter((notice) => !notice.steps); // that stands at the steps until it is put right
   return (
     <div className="notices">
       {shown.map((notice) => (

@@ -47,6 +47,7 @@ export const Inbox = path("M4 13l3-8h10l3 8v6H4zM4 13h5l1 3h4l1-3h5");
 export const Book = path("M5 4h10a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h10");
 export const ThumbUp = path("M7 20V10l4-7 2 1v5h6l-1.5 11zM4 10h3v10H4z");
 export const Leave = path("M14 5V4H5v16h9v-1M10 12h11M17 8l4 4-4 4");
+export const Link = path("M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1");
 export const Terminal = path("M5 7l5 5-5 5M12 18h7");
 
 export function Logo({ size = 26 }: { size?: number }) {

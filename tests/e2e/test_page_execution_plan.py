@@ -1,0 +1,189 @@
+"""A plan that acts, from its draft to its end, on a wide screen and on a phone."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, expect
+
+from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.running import Parley
+from tests.e2e.store_requests import PENDING, USER
+
+pytestmark = pytest.mark.timeout(120)
+OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # what an earlier visit chose
+NOWHERE = "#W0000000"
+REQUEST = f"I am {USER['email']}. Look up {NOWHERE} and {PENDING[0]} and {PENDING[1]}."
+FIND, WRONG, FIRST, SECOND = (
+    f"Find the customer {USER['email']}",
+    f"Look up order {NOWHERE}",
+    f"Look up order {PENDING[0]}",
+    f"Look up order {PENDING[1]}",
+)
+CANCEL = "Cancel pending order"
+
+
+@pytest_asyncio.fixture(loop_scope="package", params=["wide", "phone"])
+async def tab(request: pytest.FixtureRequest, browser: Browser, running: Parley) -> AsyncIterator[Tab]:
+    """A plan of four steps in review, on a screen of this size; it acts in a store of the session's own."""
+    phone = request.param == "phone"
+    options = {"viewport": NARROW, "has_touch": True} if phone else {"viewport": WIDE}
+    async with Person(browser, running.url, **options) as person:
+        await person.context.add_init_script(f"localStorage.setItem('parley.choice', {OWN_STORE})")
+        tab = await person.tab()
+        await tab.say(REQUEST)
+        await tab.sees("plan-review", "Plan 1")
+        await tab.sees("approve")
+        await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND])
+        yield tab
+
+
+async def test_a_plan_is_made_moved_approved_mended_and_carried_out(tab: Tab) -> None:
+    await add_cancellation(tab)
+    await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND, CANCEL])
+    await expect(tab("step-call").last).to_contain_text("changes data")
+    await drag(tab, SECOND, above=WRONG)
+    await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
+    await move_by_keys(tab)
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 2")
+    await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
+    await expect(tab("step-call").last).to_contain_text("after 3")  # a step's number is its place, not its id
+    await tab.press("approve")
+    await tab.sees("failure", "The plan is not finished")
+    await expect(tab("step-stands")).to_have_text(["done", "done", "failed", "done", "skipped"])
+    await tab.press("retry")  # what failed fails again: nothing about it has changed
+    await expect(tab("answer")).to_have_count(2)
+    await mend(tab)
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 3")
+    await tab.press("approve")
+    await tab.sees("change", "status")
+    await tab.press("action-approve")
+    await tab.sees("answer", "All 5 steps were carried out.")
+    await tab.gone("failure")
+    await expect(tab("action").last).to_have_attribute("data-state", "finished")
+    assert await tab.overflow() <= 0
+    await tab.reloaded_the_same()
+
+
+async def add_cancellation(tab: Tab) -> None:
+    """A fifth step, by keys alone: its order is what another step gives, and it comes after the one that will fail."""
+    keys = tab.page.keyboard
+    await tab("step-add").focus()
+    await keys.press("Enter")
+    await expect(tab("tool-search")).to_be_focused()
+    await keys.type("cancel pending order")
+    await expect(tab("tool").first).to_contain_text("cancel_pending_order")
+    await keys.press("Tab")
+    await keys.press("Enter")
+    await expect(tab("argument-order_id")).to_be_focused()
+    await keys.press("Enter")  # sends the form, which lacks two things
+    await expect(tab("step-form")).to_contain_text("press the button again")
+    await keys.press("Tab")
+    await keys.press("Enter")
+    await expect(tab("reference")).to_have_count(4)
+    await tab("reference").filter(has_text=SECOND).focus()
+    await keys.press("Enter")
+    await expect(tab("argument-order_id")).to_be_focused()
+    await keys.type(".order_id")
+    await expect(tab("argument-order_id")).to_have_value("{{steps.s4.output.order_id}}")
+    await tab("argument-reason").select_option("no longer needed")
+    await expect(tab("step-does")).to_have_value(CANCEL)
+    await tab("step-after").focus()
+    await keys.type(NOWHERE)
+    await keys.press("ArrowDown")
+    await keys.press("Enter")
+    await keys.press("Escape")  # closes the list, and not the form
+    await expect(tab("step-form")).to_contain_text(f"2. {WRONG}")
+    await tab("step-use").focus()
+    await keys.press("Enter")
+    await tab.gone("step-form")
+    await expect(tab("step-grip").last).to_be_focused()
+
+
+async def drag(tab: Tab, text: str, *, above: str) -> None:
+    """The step with this text by its grip, with the finger where there is one."""
+    grip, target = grip_of(tab, text), grip_of(tab, above)
+    await grip.scroll_into_view_if_needed()
+    start, end = await grip.bounding_box(), await target.bounding_box()
+    assert start
+    assert end
+    x, y, top = start["x"] + 12, start["y"] + 12, end["y"]
+    if not await tab.page.evaluate("navigator.maxTouchPoints"):
+        await tab.page.mouse.move(x, y)
+        await tab.page.mouse.down()
+        await tab.page.mouse.move(x, top, steps=8)
+        await tab.page.mouse.up()
+        return
+    finger = await tab.page.context.new_cdp_session(tab.page)
+    await finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for part in range(1, 9):
+        point = {"x": x, "y": y + (top - y) * part / 8}
+        await finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+    await finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+async def move_by_keys(tab: Tab) -> None:
+    """The last step to where it stands above one that it needs, which is said of it, and back."""
+    keys = tab.page.keyboard
+    await grip_of(tab, CANCEL).focus()
+    for _ in range(2):
+        await keys.press("ArrowUp")
+    await expect(tab("step-text")).to_have_text([FIND, SECOND, CANCEL, WRONG, FIRST])
+    await expect(tab.page.get_by_test_id("step-moved")).to_have_text(f"“{CANCEL}” is step 3 of 5 now")
+    await expect(tab("step-below")).to_have_text("waits for step 4, which stands below it")
+    for _ in range(2):
+        await keys.press("ArrowDown")
+    await tab.gone("step-below")
+    await expect(grip_of(tab, CANCEL)).to_be_focused()
+    await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
+
+
+async def mend(tab: Tab) -> None:
+    """Another order for the step that failed, in its form. What was done has none."""
+    await expect(tab.page.get_by_role("button", name=re.compile("^Change step 1$"))).to_have_count(0)
+    await grip_of(tab, WRONG).click()
+    await tab.page.get_by_role("button", name="Change step 3", exact=True).click()
+    await tab("argument-order_id").fill(PENDING[0])
+    await tab("step-does").fill("Look it up once more")
+    await tab.press("step-use")
+    await expect(tab("step-call").nth(2)).to_contain_text(PENDING[0])
+
+
+def grip_of(tab: Tab, text: str) -> Locator:
+    return tab("plan-step").filter(has=tab.page.get_by_text(text, exact=True)).get_by_test_id("step-grip")
+
+
+async def test_what_is_wrong_with_a_step_stands_at_the_step(tab: Tab) -> None:
+    await tab("step-argument").last.click()
+    await tab("step-argument-input").fill("{{steps.s9.output}}")
+    await grip_of(tab, FIND).click()  # on a phone a step has its buttons once it was touched
+    await tab.page.get_by_role("button", name="Delete step 1").click()
+    await tab.press("edit-save")
+    await tab.sees("error", "Not saved. Look at step 1, 2, 3.")
+    await expect(tab("step-problem")).to_have_text(
+        ["depends on s1, which is no step."] * 3 + ["depends on s9, which is no step."]
+    )
+    await tab.press("edit-discard")
+    await tab.gone("step-problem")
+
+
+async def test_the_same_change_twice_is_said_at_the_step_and_all_of_it_looks_right(tab: Tab) -> None:
+    wrong = await tab.wrong_looks("review")
+    for order in (PENDING[0], PENDING[0]):
+        await tab.press("step-add")
+        await tab("tool-search").fill("cancel pending order")
+        await tab("tool").filter(has_text="cancel_pending_order").first.click()
+        await tab("argument-order_id").fill(order)
+        await tab.press("step-use")
+        await expect(tab("step-form")).to_contain_text("Choose one.")
+        wrong += await tab.wrong_looks("form")
+        await tab("argument-reason").select_option("no longer needed")
+        await tab.press("step-use")
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 2")
+    await expect(tab("step-same")).to_have_text("makes the same change as step 5")
+    assert wrong + await tab.wrong_looks("equal changes") == []

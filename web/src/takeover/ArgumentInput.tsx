@@ -1,0 +1,44 @@
+// One argument of a tool as the field that fits it. Where it is a reference to what a step gives, it is a text.
+import { Checkbox, NativeSelect, NumberInput, TagsInput, Textarea, TextInput } from "@mantine/core";
+import type { KeyboardEvent } from "react";
+import { PAGE, REVIEW } from "../generated/words";
+import { type Entered, type Field, OTHER } from "./fields";
+
+interface Props {
+  field: Field;
+  value: Entered;
+  problem: string | undefined;
+  autoFocus?: boolean;
+  onChange: (value: Entered) => void;
+}
+
+export function ArgumentInput({ field, value, problem, onChange, autoFocus = false }: Props) {
+  const { name, description, required, kind, byDefault } = field;
+  const testId = `argument-${name}`;
+  const common = { label: name === OTHER ? PAGE.other_arguments : name, description, error: problem, withAsterisk: required, autoFocus, "data-testid": testId };
+  const placeholder = byDefault === undefined || byDefault === null || byDefault === "" ? undefined : typeof byDefault === "string" ? byDefault : JSON.stringify(byDefault);
+  const text = typeof value === "string" ? value : "";
+  if (text.startsWith("{") && kind !== "text" && kind !== "json") return <TextInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+  switch (kind) {
+    case "list":
+      return <TagsInput {...common} placeholder={REVIEW.arguments_hint} value={Array.isArray(value) ? value : []} onChange={onChange} allowDuplicates acceptValueOnBlur />;
+    case "flag":
+      return <Checkbox label={name} description={description} error={problem} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={testId} />;
+    case "choice":
+      return <NativeSelect {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} data={["", ...field.options.map(String)]} />;
+    case "number":
+    case "integer":
+      return <NumberInput {...common} hideControls allowDecimal={kind === "number"} placeholder={placeholder} value={text} onChange={(next) => onChange(String(next))} />;
+    case "json":
+      return <Textarea {...common} placeholder={placeholder ?? "JSON"} autosize minRows={2} maxRows={12} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
+    default:
+      return <Textarea {...common} placeholder={placeholder} autosize minRows={1} maxRows={8} value={text} onChange={(event) => onChange(event.currentTarget.value)} onKeyDown={submits} />;
+  }
+}
+
+/** Enter sends the form, as in a field of one line; with Shift it begins a line. */
+function submits(event: KeyboardEvent<HTMLTextAreaElement>): void {
+  if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+  event.preventDefault();
+  event.currentTarget.form?.requestSubmit();
+}
