@@ -85,7 +85,7 @@ class PathPlanner:
         session = drafting(desk.session)
         planning = session.settings.planning
         if not planning.use_planning:
-            return _everything(session, page, "The full graph was asked for.")
+            return _full(page.flows[0], "The full graph was asked for.")
         key = self._known.key(session, page) if planning.cache else ""
         if not session.next_draft.another and (found := self._known.find(key)):
             log.debug("path_from_cache", session_id=session.id, chain=found.chain)
@@ -97,7 +97,7 @@ class PathPlanner:
             if not planning.fallback_enabled:
                 raise
             log.debug("path_fallback", session_id=session.id, problems=error.problems)
-            return _everything(session, page, str(error), error)
+            return _fallback(session, page, error)
         if isinstance(planned, Planned):
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
@@ -140,22 +140,24 @@ class PathPlanner:
         )
 
 
-def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned | c.Ask:
+def _fallback(session: Session, page: FlowPage, error: NoPath) -> Planned | c.Ask:
     """The full graph of the flow that is meant; where nothing tells which one it is, the person does.
 
     Raises NoPath where the person was asked already.
     """
-    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
+    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or error.flow
     asked = [said.question for said in session.words.dialogue]
     if flow is None and (len(asked) >= QUESTIONS or any(one.endswith(WHICH) for one in asked)):
         names = ", ".join(flow.name for flow in page.flows)
-        raise NoPath(error.attempts if error else 0, (f"Nothing says which flow is meant: name one of {names}.",))
+        raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
-        return c.Ask(text=f"{why} {WHICH}".strip()[:50_000])
+        return c.Ask(text=f"{error} {WHICH}".strip()[:50_000])
+    return _full(flow, str(error), error.attempts)
+
+
+def _full(flow: FlowSpec, why: str, attempts: int = 0) -> Planned:
     chain: Chain = ((flow.name, full_path(flow)),)
-    path = PathPlan(
-        nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=error.attempts if error else 0
-    )
+    path = PathPlan(nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=attempts)
     return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
 
 

@@ -36,6 +36,7 @@ from shared.domain.waves import advance, leave_turn, mark, new_attempt
 
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
+SAID_BEFORE = "conversation"  # the knowledge that holds the earlier messages of a chat
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
 REMARKED: tuple[Phase, ...] = ("awaiting_approval", "resting")  # where words ask for nothing that they do not say
 
@@ -67,6 +68,11 @@ def _remarked(session: Session, text: str, version: int) -> Session:
     remark = replace(remark, texts=newest((*remark.texts, text), WORDS_KEPT))
     coding = at.phase == "awaiting_approval" and reviewing(at) == "code"
     return begin(with_words(session, remark=remark), "coding" if coding else "planning", version)
+
+
+def said_before(session: Session) -> str:
+    """The messages that a chat brought along, as `role: text`."""
+    return "\n\n".join(known.text for known in session.words.knowledge if known.name == SAID_BEFORE)
 
 
 def begins_round(session: Session) -> bool:

@@ -166,13 +166,22 @@ async def test_the_full_graph_is_walked_without_asking_the_model() -> None:
     assert kitchen.model.prompts == []
 
 
-async def test_of_several_full_graphs_the_person_says_which() -> None:
-    told = await Kitchen(BOTH).plan(asked(use_planning=False))
+async def test_of_several_full_graphs_that_of_the_first_flow_is_walked_unless_another_is_named() -> None:
+    kitchen = Kitchen(BOTH)
+    first = await kitchen.plan(asked(use_planning=False))
+    assert (first.path.nodes, first.path.fallback) == (WHOLE, True)
+    named = await kitchen.plan(asked(use_planning=False, flow="wash"))
+    assert named.path.nodes == ("wash.scrub", "wash.dry")
+    assert kitchen.model.prompts == []
+
+
+async def test_of_several_flows_the_person_says_which_one_to_fall_back_to() -> None:
+    told = await Kitchen(BOTH).plan(asked(), ModelFailed("not JSON", raw="?"))
     assert isinstance(told, c.Ask)
     assert told.options == ("tea", "wash")
     assert told.text.endswith(WHICH)
-    answered = given(c.Answer(text="wash"), begin=given(told, begin=asked(use_planning=False)).session).session
-    second = await Kitchen(BOTH).plan(answered)
+    answered = given(c.Answer(text="wash"), begin=given(told, begin=asked()).session).session
+    second = await Kitchen(BOTH).plan(answered, ModelFailed("not JSON", raw="?"))
     assert second.path.nodes == ("wash.scrub", "wash.dry")
 
 
