@@ -1,5 +1,6 @@
 """Execution plans over REST, with the real services and the real store: by the names that the field has for them."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -89,6 +90,20 @@ async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(setti
         listed = await there.get()
         assert [(one["task_id"], one["status"]) for one in listed["plans"]] == [(done["session_id"], "completed")]
         assert (await there.get(f"/{done['session_id']}"))["task_id"] == done["task_id"]
+        async with Parley(there.url) as parley:
+            session = parley.session(done["session_id"])
+            text, data = await session.export(), json.loads(await session.export("json"))
+            with pytest.raises(Refused, match="This session has no code"):
+                await session.export("py")
+        assert f"3. [finished] Cancel it (after s2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert [(one["decision"], one["about"], one["hash"]) for one in data["decisions"]] == [
+            ("approved", "plan", drafted["hash"])
+        ]
+        assert [(one["tool"], one["status"], one["approved_by"]) for one in data["calls"]] == [
+            (step["tool"], "finished", data["decisions"][0]["by"]) for step in done["steps"]
+        ]
+        assert data["calls"][2]["result"]["status"] == "cancelled"
+        assert data["execution_plan"] == json.loads(json.dumps(done | {"created_at": None, "updated_at": None}))
 
 
 async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
