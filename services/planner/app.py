@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from services.planner.catalogue import Catalogue
+from services.planner.examples import accepted
 from services.planner.flow import PathPlanner
-from services.planner.flows import KnownFlows, accepted
+from services.planner.flows import KnownFlows
 from services.planner.handlers import Planner
 from services.planner.path_cache import Paths
 from services.planner.recall import recall
@@ -21,8 +22,9 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     """The planner's handler: it asks the executor for tools and the plan store for memories."""
     embeddings = Embeddings(here.settings)
     try:
-        paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
-        yield Planner(Catalogue(here.bus), partial(recall, here.store, embeddings), paths).plan
+        examples = partial(accepted, here.store)
+        paths = PathPlanner(KnownFlows(here.bus), examples, Paths(here.settings.path_cache_size))
+        yield Planner(Catalogue(here.bus), partial(recall, here.store, embeddings), paths, examples).plan
     finally:
         await embeddings.aclose()
 

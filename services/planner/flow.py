@@ -4,14 +4,14 @@ What the model proposes is held against the graph and its data; what cannot be w
 bounded number of times. After that, or without planning, the full graph is walked by its conditions.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, tool_of
-from parley.protocol.pages import LibraryEntry
+from services.planner.examples import Examples
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
 from services.planner.path_cache import Chain, Paths
 from shared.domain import commands as c
@@ -27,7 +27,6 @@ from shared.worker import Desk
 
 log = structlog.get_logger("planner")
 WHICH = "Which flow should this go through?"
-Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
 
 
 class Flows(Protocol):

@@ -30,7 +30,7 @@ from shared.domain.session import (
     with_plan,
     with_words,
 )
-from shared.domain.state import ActionStatus, Question, Round, Said
+from shared.domain.state import ActionStatus, Plan, Question, Round, Said
 from shared.domain.turns import go_on
 from shared.domain.waves import advance, leave_turn, mark, new_attempt
 
@@ -122,13 +122,18 @@ def _next_round(session: Session, request: str, version: int) -> Session:
     return begin(fresh, "planning", version)
 
 
+def programmed(session: Session) -> Plan | None:
+    """The plan, if the code for it was approved."""
+    plan, code = session.plan, session.code
+    return plan if plan and code and code.status == "approved" and code.plan_version == plan.version else None
+
+
 def _outcome_of(session: Session) -> str:
     if session.answer.text:
         return f"answered: {session.answer.text}"[:SUMMARY]
-    plan, code = session.plan, session.code
-    if plan and code and code.status == "approved" and code.plan_version == plan.version:
-        return f"code approved for the plan: {plan.goal}"[:SUMMARY]
-    if plan:
+    if made := programmed(session):
+        return f"code approved for the plan: {made.goal}"[:SUMMARY]
+    if plan := session.plan:
         return f"plan {plan.status}: {plan.goal}"[:SUMMARY]
     return "failed" if session.phase == "failed" else session.rest_reason
 

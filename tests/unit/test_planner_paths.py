@@ -12,9 +12,10 @@ from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettin
 from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
+from services.planner.examples import EXAMPLES, accepted
 from services.planner.flow import WHICH, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, brief, shown
-from services.planner.flows import EXAMPLES, KnownFlows, accepted
+from services.planner.flows import KnownFlows
 from services.planner.path_cache import Paths
 from shared.bus import BusDown
 from shared.domain import commands as c

@@ -15,6 +15,7 @@ from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
+from services.planner.examples import no_examples
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
 from services.planner.proposals import FAILURES, Proposal, repeated, standstill, weigh
@@ -260,7 +261,7 @@ async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
     log = InMemoryLog()
     kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
     desk = Desk(kit, Loaded(given(request("dance")).session, 0), cause="s1:cause")
-    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None))).plan(desk)
+    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples).plan(desk)
     assert isinstance(failed, c.Fail)
     assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
 
