@@ -33,9 +33,10 @@ STEPS = [
 
 
 class There:
-    def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
+    def __init__(self, http: httpx2.AsyncClient, address: str, model: ScriptedModel) -> None:
         self._http = http
         self.url = f"http://{address}"
+        self.model = model
 
     async def get(self, path: str = "", **more: Any) -> Any:
         return self._body(await self._http.get(f"/api/execution-plans{path}", **more))
@@ -56,14 +57,14 @@ async def serves(settings: Settings, *replies: Any) -> AsyncIterator[There]:
     mine = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
     plan_store, own = PlanStore(settings), Bus(mine, "gateway")
     await plan_store.start()
-    app = build(mine, own, Store(own), LateLog(own))
+    app, model = build(mine, own, Store(own), LateLog(own)), ScriptedModel(*replies)
     try:
         async with (
-            working(settings, ScriptedModel(*replies)),
+            working(settings, model, store=Store),
             serving(app) as address,
             httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
         ):
-            yield There(http, address)
+            yield There(http, address, model)
     finally:
         await plan_store.stop()
 
@@ -181,3 +182,20 @@ async def test_the_same_from_a_program(settings: Settings, bus: Bus) -> None:
         assert (await plans.cancel(own)).status == "cancelled"
         await plans.delete(own)
         assert (await plans.get(done.task_id)).result == done.result
+
+
+async def test_a_plan_that_was_accepted_is_an_example_for_the_next_one_like_it(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, LOOK), plan(WHO)) as there, Parley(there.url) as parley:
+        drafted = await there.post(request="Look my order up")
+        done = await there.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
+        session = parley.session(done["session_id"])
+        assert {"judge", "save_to_library"} <= set((await session.snapshot()).can)
+        await session.send(type="save_to_library")
+        (entry,) = (await parley.library()).items
+        assert (entry.request, entry.workflow, entry.saved) == ("Look my order up", "execution_plan", True)
+        assert [step.tool for step in entry.steps] == [WHO.tool, LOOK.tool]
+        await there.post(request="Look my other order up")
+        first, second = (prompt.data for prompt in there.model.prompts)
+        assert "<examples>\n" not in first
+        told = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
+        assert (told["request"], [step["tool"] for step in told["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
