@@ -16,7 +16,9 @@ Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
 
 
 async def accepted(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:
-    """Entries that say how their answers were come by; none where anything goes wrong."""
+    """Entries that say how their answers were come by; none where recall is off, or anything goes wrong."""
+    if not session.settings.recall:
+        return ()
     try:
         query, workflow = session.words.request[:ASKED], session.workflow
         wanted = {"user": session.owner, "query": query, "workflow": workflow, "limit": EXAMPLES}

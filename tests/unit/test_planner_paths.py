@@ -414,8 +414,11 @@ async def test_examples_are_a_help_and_never_in_the_way() -> None:
 
         async def ask(self, verb: str, **arguments: Any) -> Any:
             assert (verb, arguments["user"], arguments["limit"]) == ("library.similar", "ann", EXAMPLES)
+            assert arguments["workflow"] == "flow"
             return {"items": self.items, "total": len(self.items)}
 
     without = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
     assert await accepted(Store(ENTRY, without), asked()) == (ENTRY,)
     assert await accepted(InMemoryStore(InMemoryLog()), asked()) == ()
+    forgetful = given(c.Say(text="tea please", workflow="flow", settings=SessionSettings(recall=False))).session
+    assert await accepted(Store(ENTRY), forgetful) == ()

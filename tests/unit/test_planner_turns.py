@@ -237,13 +237,13 @@ async def nothing(_: Session) -> tuple[Recalled, ...]:
 
 
 async def planned(
-    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing
+    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing, examples: Any = no_examples
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     # What a model call costs is a fact of the log; the session here is only what the planner looks at.
     desk = Desk(kit, Loaded(session, 0), cause="s1:cause")
-    return await plan_turn(desk, shelf or Shelf(PAGE), recall), model
+    return await plan_turn(desk, shelf or Shelf(PAGE), recall, examples), model
 
 
 async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
