@@ -171,11 +171,15 @@ def node(  # noqa: PLR0913  a description has as many sides
 
 
 class FlowRequest(NamedTuple):
-    """What a flow is run for. `earlier`: the states in which this session's earlier runs of it ended, oldest first."""
+    """What a flow is run for. `earlier`: the states in which this session's earlier runs of it ended, oldest first.
+
+    `conversation`: the messages that a chat brought along, as `role: text`, a blank line between two of them.
+    """
 
     request: str
     feedback: Sequence[str] = ()
     earlier: Sequence[State] = ()
+    conversation: str = ""
 
 
 class Flow:
@@ -187,7 +191,7 @@ class Flow:
     name: str = ""
     description: str = ""
     starts: tuple[str, ...] = ("request",)
-    may_start: tuple[str, ...] = ("feedback", "findings")
+    may_start: tuple[str, ...] = ("feedback", "findings", "conversation")
 
     def __init_subclass__(cls) -> None:
         """Raises TypeError where a method would silently not be the node it looks like, or would hide `Flow`'s own."""
@@ -206,12 +210,14 @@ class Flow:
         return tuple(one.bound(self) for one in marked.values())
 
     def opening(self, asked: FlowRequest) -> Outputs:
-        """What the state of a run begins with: the request, and what was said about it since.
+        """What the state of a run begins with: the request, and what was said before it and about it since.
 
         Feedback that is only this flow's name, the answer to a question which flow is meant, is left out.
         """
         said = [words for words in asked.feedback if "_".join(words.lower().split()) != self.name.lower()]
         state: Outputs = {"request": asked.request}
+        if asked.conversation:
+            state["conversation"] = asked.conversation
         return state | {"feedback": "\n".join(said)} if said else state
 
     def spec(self) -> FlowSpec:

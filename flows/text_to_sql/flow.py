@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 
 from flows.text_to_sql import prompts, saying, tables
-from flows.text_to_sql.given import given
+from flows.text_to_sql.given import meant
 from flows.text_to_sql.reading import Opens, Reading
 from parley.flow import Asked, Flow, FlowRequest, Outputs, Run, State, node
 
@@ -25,19 +25,21 @@ class TextToSql(Flow):
         "Answers questions about the data in a database: finds the tables, writes a SQL query, checks it, runs it and "
         "answers from the result. Also runs or mends a SQL query that is given."
     )
-    may_start = ("feedback", "findings", "sql", "fix", "previous_question", "previous_sql", "previous_tables")
+    may_start = (*Flow.may_start, "sql", "fix", "previous_question", "previous_sql", "previous_tables")
 
     def __init__(self, opens: Opens, hints: Hints) -> None:
         self._reading = Reading(opens)
         self._hints = hints
 
     def opening(self, asked: FlowRequest) -> Outputs:
-        """Besides the request: a statement that it holds, and what the request before was about."""
+        """Besides the request: a statement that it is about, and what the request before was about."""
         state = super().opening(asked)
-        said = given(asked.request)
+        said = meant(asked)
         if said.sql:
-            state |= {"sql": said.sql, "fix": said.fix}
-        return state if said.sql else state | saying.earlier(asked.earlier)
+            return state | {"sql": said.sql, "fix": said.fix}
+        if before := saying.earlier(asked.earlier):
+            state.pop("conversation", None)  # older than that
+        return state | before
 
     # --- what is asked
 
@@ -45,7 +47,7 @@ class TextToSql(Flow):
         "Analyzes if the request is general or a question about the data, and whether the data can answer it.",
         title="Understand the question",
         inputs=("request",),
-        optional=("previous_question", "previous_sql", "feedback", "findings"),
+        optional=("conversation", "previous_question", "previous_sql", "feedback", "findings"),
         outputs=("kind", "reason"),
         possible_next_nodes=(
             "rewrite_prompt",
@@ -64,6 +66,7 @@ class TextToSql(Flow):
         known = await self._reading.schema()
         sections = {
             "request": run.text("request"),
+            "conversation": run.text("conversation"),
             "previous": saying.previous(run.state),
             "tables": saying.named(known),
             "feedback": run.text("feedback"),
@@ -75,12 +78,12 @@ class TextToSql(Flow):
         "Rewrites the request as one self-contained question for better SQL generation.",
         title="Rephrase the question",
         inputs=("request",),
-        optional=("previous_question", "previous_sql", "feedback", "findings"),
+        optional=("conversation", "previous_question", "previous_sql", "feedback", "findings"),
         outputs=("question",),
         possible_next_nodes=("get_relevant_tables", "generate_sql"),
     )
     async def rewrite_prompt(self, run: Run) -> Outputs:
-        about = ("request", "previous_question", "previous_sql", "feedback", "findings")
+        about = ("request", "conversation", "previous_question", "previous_sql", "feedback", "findings")
         sections = {name: saying.told(run.state.get(name)) for name in about}
         said = (await run.ask_model("rewrite_prompt", prompts.REWRITE, sections, prompts.RewriteReply)).reply
         return {"question": said.question}

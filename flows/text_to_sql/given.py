@@ -1,8 +1,11 @@
 """A statement that stands in the request itself, and whether it is to be mended. Pure, and shy: English is no SQL."""
 
 import re
+from difflib import get_close_matches
 from itertools import chain, islice
 from typing import NamedTuple
+
+from parley.flow import FlowRequest
 
 PLACES = 100  # where a statement may stand: whoever writes more of them writes no statement
 
@@ -28,6 +31,8 @@ FIX = re.compile(
     r"\b(?:fix|repair|correct|mend|debug|broken|wrong with|does ?n[o'’]t work|fails|failing|(?:an|the) error)\b",
     re.IGNORECASE,
 )
+ABOUT_SQL = re.compile(r"\b(?:sql|query|statement)\b|^\W*(?:please\s+)?\w+\s+(?:this|that|it)\W*$", re.IGNORECASE)
+MESSAGE = re.compile(r"(?:^|\n\n)(?:system|user|assistant): ")  # where one begins in a conversation
 AFTER_COLON = re.compile(r"\b(?:sql|query|statement|this|that)\b[^:\n]{0,40}:\s*(\S+(?:\s+\S+){2,})\s*$", re.I | re.S)
 
 
@@ -53,6 +58,21 @@ def given(request: str) -> Given:
     if FIX.search(request) and (found := AFTER_COLON.search(request)):
         return Given(found[1].strip(), fix=True)
     return Given()
+
+
+def meant(asked: FlowRequest) -> Given:
+    """What the request holds; where it asks to mend a statement that it does not hold, the newest one that was said."""
+    said = given(asked.request)
+    if said.sql or not (FIX.search(asked.request) and ABOUT_SQL.search(asked.request)):
+        return said
+    others = (*reversed(asked.feedback), *reversed(MESSAGE.split(asked.conversation)))
+    return next((Given(sql, fix=True) for words in others if (sql := _broken(words))), said)
+
+
+def _broken(words: str) -> str:
+    """The statement in these words; all of them where they begin almost as one does."""
+    first = words.split(maxsplit=1)[0].lower() if words.strip() else ""
+    return given(words).sql or (words.strip() if get_close_matches(first, ["select"], cutoff=0.75) else "")
 
 
 def _statement(text: str) -> bool:

@@ -8,7 +8,8 @@ from parley.reply import ONE_OF, Kind, Reply, Text, WordsDraft
 
 CLASSIFY = """
 You sort a person's <request> about a database. <tables> are the names of its tables, <previous> the question before
-this one and its SQL, which the request may go on from. Take in what <feedback> says: it came after the request.
+this one and its SQL, <conversation> what was said earlier; the request may go on from both. Take in what <feedback>
+says: it came after the request.
 Reply with the kind classification:
 1. reason: what the request is about, in one sentence; what is missing or unsafe, where something is.
 2. category: data if it is a question that these tables may answer, or a query to run or to repair; general if it is not
@@ -19,8 +20,8 @@ A good reply: {"reply": {"kind": "classification", "reason": "It asks for a coun
 """
 REWRITE = """
 You make one question of a person's <request> that can be understood without anything else. If it goes on from
-<previous_question> (whose SQL is <previous_sql>), take over from there what is still meant. Take in what <feedback>
-says. Add nothing that was not said, and keep names, numbers and dates as they are.
+<previous_question> (whose SQL is <previous_sql>) or from <conversation>, take over from there what is still meant. Take
+in what <feedback> says. Add nothing that was not said, and keep names, numbers and dates as they are.
 Reply with the kind rewritten: question.
 A good reply: {"reply": {"kind": "rewritten", "question": "How many orders of 2024 were returned, by state?"}}
 """

@@ -85,9 +85,9 @@ class Knowledge(Stored):
 
 
 class Planning(Stored):
-    """How a path is planned. `flow`: the one to use, "" lets the planner choose. Without `use_planning`, and after
-    `max_retries` plans that cannot be walked (if `fallback_enabled`), the full graph is walked. `cache`: the path that
-    was planned for the same request and state may be used again."""
+    """How a path is planned. `flow`: the one to use, "" lets the planner choose. Without `use_planning`, the full graph
+    is walked: that of `flow`, else of the first flow there is; so it is after `max_retries` plans that cannot be walked
+    (if `fallback_enabled`). `cache`: the path that was planned for the same request and state may be used again."""
 
     use_planning: bool = True
     flow: Annotated[str, Field(max_length=500)] = ""

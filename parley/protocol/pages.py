@@ -3,7 +3,7 @@
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from parley.events import SessionEvent
-from parley.events.values import Service, Workflow
+from parley.events.values import Service, Step, Workflow
 from parley.protocol.words import STATES
 
 
@@ -97,8 +97,9 @@ class MemoryPage(Message):
 class LibraryEntry(Message):
     """What one request came to: `round` counts those of its session, from 1, `version` is that of the judgement.
 
-    In round 0 is what a fork took over. `path` is the walked one: where it made no question, no SQL or used no tables,
-    these are empty. `answer` is its beginning.
+    In round 0 is what a fork took over. `path` is the one that was walked in a flow: where it made no question, no SQL
+    or used no tables, these are empty. `steps`, in the other workflows, are those of the approved plan, or the calls
+    that were made; none where there were too many. `answer` is its beginning; that of a program is its plan.
     """
 
     session_id: str
@@ -114,6 +115,8 @@ class LibraryEntry(Message):
     accepted: bool
     saved: bool
     at: AwareDatetime
+    workflow: Workflow = "flow"
+    steps: tuple[Step, ...] = ()
 
 
 class LibraryPage(Message):

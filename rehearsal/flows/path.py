@@ -8,6 +8,7 @@ from rehearsal.flows import cues
 from rehearsal.flows.graph import Flow, read_flows
 from rehearsal.prompt import Prompt
 from rehearsal.refusals import effective_request, refuse
+from rehearsal.replies import may_ask, question
 from rehearsal.retail.identity import emails, people
 from rehearsal.retail.requests import order_ids
 from rehearsal.retail.words import tidy
@@ -19,6 +20,11 @@ SKIPS = {  # nodes that people ask to leave out, besides by their names
     "has_user_approved": re.compile(r"(?:\bnot|n't|\bwithout) (?:ask|asking|bother)\b"),
     "execute_sql": re.compile(r"(?:\bnot|n't|\bwithout) (?:run|running|execute) it\b"),
 }
+MEND = re.compile(
+    r"(?:please |can you |could you )*(?:fix|repair|correct|mend|debug|what(?:'s| is) wrong with) "
+    r"(?:(?:this|that|my|the) )?(?:broken |wrong )?(?:sql|query|statement)(?: query| statement)?(?: please)?\W*"
+)
+WHICH_SQL = "Which SQL is it? Please paste the statement that does not work."
 LEAVE_OUT = re.compile(r"\b(?:skip|leave out|without)\b(.*)")
 MAIL = re.compile(r"\be-?mail (?:me|it|them|the result)\b")
 
@@ -29,6 +35,8 @@ def answer_path(prompt: Prompt) -> dict[str, Any]:
     flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
     if flow is None:
         return refuse("flow", request, prompt)
+    if flow.name == SQL and not flow.state.get("sql") and MEND.fullmatch(cues.plain(request)):
+        return question(WHICH_SQL) if may_ask(prompt, WHICH_SQL) else refuse("flow", request, prompt)
     said = cues.plain(f"{request} {prompt['feedback']}")
     ways = [] if prompt["problems"] else [_shorter(flow, _wanted(flow, request), said), _wanted(flow, request)]
     path = next((way for way in (*ways, flow.ordinary()) if flow.walkable(way)), None)
@@ -54,7 +62,8 @@ def _chosen(flows: Sequence[Flow], request: str, dialogue: str) -> Flow | None:
     own = [flow for flow in flows if flow.name not in (SQL, TRIAGE)]
     if alike := next((flow for flow in own if len(_words(flow.description) & _words(request)) >= 2), None):
         return alike
-    follows = any(flow.state.get("previous_sql") for flow in flows) and goes_on(lower)
+    before = any(flow.state.get("previous_sql") or flow.state.get("conversation") for flow in flows)
+    follows = before and goes_on(lower)
     name = SQL if follows else TRIAGE if cues.is_complaint(lower) else SQL if cues.is_question(lower) else ""
     return next((flow for flow in flows if flow.name == name), None)
 

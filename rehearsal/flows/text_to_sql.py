@@ -23,24 +23,33 @@ _FILLING = phrases(
 
 def answer_classify(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `classify_prompt`."""
-    kind, reason = classify(_request(prompt), prompt.lines("tables"), prompt["previous"])
+    kind, reason = classify(_request(prompt), prompt.lines("tables"), prompt["previous"] or _asked_before(prompt))
     return {"kind": "classification", "reason": reason, "category": kind}
 
 
 def _request(prompt: Prompt) -> str:
     """The request; the last feedback instead if only that is a question about data."""
     said, lower = prompt.lines("feedback"), cues.plain(prompt["request"])
-    follows = prompt["previous"] or prompt["previous_question"]
+    follows = prompt["previous"] or _asked_before(prompt)
     ours = follows or (cues.is_question(lower) and not cues.is_talk(lower))
     later = said and cues.is_question(cues.plain(said[-1]))
     return said[-1] if later and not ours else prompt["request"]
+
+
+def _asked_before(prompt: Prompt) -> str:
+    """The question that the request may go on from: the one before, or what the conversation's questions come to."""
+    question = prompt["previous_question"]
+    for role, text in [] if question else re.findall(r"^(user|assistant): (.*)", prompt["conversation"], re.MULTILINE):
+        if role == "user" and not cues.is_talk(cues.plain(text)):
+            question = rewrite(text, question)
+    return question
 
 
 def answer_rewrite(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `rewrite_prompt`."""
     return {
         "kind": "rewritten",
-        "question": rewrite(_request(prompt), prompt["previous_question"], prompt.lines("feedback")),
+        "question": rewrite(_request(prompt), _asked_before(prompt), prompt.lines("feedback")),
     }
 
 

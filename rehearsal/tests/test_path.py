@@ -73,6 +73,19 @@ def test_a_statement_that_is_given_is_checked_first() -> None:
     assert only(plan("DELETE FROM orders", state={"sql": "DELETE FROM orders"})) == FULL[6:]
 
 
+@pytest.mark.parametrize(
+    "request_text", ["Fix this SQL", "please correct my query.", "What's wrong with this statement?"]
+)
+def test_a_statement_that_is_not_there_is_asked_for_once(request_text: str) -> None:
+    asked = plan(request_text)
+    assert (asked["kind"], asked["options"]) == ("question", [])
+    assert "paste" in asked["text"]
+    told = plan(request_text, dialogue=f"Q: {asked['text']}\nA: I have none")
+    assert told["kind"] == "question"
+    assert told["text"] != asked["text"]
+    assert only(plan(request_text, state={"sql": "SELEC 1", "fix": True})) == FULL[6:]
+
+
 @pytest.mark.parametrize("request_text", ["only in Texas", "and by month?", "the same for California", "sort by total"])
 def test_a_follow_up_works_over_what_was_there(request_text: str) -> None:
     assert only(plan(request_text, state=BEFORE)) == AGAIN

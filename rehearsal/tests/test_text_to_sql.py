@@ -54,6 +54,14 @@ def test_tells_what_a_request_is(request_text: str, kind: str) -> None:
     assert reply["reason"]
 
 
+def test_goes_on_from_the_questions_of_a_conversation() -> None:
+    said = f"user: hello\n\nassistant: Hi!\n\nuser: {PENDING}\n\nassistant: 416\n\nuser: and in 2024?\n\nassistant: 97"
+    reply = node("rewrite_prompt", request="only in Texas", conversation=said)
+    assert reply["question"] == f"{PENDING} and in 2024? only in Texas"
+    newer = node("rewrite_prompt", request="only in Texas", conversation=said, previous_question="How many users?")
+    assert newer["question"] == "How many users? only in Texas"
+
+
 def test_makes_one_question_of_a_request_that_goes_on() -> None:
     reply = node("rewrite_prompt", request="only in Texas", previous_question=PENDING, previous_sql="SELECT 1")
     assert set(reply) == {"kind", "question"}

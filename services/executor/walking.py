@@ -13,6 +13,7 @@ from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
 from parley.protocol.flows import FlowSpec, NodeSpec, tool_of
 from shared.domain.memory import history, key_of
 from shared.domain.paths import made, named
+from shared.domain.said import said_before
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
 from shared.flows import PERSON, full_path, shortened, split
@@ -28,7 +29,8 @@ class Elsewhere(NamedTuple):
 def opening(flow: Flow, session: Session) -> Outputs:
     """What this flow's state would hold if the session's request were run by it now."""
     words = session.words
-    return flow.opening(FlowRequest(words.request, words.feedback, session.flow_results.get(flow.name, ())))
+    earlier = session.flow_results.get(flow.name, ())
+    return flow.opening(FlowRequest(words.request, words.feedback, earlier, said_before(session)))
 
 
 def state_of(flow: Flow, session: Session) -> Outputs:

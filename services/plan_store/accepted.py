@@ -1,21 +1,27 @@
 """What a person's word on an answer, and a planner's wish for a node, change in the library's rows. Pure."""
 
+import json
 from collections.abc import Iterator
 
 from sqlalchemy import and_
 
 from parley.events import SessionEvent, facts
+from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.change import Change, Put, Remove, Values
 from services.plan_store.words import words
 from shared.domain import paths
+from shared.domain.memory import history
+from shared.domain.said import programmed
 from shared.domain.session import Session
-from shared.domain.state import Turn
+from shared.domain.state import Plan, Turn
+from shared.domain.workflows import of_plan, of_work
 from shared.domain.workflows.flow import path_of, proposal
 
 LONGEST = 2_000  # characters of a request, and of a question
 ANSWER = 500
 SQL = 20_000  # half a statement is none: a longer one is left out
+STEPS = 4_000  # characters; half a plan is none
 NAMES = 50  # tables of an entry
 NAME = 200  # characters of a table's, a flow's or a node's name: these can be part of a key
 
@@ -23,23 +29,28 @@ NAME = 200  # characters of a table's, a flow's or a node's name: these can be p
 def judged(event: SessionEvent, after: Session, position: int) -> Iterator[Change]:
     """The entry of the request at hand, while its answer is accepted. What it came to is in the folded session.
 
-    No two answered requests of a session have the same number of turns before them; a fork begins with none.
+    No two requests that were answered in turns have the same number of them before; a fork begins with none. An
+    approved program takes no turn: it goes by its plan.
     """
     if not isinstance(event, facts.AnswerJudged):
         return
+    program = None if after.answer.text else programmed(after)
+    turn = -program.version if program else after.counts.turns
     if not event.accepted:
-        mine = and_(t.library.c.session_id == after.id, t.library.c.turn == after.counts.turns)
+        mine = and_(t.library.c.session_id == after.id, t.library.c.turn == turn)
         yield Remove(t.library, mine)
         return
     request, made = after.words.request[:LONGEST], _made(after.turn)
     searched = f"{request}\n{made['question']}"
     row: Values = {
         "session_id": after.id,
-        "turn": after.counts.turns,
+        "turn": turn,
         "version": event.version,
         "position": position,
         "request": request,
-        "answer": after.answer.text[:ANSWER],
+        "answer": (program.text if program else after.answer.text)[:ANSWER],
+        "workflow": of_plan(after, program.kind).name if program else of_work(after).name,
+        "steps": _steps(after, program),
         "saved": event.saved,
         "search_text": f"{searched}\n{made['sql']}".casefold(),
         "search_words": " ".join(dict.fromkeys(words(searched))),
@@ -82,6 +93,23 @@ def _made(turn: Turn | None) -> Values:
         "sql": sql if len(sql) <= SQL else "",
         "tables": _tables(state),
     }
+
+
+def _steps(session: Session, program: Plan | None) -> list[Values]:
+    """Of a plan that was approved as a whole its steps, else the calls that were made; none where they are too long."""
+    turn, plan = session.turn, program or session.plan
+    if path_of(turn):
+        return []
+    if plan and (program or (turn and turn.rules.by_step)):
+        steps = [
+            Step(text=one.text, tool=one.tool, arguments=one.arguments, id=one.id, after=one.after)
+            for one in plan.steps
+        ]
+    else:
+        done = [deed for deed in history(session.memory, turn) if deed.status == "finished"]
+        steps = [Step(text=deed.tool, tool=deed.tool, arguments=deed.arguments) for deed in done]
+    told = [step.model_dump(mode="json", exclude_defaults=True) for step in steps]
+    return told if len(json.dumps(told)) <= STEPS else []
 
 
 def _text(value: object) -> str:

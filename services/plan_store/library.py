@@ -40,6 +40,8 @@ async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPag
     """By how many of the question's words are an entry's; `total` counts all that share one."""
     wanted = set(asked(ask.query))
     newest = _mine(select(t.library.c.position, t.library.c.search_words), ask.user, saved=ask.saved or None)
+    if ask.workflow:
+        newest = newest.where(t.library.c.workflow == ask.workflow)
     found = await rows(database, newest.order_by(NEWEST).limit(COMPARED))
     shared = {row["position"]: len(wanted.intersection(row["search_words"].split())) for row in found}
     ranked = sorted((at for at, words in shared.items() if words), key=lambda at: (shared[at], at), reverse=True)

@@ -214,14 +214,14 @@ memories = Table(
     Index(None, "owner", "at"),
 )
 
-# Accepted answers, one a request: `turn` counts the session's turns until then, `version` is that of the judgement.
+# Accepted answers, one a request: `turn` counts its session's turns (of a program: minus the plan's version).
 library = Table(
     "library",
     METADATA,
     _session_id(),
     Column("turn", Count, primary_key=True, autoincrement=False),
     Column("version", Count, nullable=False),
-    Column("position", Count, nullable=False),  # of the judgement: the order of the list
+    Column("position", Count, nullable=False),  # of the judgement, as `version` is: the order of the list
     Column("request", Words, nullable=False),
     Column("flows", JSON, nullable=False),
     Column("path", JSON, nullable=False),  # the nodes that ran, in order
@@ -233,6 +233,8 @@ library = Table(
     Column("search_text", Words, nullable=False),  # request, question and SQL, case folded
     Column("search_words", Words, nullable=False),  # of request and question, as entries are compared
     Column("at", Utc, nullable=False),
+    Column("workflow", Words, nullable=False, server_default="flow"),
+    Column("steps", JSON, nullable=False, server_default="[]"),  # of the plan, or the calls that were made
     Index(None, "position"),
 )
 
@@ -263,8 +265,7 @@ parked_messages = Table(
     Index(None, "session_id"),
 )
 
-# Sessions that a newer release has continued: their rows stay at the last version that this one could fold. A release
-# that reads this format, and these rules, goes on at `position`.
+# Sessions that a newer release has continued, which one that reads this format and these rules takes up at `position`.
 waiting_for_upgrade = Table(
     "waiting_for_upgrade",
     METADATA,

@@ -8,6 +8,7 @@ from parley.protocol.tools import CheckCalls, PastCall, ToolPage, past_calls
 from parley.reply import QuestionDraft, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, brief, shown
 from services.planner.calls import turn_reply
+from services.planner.examples import Examples, no_examples
 from services.planner.proposals import Proposal, standstill, weigh
 from shared.domain import commands as c
 from shared.domain.memory import history
@@ -29,7 +30,9 @@ class Tools(Protocol):
     async def check(self, ask: CheckCalls) -> tuple[str, ...]: ...
 
 
-async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c.Ask | c.AnswerRemark:
+async def plan_turn(
+    desk: Desk, tools: Tools, recall: Recalls, examples: Examples = no_examples
+) -> c.PlanTurn | c.Ask | c.AnswerRemark:
     """One model call where all goes well. What cannot be taken goes back with the reason, a bounded number of times."""
     session = drafting(desk.session)
     if session.settings.task:
@@ -37,13 +40,14 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
             sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
         )
     recalled = await recall(session)
+    alike = await examples(session) if session.counts.turns == session.counts.turns_before else ()
     page = await tools.fitting(_words(session), _used(session))
     nudge = "Three turns came to nothing. Try something else, ask, or say what cannot be done." * standstill(session)
     searches = 0
     proposal = Proposal(())
     for _ in range(TRIES + SEARCHES):
         reply = await desk.ask(
-            brief(desk.session, page, recalled, nudge),
+            brief(desk.session, page, recalled, nudge, alike),
             reply_for(turn_reply(page, searchable=searches < SEARCHES), desk.session),
             kind="plan",
             render=shown,

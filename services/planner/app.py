@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from services.planner.catalogue import Catalogue
+from services.planner.examples import accepted
 from services.planner.flow import PathPlanner
-from services.planner.flows import KnownFlows, accepted
+from services.planner.flows import KnownFlows
 from services.planner.handlers import Planner
 from services.planner.path_cache import Paths
 from services.planner.plan_generators import PlanGenerators
@@ -22,11 +23,12 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     """The planner's handler: it asks the executor for tools and the plan store for memories."""
     embeddings = Embeddings(here.settings)
     try:
-        paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
+        examples = partial(accepted, here.store)
+        paths = PathPlanner(KnownFlows(here.bus), examples, Paths(here.settings.path_cache_size))
         tools, steps = Catalogue(here.bus, calls_only=True), Catalogue(here.bus)
         generators = PlanGenerators(here.settings.parley_plan_generators, steps.all)
-        draft = partial(generators.draft, tools=steps)
-        yield Planner(tools, partial(recall, here.store, embeddings), paths, draft).plan
+        draft = partial(generators.draft, tools=steps, examples=examples)
+        yield Planner(tools, partial(recall, here.store, embeddings), paths, examples, draft).plan
     finally:
         await embeddings.aclose()
 

@@ -2,15 +2,21 @@
 
 from parley.events.values import Step
 from services.planner.conversation_prompt import PlanDraft, PlanReply, brief, shown
+from services.planner.examples import Examples, no_examples
 from shared.domain import commands as c
+from shared.domain.said import drafting
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import Desk
 
 
-async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:
+async def draft_plan(desk: Desk, examples: Examples = no_examples) -> c.DraftPlan | c.Ask | c.AnswerRemark:
     session = desk.session
     reply = await desk.ask(
-        brief(session), reply_for(PlanReply, session), kind="plan", render=shown, refuse=refuse_repeated(session)
+        brief(session, await examples(drafting(session))),
+        reply_for(PlanReply, session),
+        kind="plan",
+        render=shown,
+        refuse=refuse_repeated(session),
     )
     plan = reply.reply
     if not isinstance(plan, PlanDraft):

@@ -1,12 +1,14 @@
 """What the planner tells the model, and what it takes for an answer. Pure: session in, text out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from parley.events.values import Step
+from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
+from services.planner.examples import example
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.domain.state import plan_text
@@ -26,7 +28,8 @@ before anything is done. Write what will be done as short, concrete steps in pla
 visible result.
 Take in everything under <feedback> and the answers under <dialogue>; keep what the person did not criticise. Under
 <replan> they want another approach, not a revision. <previous> sums up earlier requests of the same conversation: the
-new request builds on them, and <plan> and <code> are what they led to.
+new request builds on them, and <plan> and <code> are what they led to. <examples> are plans that the person accepted
+for similar requests.
 Reply in one of these ways:
 1. plan: goal (one sentence), steps (a list of sentences), notes (assumptions, or ""). Where there is a <plan> already,
    notes begin with a sentence on what is different now and why.
@@ -62,7 +65,7 @@ class PlanReply(Reply):
     reply: Annotated[PlanDraft | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(session: Session) -> list[Message]:
+def brief(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
     remark, session = remark_sections(session), drafting(session)
     plan = session.plan if session.words.feedback or session.next_draft.another or session.words.earlier else None
     code = session.code if session.words.earlier and session.code and session.code.status == "approved" else None
@@ -72,6 +75,7 @@ def brief(session: Session) -> list[Message]:
         RULES,
         {
             "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
+            "examples": [example(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
             "plan": plan.text if plan else None,

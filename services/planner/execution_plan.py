@@ -9,6 +9,7 @@ from parley.events.values import STEP_ID, Step
 from parley.protocol.tools import ToolSpec
 from services.planner.agentflow import Tools
 from services.planner.agentflow_prompt import MoreTools
+from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, brief, shown
 from shared.domain import commands as c
 from shared.domain.plan_steps import fresh_id, rewritten
@@ -22,15 +23,18 @@ TRIES = 3  # proposals of one plan; after that the work has failed, and can be t
 SEARCHES = 2  # besides these, wishes for other tools
 
 
-async def draft_steps(desk: Desk, tools: Tools) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+async def draft_steps(
+    desk: Desk, tools: Tools, examples: Examples = no_examples
+) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
     session = drafting(desk.session)
     page = await tools.fitting(_words(session), _used(session))
     if not page.tools:
         return c.Fail(reason=" ".join(("There are no tools to plan with.", *page.troubles)), retryable=True)
     problems: Sequence[str] = ()
+    alike = await examples(session)
     for _ in range(TRIES + SEARCHES):
         reply = await desk.ask(
-            brief(desk.session, page, problems),
+            brief(desk.session, page, problems, alike),
             reply_for(StepsReply, desk.session),
             kind="plan",
             render=shown,

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Step
+from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolPage
 from parley.reply import ONE_OF, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, tool_line
+from services.planner.examples import example
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm import Message
@@ -37,6 +39,7 @@ each other run side by side: say in `after` only which steps must have ended wel
 words: nothing runs before the person has approved the plan.
 <plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
 an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
+<examples> are plans that the person accepted for similar requests: their ids and values are not those of this one.
 Reply in one of these ways, whichever of them are offered:
 1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}} where text says in plain
    words what the step is for; notes: what the person should know, or nothing.
@@ -78,7 +81,9 @@ class StepsReply(Reply):
     reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> list[Message]:
+def brief(
+    session: Session, page: ToolPage, problems: Sequence[str] = (), examples: Sequence[LibraryEntry] = ()
+) -> list[Message]:
     stands, remark, session = session, remark_sections(session), drafting(session)
     plan = session.plan if session.plan and session.plan.task == session.task else None
     told = {one.answer for one in session.words.dialogue}
@@ -92,6 +97,7 @@ def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> lis
             "tools": [tool_line(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
             "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "examples": [example(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
             "plan": [plan.goal, *map(_step, plan.steps)] if plan and plan.task else None,

@@ -4,14 +4,14 @@ What the model proposes is held against the graph and its data; what cannot be w
 bounded number of times. After that, or without planning, the full graph is walked by its conditions.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, tool_of
-from parley.protocol.pages import LibraryEntry
+from services.planner.examples import Examples
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
 from services.planner.path_cache import Chain, Paths
 from shared.domain import commands as c
@@ -27,7 +27,6 @@ from shared.worker import Desk
 
 log = structlog.get_logger("planner")
 WHICH = "Which flow should this go through?"
-Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
 
 
 class Flows(Protocol):
@@ -85,7 +84,7 @@ class PathPlanner:
         session = drafting(desk.session)
         planning = session.settings.planning
         if not planning.use_planning:
-            return _everything(session, page, "The full graph was asked for.")
+            return _full(page.flows[0], "The full graph was asked for.")
         key = self._known.key(session, page) if planning.cache else ""
         if not session.next_draft.another and (found := self._known.find(key)):
             log.debug("path_from_cache", session_id=session.id, chain=found.chain)
@@ -97,7 +96,7 @@ class PathPlanner:
             if not planning.fallback_enabled:
                 raise
             log.debug("path_fallback", session_id=session.id, problems=error.problems)
-            return _everything(session, page, str(error), error)
+            return _fallback(session, page, error)
         if isinstance(planned, Planned):
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
@@ -140,22 +139,24 @@ class PathPlanner:
         )
 
 
-def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned | c.Ask:
+def _fallback(session: Session, page: FlowPage, error: NoPath) -> Planned | c.Ask:
     """The full graph of the flow that is meant; where nothing tells which one it is, the person does.
 
     Raises NoPath where the person was asked already.
     """
-    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
+    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or error.flow
     asked = [said.question for said in session.words.dialogue]
     if flow is None and (len(asked) >= QUESTIONS or any(one.endswith(WHICH) for one in asked)):
         names = ", ".join(flow.name for flow in page.flows)
-        raise NoPath(error.attempts if error else 0, (f"Nothing says which flow is meant: name one of {names}.",))
+        raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
-        return c.Ask(text=f"{why} {WHICH}".strip()[:50_000])
+        return c.Ask(text=f"{error} {WHICH}".strip()[:50_000])
+    return _full(flow, str(error), error.attempts)
+
+
+def _full(flow: FlowSpec, why: str, attempts: int = 0) -> Planned:
     chain: Chain = ((flow.name, full_path(flow)),)
-    path = PathPlan(
-        nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=error.attempts if error else 0
-    )
+    path = PathPlan(nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=attempts)
     return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
+from services.planner.examples import example
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.flows import shortened
@@ -35,7 +36,8 @@ Reply in one of these ways:
    needs two flows, one after the other: the second flow is given what the first one found), new_node (a node that is
    missing and would serve this request, {{flow, name, description, why}}, or null; it will not run).
 2. {QUESTION_RULE}
-   Ask where it is not clear which flow is meant; without options the flows' names are offered.
+   Ask where it is not clear which flow is meant; without options the flows' names are offered. Ask, too, for what the
+   request is about and nothing here holds, such as the SQL that is to be fixed.
 3. {ANSWER_RULE}
 A good reply: {EXAMPLE}
 """
@@ -97,7 +99,7 @@ def brief(
             "request": session.words.request,
             "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
             "feedback": [words for words in session.words.feedback if words not in told],
-            "examples": [_example(entry) for entry in examples],
+            "examples": [example(entry) for entry in examples],
             "problems": problems,
             "review": remark.get("review"),
             "remark": remark.get("remark"),
@@ -114,10 +116,6 @@ def _flow(flow: FlowSpec) -> str:
         for node in flow.nodes
     ]
     return json.dumps({**told, "nodes": nodes}, ensure_ascii=False)
-
-
-def _example(entry: LibraryEntry) -> str:
-    return json.dumps({"request": entry.request, "path": entry.path}, ensure_ascii=False)
 
 
 def shown(partial: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.conversation import draft_plan
+from services.planner.examples import Examples
 from services.planner.execution_plan import draft_steps
 from services.planner.flow import PathPlanner
 from shared.domain import commands as c
@@ -16,15 +17,17 @@ type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
 class Planner:
     """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to.
 
-    `draft` drafts execution plans.
+    `examples`: what the person accepted before. `draft` drafts execution plans.
     """
 
-    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner, draft: Plans | None = None) -> None:
+    def __init__(
+        self, tools: Tools, recall: Recalls, paths: PathPlanner, examples: Examples, draft: Plans | None = None
+    ) -> None:
         self._by_workflow: dict[str, Plans] = {
-            "conversation": draft_plan,
-            "agentflow": lambda desk: plan_turn(desk, tools, recall),
+            "conversation": lambda desk: draft_plan(desk, examples),
+            "agentflow": lambda desk: plan_turn(desk, tools, recall, examples),
             "flow": paths.plan,
-            "execution_plan": draft or (lambda desk: draft_steps(desk, tools)),
+            "execution_plan": draft or (lambda desk: draft_steps(desk, tools, examples)),
         }
 
     async def plan(self, desk: Desk) -> WorkerCommand:

@@ -13,6 +13,7 @@ from parley.plan_generator import Draft, DraftContext, PlanGenerator
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
 from services.planner.agentflow import Tools
+from services.planner.examples import Examples
 from services.planner.execution_plan import TRIES, draft_steps
 from shared.domain import commands as c
 from shared.domain.errors import Refused
@@ -46,11 +47,13 @@ class PlanGenerators:
         self._all_tools = all_tools
         self._generators = {name: _loaded(name) for name in dict.fromkeys(names)}
 
-    async def draft(self, desk: Desk, tools: Tools) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+    async def draft(
+        self, desk: Desk, tools: Tools, examples: Examples
+    ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
         name = desk.session.settings.generator or next(iter(self._generators))
         generator = self._generators.get(name)
         if generator is None and name in self._generators:
-            return await draft_steps(desk, tools)
+            return await draft_steps(desk, tools, examples)
         if not isinstance(generator, PlanGenerator):
             known = ", ".join(self._generators)
             return c.Fail(reason=generator or f"There is no plan generator “{name[:64]}” here, only: {known}.")

@@ -10,6 +10,7 @@ from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.plan_steps import check_left_out, step_of, unfinished
 from shared.domain.policy import ruled
+from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
@@ -48,7 +49,6 @@ DECISIONS = (
 )
 ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
 RUN_CODE = "run_code"  # the tool that runs approved code
-NOTHING_TO_SAVE = "Only what was found on a path through a flow can be saved to the library."
 
 
 def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
@@ -274,8 +274,8 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
 
 
 def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
-    need(session.phase == "resting" and bool(session.answer.text), "There is no answer to judge now.")
-    need(not command.saved or (session.turn is not None and session.turn.rules.keeps_results), NOTHING_TO_SAVE)
+    answered = session.answer.text or (session.rest_reason == "answered" and programmed(session))
+    need(session.phase == "resting" and bool(answered), "There is no answer to judge now.")
     if (command.accepted, command.saved) == (session.answer.accepted, session.answer.saved):
         raise AlreadyDone("The answer is judged like that already.")
     if command.saved and not command.accepted:

@@ -30,12 +30,13 @@ from shared.domain.session import (
     with_plan,
     with_words,
 )
-from shared.domain.state import ActionStatus, Question, Round, Said
+from shared.domain.state import ActionStatus, Plan, Question, Round, Said
 from shared.domain.turns import go_on
 from shared.domain.waves import advance, leave_turn, mark, new_attempt
 
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
+SAID_BEFORE = "conversation"  # the knowledge that holds the earlier messages of a chat
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
 REMARKED: tuple[Phase, ...] = (
     "awaiting_approval",
@@ -71,6 +72,11 @@ def _remarked(session: Session, text: str, version: int) -> Session:
     remark = replace(remark, texts=newest((*remark.texts, text), WORDS_KEPT))
     coding = at.phase == "awaiting_approval" and reviewing(at) == "code"
     return begin(with_words(session, remark=remark), "coding" if coding else "planning", version)
+
+
+def said_before(session: Session) -> str:
+    """The messages that a chat brought along, as `role: text`."""
+    return "\n\n".join(known.text for known in session.words.knowledge if known.name == SAID_BEFORE)
 
 
 def begins_round(session: Session) -> bool:
@@ -120,13 +126,18 @@ def _next_round(session: Session, request: str, version: int) -> Session:
     return begin(fresh, "planning", version)
 
 
+def programmed(session: Session) -> Plan | None:
+    """The plan, if the code for it was approved."""
+    plan, code = session.plan, session.code
+    return plan if plan and code and code.status == "approved" and code.plan_version == plan.version else None
+
+
 def _outcome_of(session: Session) -> str:
     if session.answer.text:
         return f"answered: {session.answer.text}"[:SUMMARY]
-    plan, code = session.plan, session.code
-    if plan and code and code.status == "approved" and code.plan_version == plan.version:
-        return f"code approved for the plan: {plan.goal}"[:SUMMARY]
-    if plan:
+    if made := programmed(session):
+        return f"code approved for the plan: {made.goal}"[:SUMMARY]
+    if plan := session.plan:
         return f"plan {plan.status}: {plan.goal}"[:SUMMARY]
     return "failed" if session.phase == "failed" else session.rest_reason
 

@@ -219,7 +219,7 @@ class TurnRules:
     answers_are_input: what a person answers to an action's question is its input; else it is its result.
     reruns_cut_off: on retry, an action that a stop cut off runs again.
     changeable: what has not begun can be replaced by other actions.
-    keeps_results: later requests know what the actions returned, and a person can save it.
+    keeps_results: later requests know what the actions returned.
     by_step: the actions are the steps of the approved plan. What is literal in it was approved with it; a reference is
     resolved right before its action begins; where one comes to nothing, no other begins.
     """

@@ -23,10 +23,14 @@ class ListLibrary(Message):
 
 
 class SimilarEntries(Message):
-    """The accepted answers whose request shares the most words with `query`, best first; `saved`: only saved ones."""
+    """The accepted answers whose request shares the most words with `query`, best first; `saved`: only saved ones.
+
+    `workflow`: only those of this one; "": of all.
+    """
 
     user: User
     query: Question
+    workflow: str = ""
     saved: bool = False
     limit: Annotated[int, Field(ge=1, le=100)] = 5
 

@@ -16,11 +16,12 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.log import fork
 from shared.store_api import LibraryEntry
+from shared.story import finish
 from shared.testing import InMemoryLog, session_ids
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, STATEMENT, WISH, Walk, planned, specs
-from tests.support.stories import approve
+from tests.support.stories import STEPS, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -99,6 +100,8 @@ async def test_an_accepted_answer_is_an_entry_with_the_path_that_was_walked(libr
         "tables": ("orders",),
         "accepted": True,
         "saved": False,
+        "workflow": "flow",
+        "steps": (),
     }
     assert entry.answer.startswith("3 orders are pending. xxx")
     assert len(entry.answer) == 500
@@ -188,6 +191,84 @@ async def test_the_tables_of_a_path_without_a_statement(library: Library, found:
     await walk.end("These.")
     await walk.judge()
     assert (await library.entry()).tables == tables
+
+
+LOOK = ActionSpec(id="1.1", tool="get_order", arguments={"order": "#W1"})
+SEND = ActionSpec(id="1.2", tool="send", arguments={"to": "ann"}, depends_on=("1.1",))
+DONE = (c.VerifyTurn(status="success", next_action="complete"), c.GiveAnswer(text="Done.", confidence=1))
+
+
+async def test_the_calls_that_led_to_an_answer_are_its_steps(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.commit(c.Say(text="Send my order", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK, SEND)))
+    await walk.commit(c.Start(), finish("1.1", result={}), c.Start(), finish("1.2", ok=False, error="away"), *DONE)
+    await walk.judge(saved=True)
+    entry = await library.entry()
+    assert (entry.workflow, entry.answer, entry.saved, entry.path, entry.flows) == ("agentflow", "Done.", True, (), ())
+    assert entry.steps == (Step(text="get_order", tool="get_order", arguments={"order": "#W1"}),)
+    await library.same_after_rebuild()
+
+
+async def test_an_execution_plan_is_told_by_its_steps(library: Library) -> None:
+    walk = Walk(library.log)
+    look = Step(text="Look it up", tool="get_order", id="s1", effect="read", arguments={"order": "#W1"})
+    send = Step(text="Send it", tool="send", id="s2", effect="read", after=("s1",))
+    await walk.commit(c.Say(text="Send my order", workflow="execution_plan"))
+    session = await walk.commit(c.DraftPlan(goal="G", steps=(look, send), kind="execution"), approve)
+    assert session.plan
+    task = session.plan.task
+    await walk.commit(c.Start(), finish(f"{task}.s1", result="#W1"), c.Start(), finish(f"{task}.s2"), *DONE)
+    await walk.judge()
+    entry = await library.entry()
+    assert (entry.workflow, entry.steps) == (
+        "execution_plan",
+        tuple(step.model_copy(update={"effect": None}) for step in (look, send)),
+    )
+    await library.same_after_rebuild()
+
+
+async def test_an_approved_program_is_told_by_its_plan_whatever_was_made_in_the_session(library: Library) -> None:
+    walk = Walk(library.log)
+    for goal in ("A calculator", "A clock"):
+        await walk.plan(f"Write {goal.lower()}", goal, workflow="conversation")
+        await walk.commit(approve)
+        await walk.codes()
+        await walk.commit(approve)
+        await walk.judge(saved=goal == "A clock")
+    told = [(entry.round, entry.request, entry.workflow, entry.saved) for entry in (await library.page()).items]
+    assert told == [(2, "Write a clock", "conversation", True), (1, "Write a calculator", "conversation", False)]
+    clock, _ = (await library.page()).items
+    assert clock.answer.startswith("Goal: A clock")
+    assert clock.steps == STEPS
+    await library.same_after_rebuild()
+    await walk.commit(c.Run(), c.Start(), finish("1.1", result={}), DONE[0])
+    await walk.judge(accepted=False)
+    assert await library.requests() == ["Write a calculator"]
+    await library.same_after_rebuild()
+
+
+async def test_half_a_plan_is_none(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.plan("Write a lot", workflow="conversation")
+    plan = (await walk.load()).plan
+    assert plan
+    await walk.commit(c.EditPlan(base=plan.version, steps=(Step(text="x" * 2_000),) * 2), approve)
+    await walk.codes()
+    await walk.commit(approve)
+    await walk.judge()
+    assert (await library.entry()).steps == ()
+
+
+async def test_examples_of_one_workflow_are_no_examples_of_another(library: Library) -> None:
+    await library.accepted("Cancel the pending orders")
+    walk = Walk(library.log)
+    await walk.commit(c.Say(text="Cancel my orders", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK,)))
+    await walk.commit(c.Start(), finish("1.1", result={}), *DONE)
+    await walk.judge()
+    assert await library.like("orders", workflow="agentflow") == ["Cancel my orders"]
+    assert await library.like("orders", workflow="flow") == ["Cancel the pending orders"]
+    assert await library.like("orders", workflow="execution_plan") == []
+    assert len(await library.like("orders")) == 2
 
 
 async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> None:

@@ -1,6 +1,7 @@
 """plan_store's database: its schema made by migrations, taken away and made again; and one that is not there."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect
+from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Integer, MetaData, Numeric, Table, inspect, select
 
 from services.plan_store import tables as t
 from services.plan_store import template_rows as _template_rows  # noqa: F401  its table is one of them
@@ -62,6 +63,43 @@ def alembic(connection: Connection, act: Any, revision: str) -> None:
 
 def tables(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
+
+
+async def test_an_entry_of_the_release_before_is_one_of_a_flow_without_steps(empty_url: str) -> None:
+    database = Database(empty_url)
+    await database.migrate()
+    async with database.begin() as connection:
+        await connection.run_sync(alembic, command.downgrade, "0001")
+        await connection.run_sync(_insert_entry)
+        assert "workflow" not in await connection.run_sync(_columns)
+    await database.migrate()
+    async with database.begin() as connection:
+        columns = (t.library.c.request, t.library.c.workflow, t.library.c.steps)
+        assert (await connection.execute(select(*columns))).all() == [("How many?", "flow", [])]
+    await database.close()
+
+
+def _columns(connection: Connection) -> set[str]:
+    return {column["name"] for column in inspect(connection).get_columns("library")}
+
+
+def _insert_entry(connection: Connection) -> None:
+    """A session and its accepted answer, as the first schema has them."""
+    for name, known in (("sessions", {"id": "s1"}), ("library", {"session_id": "s1", "request": "How many?"})):
+        table = Table(name, MetaData(), autoload_with=connection)
+        blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
+        connection.execute(table.insert(), [blank | known])
+
+
+def _blank(column: Column[Any]) -> Any:
+    kinds: list[tuple[type[Any], Any]] = [
+        (Boolean, False),
+        (DateTime, datetime(2030, 1, 1, tzinfo=UTC)),
+        (Integer, 0),
+        (Numeric, 0),
+        (JSON, []),
+    ]
+    return next((value for kind, value in kinds if isinstance(column.type, kind)), "")
 
 
 async def test_a_schema_that_was_taken_away_is_made_again_and_filled_from_the_log(

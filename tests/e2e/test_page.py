@@ -65,6 +65,11 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
     await tab.sees("next")
     await tab.reloaded_the_same()
 
+    await tab.press("save")
+    await expect(tab("save")).to_have_attribute("aria-pressed", "true")
+    await tab.reloaded_the_same()
+    await expect(tab("save")).to_have_attribute("aria-pressed", "true")
+
     await tab.press("continue-option")  # nothing is sent: the field below is where to say what
     await expect(tab("composer")).to_be_focused()
     await tab.state("completed")

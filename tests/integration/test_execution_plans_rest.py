@@ -1,5 +1,6 @@
 """Execution plans over REST, with the real services and the real store: by the names that the field has for them."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -32,9 +33,10 @@ STEPS = [
 
 
 class There:
-    def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
+    def __init__(self, http: httpx2.AsyncClient, address: str, model: ScriptedModel) -> None:
         self._http = http
         self.url = f"http://{address}"
+        self.model = model
 
     async def get(self, path: str = "", **more: Any) -> Any:
         return self._body(await self._http.get(f"/api/execution-plans{path}", **more))
@@ -55,14 +57,14 @@ async def serves(settings: Settings, *replies: Any) -> AsyncIterator[There]:
     mine = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
     plan_store, own = PlanStore(settings), Bus(mine, "gateway")
     await plan_store.start()
-    app = build(mine, own, Store(own), LateLog(own))
+    app, model = build(mine, own, Store(own), LateLog(own)), ScriptedModel(*replies)
     try:
         async with (
-            working(settings, ScriptedModel(*replies)),
+            working(settings, model, store=Store),
             serving(app) as address,
             httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
         ):
-            yield There(http, address)
+            yield There(http, address, model)
     finally:
         await plan_store.stop()
 
@@ -89,6 +91,20 @@ async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(setti
         listed = await there.get()
         assert [(one["task_id"], one["status"]) for one in listed["plans"]] == [(done["session_id"], "completed")]
         assert (await there.get(f"/{done['session_id']}"))["task_id"] == done["task_id"]
+        async with Parley(there.url) as parley:
+            session = parley.session(done["session_id"])
+            text, data = await session.export(), json.loads(await session.export("json"))
+            with pytest.raises(Refused, match="This session has no code"):
+                await session.export("py")
+        assert f"3. [finished] Cancel it (after s2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert [(one["decision"], one["about"], one["hash"]) for one in data["decisions"]] == [
+            ("approved", "plan", drafted["hash"])
+        ]
+        assert [(one["tool"], one["status"], one["approved_by"]) for one in data["calls"]] == [
+            (step["tool"], "finished", data["decisions"][0]["by"]) for step in done["steps"]
+        ]
+        assert data["calls"][2]["result"]["status"] == "cancelled"
+        assert data["execution_plan"] == json.loads(json.dumps(done | {"created_at": None, "updated_at": None}))
 
 
 async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
@@ -227,3 +243,20 @@ async def test_the_same_from_a_program(settings: Settings, bus: Bus) -> None:
         assert (await plans.cancel(own)).status == "cancelled"
         await plans.delete(own)
         assert (await plans.get(done.task_id)).result == done.result
+
+
+async def test_a_plan_that_was_accepted_is_an_example_for_the_next_one_like_it(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, LOOK), plan(WHO)) as there, Parley(there.url) as parley:
+        drafted = await there.post(request="Look my order up")
+        done = await there.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
+        session = parley.session(done["session_id"])
+        assert {"judge", "save_to_library"} <= set((await session.snapshot()).can)
+        await session.send(type="save_to_library")
+        (entry,) = (await parley.library()).items
+        assert (entry.request, entry.workflow, entry.saved) == ("Look my order up", "execution_plan", True)
+        assert [step.tool for step in entry.steps] == [WHO.tool, LOOK.tool]
+        await there.post(request="Look my other order up")
+        first, second = (prompt.data for prompt in there.model.prompts)
+        assert "<examples>\n" not in first
+        told = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
+        assert (told["request"], [step["tool"] for step in told["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])

@@ -8,6 +8,8 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import SessionSettings
+from services.gateway.rest import flow_requests
+from services.gateway.rest.flow_models import ChatRequest
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -88,7 +90,7 @@ async def test_a_complaint_cancels_what_was_approved(settings: Settings, bus: Bu
 
 
 async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bus: Bus, session_id: str) -> None:
-    planning = {"use_planning": False, "flow": "text_to_sql"}
+    planning = {"use_planning": False}  # of the first flow, where none is named
     async with talking(settings, bus, session_id) as (ann, says):
         done = await says("Hello, what can you do?", planning=planning)
         assert walked(done) == ["classify_prompt", "general_questions"]
@@ -96,3 +98,41 @@ async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bu
         assert changes == ['classify_prompt: kind == "general"']
         done = await says("How many orders are pending?", planning=planning)
         assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer.text
+
+
+async def _chats(ann: Person, *messages: str, **planning: Any) -> Session:
+    """What /api/chat makes of a new session's messages, whose last one is the request."""
+    chat = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(messages)]
+    *before, last = (asked := ChatRequest(messages=chat, **planning)).messages
+    said = flow_requests.first(asked, last.content, before, confirm="nothing")
+    await ann.does(c.Say(text=said.content, workflow=said.workflow, settings=said.settings, knowledge=said.knowledge))
+    return await ann.phase(*OVER)
+
+
+@pytest.mark.parametrize("planning", [{}, {"use_planning": False}])
+async def test_the_earlier_messages_of_a_chat_are_what_the_last_one_goes_on_from(
+    settings: Settings, bus: Bus, session_id: str, planning: dict[str, Any]
+) -> None:
+    async with talking(settings, bus, session_id) as (ann, says):
+        done = await _chats(ann, "How many pending?", str(len(PENDING)), "Only in Oregon", **planning)
+        there = [order for order in PENDING if order["address"]["state"] == "OR"]
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(there)]], done.answer.text or done.question
+        anew = await says("How many users are there?", planning=planning)
+        assert outputs(anew, "execute_sql")["result"]["rows"] == [[len(STORE["users"])]], anew.answer.text
+
+
+async def test_a_statement_of_an_earlier_message_is_mended(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with talking(settings, bus, session_id) as (ann, _):
+        done = await _chats(ann, "SELEC count(*) FORM orders", "That is no SQL.", "Fix this SQL")
+        assert walked(done)[0] == "validate_sql"
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(STORE["orders"])]], done.answer.text
+
+
+async def test_a_statement_that_is_not_there_is_asked_for(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with talking(settings, bus, session_id) as (ann, _):
+        asked = await _chats(ann, "Fix this SQL", use_planning=True)
+        assert asked.question, asked.answer.text
+        assert "paste the statement" in asked.question.text
+        await ann.does(c.Answer(text="SELEC count(*) FORM orders"))
+        done = await ann.phase(*OVER)
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(STORE["orders"])]], done.answer.text

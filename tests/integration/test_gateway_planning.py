@@ -12,6 +12,7 @@ import pytest
 from parley.protocol.flows import FLOWS_LIST
 from services.gateway.rest.flow_models import LEAST_WAIT
 from shared.domain import commands as c
+from shared.domain.said import said_before
 from tests.support.gateway import World, client, serving
 from tests.support.walks import SQL, Services, flows_for
 
@@ -138,6 +139,16 @@ async def test_a_chat_is_answered_in_a_session_that_can_be_opened() -> None:
             snapshot = await her.until("snapshot")
             assert snapshot["settings"]["confirm"] == "nothing"
             assert snapshot["path"]["current_path_index"] == len(PATH) - 1
+
+
+async def test_the_earlier_messages_of_a_chat_come_with_its_request() -> None:
+    world = World()
+    async with _there(world) as (http, _, _):
+        said = [{"role": "assistant", "content": "416"}, {"role": "user", "content": "Only in Oregon"}]
+        got = await http.post("/chat", json={"messages": [*ASK["messages"], *said]})
+        session = await world.story(got.json()["session_id"]).load()
+        assert session.words.request == "Only in Oregon"
+        assert said_before(session) == "user: How many orders are pending?\n\nassistant: 416"
 
 
 async def test_without_planning_the_full_graph_is_walked() -> None:

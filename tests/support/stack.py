@@ -54,13 +54,17 @@ async def working(
     *services: Service,
     handlers: dict[Service, Handler] | None = None,
     within: tuple[FakeBus, Asks] | None = None,
+    store: Callable[[Bus], Asks] = lambda bus: InMemoryStore(bus.log),
 ) -> AsyncIterator[list[Bus]]:
-    """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`."""
+    """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`.
+
+    `store`: how they ask plan_store; by default they fold the log, and no library answers.
+    """
     apps: list[WorkerApplication] = []
     for service in services or tuple(BUILD):
         build = doing(service, handlers[service]) if handlers else BUILD[service]
         bus = cast(Bus, within[0]) if within else Bus(settings, service)
-        apps.append(build(settings, Parts(bus, within[1] if within else InMemoryStore(bus.log), model)))
+        apps.append(build(settings, Parts(bus, within[1] if within else store(bus), model)))
     try:
         for app in apps:
             await app.start()

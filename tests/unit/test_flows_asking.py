@@ -88,6 +88,6 @@ async def test_saved_queries_are_hints_and_none_where_plan_store_is_away() -> No
     library = Library()
     hints = await Hints(library).similar("ann", "How many orders are there?")
     assert hints == [("How many orders?", "SELECT 1"), ("which?", "SELECT 2")]
-    wanted = {"user": "ann", "query": "How many orders are there?", "saved": True, "limit": 3}
+    wanted = {"user": "ann", "query": "How many orders are there?", "workflow": "flow", "saved": True, "limit": 3}
     assert library.asked == [("library.similar", wanted)]
     assert await Hints(InMemoryStore(InMemoryLog())).similar("ann", "x") == ()

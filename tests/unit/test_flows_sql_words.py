@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from flows.text_to_sql import saying, tables
-from flows.text_to_sql.given import given
+from flows.text_to_sql.given import given, meant
+from parley.flow import FlowRequest
 from sql.schema import ColumnInfo, Schema, TableInfo
 
 SHOP = Schema(
@@ -46,6 +47,28 @@ SHOP = Schema(
 )
 def test_a_statement_in_the_request(request_text: str, sql: str, fix: bool) -> None:
     assert given(request_text) == (sql, fix)
+
+
+CHAT = "user: SELEC 1\n\nassistant: `SELECT 2` is a query.\n\nuser: Why?"
+
+
+@pytest.mark.parametrize(
+    ("request_text", "feedback", "conversation", "sql"),
+    [
+        ("Fix this SQL", ("slect id form orders",), CHAT, "slect id form orders"),
+        ("Fix this SQL", ("I have none", "Select id, name form orders"), "", "Select id, name form orders"),
+        ("Fix this SQL", ("I have none",), "", ""),
+        ("fix it!", (), CHAT, "SELECT 2"),
+        ("Please fix my query", (), "user: SELEC 1\n\nFORM orders", "SELEC 1\n\nFORM orders"),
+        ("Fix this SQL: SELEC 3 FORM orders", ("SELEC 4",), CHAT, "SELEC 3 FORM orders"),
+        ("How many items arrived broken?", ("select those",), CHAT, ""),
+        ("How many orders are pending?", (), CHAT, ""),
+    ],
+)
+def test_the_statement_that_is_to_be_mended_may_have_been_said_elsewhere(
+    request_text: str, feedback: tuple[str, ...], conversation: str, sql: str
+) -> None:
+    assert meant(FlowRequest(request_text, feedback, conversation=conversation)) == (sql, bool(sql))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, 
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from services.gateway.views import messages, screen
 from services.gateway.views.derive import told
-from services.gateway.views.export import export
 from services.gateway.views.gist import chosen, gist
 from shared.domain import commands as c
 from shared.domain.commands import Work
@@ -151,45 +150,6 @@ def test_a_stop_tells_of_the_write_that_had_begun_and_of_what_came_of_it() -> No
     (_, unknown) = it.hears(c.Uncertain(action_id="1.3", reason="no answer"), work)
     assert dump(unknown)["content"] == "Nobody can tell whether pay_3 took effect. Retry asks what happened."
     assert len(it.hears(finish(action_id="1.4", ok=True), work)) == 1
-
-
-def test_exports() -> None:
-    it = Told()
-    it.to_code_review()
-    it.does(c.Rename(title="Ünïcode / & “more”"))
-    name, media, body = export(it.session, it.events, "py")
-    assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
-    text = export(it.session, it.events, "md").body
-    assert "```python\nprint(1)\n```" in text
-    assert "**You**: A calculator" in text
-    assert "**planner** wrote Plan 1 (" in text
-    assert "**You** approved plan 1." in text
-    assert "**generator** wrote Code 1 (1 line)." in text
-    assert '"journal"' in export(it.session, it.events, "json").body
-
-
-def test_an_export_tells_of_turns() -> None:
-    it = Told()
-    it.does(c.Say(text="Pay", workflow="agentflow"))
-    actions = (ActionSpec(id="1.1", tool="pay", effect="write"), ActionSpec(id="1.2", tool="look"))
-    it.does(c.PlanTurn(sub_goal="Pay it", actions=actions))
-    it.does(c.Approve(version=2, action_id="1.1"))
-    it.does(c.Start())
-    it.does(finish(action_id="1.1", ok=True))
-    it.does(finish(action_id="1.2", ok=False, error="not there"))
-    it.does(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
-    it.does(c.GiveAnswer(text="Paid.", confidence=1))
-    text = export(it.session, it.events, "md").body
-    told = [
-        "**You**: Pay",
-        "**Turn 1: Pay it** (partly done, request done) It is paid.",
-        "- `pay`: done",
-        "- `look`: failed: not there",
-        "**generator**: Paid.",
-        "## Answer\n\nPaid.",
-    ]
-    positions = [text.index(line) for line in told]
-    assert positions == sorted(positions)
 
 
 def test_a_run_is_told_by_what_it_wrote_and_tables_by_their_names() -> None:

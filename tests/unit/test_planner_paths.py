@@ -12,9 +12,10 @@ from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettin
 from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
+from services.planner.examples import EXAMPLES, accepted
 from services.planner.flow import WHICH, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, brief, shown
-from services.planner.flows import EXAMPLES, KnownFlows, accepted
+from services.planner.flows import KnownFlows
 from services.planner.path_cache import Paths
 from shared.bus import BusDown
 from shared.domain import commands as c
@@ -166,13 +167,22 @@ async def test_the_full_graph_is_walked_without_asking_the_model() -> None:
     assert kitchen.model.prompts == []
 
 
-async def test_of_several_full_graphs_the_person_says_which() -> None:
-    told = await Kitchen(BOTH).plan(asked(use_planning=False))
+async def test_of_several_full_graphs_that_of_the_first_flow_is_walked_unless_another_is_named() -> None:
+    kitchen = Kitchen(BOTH)
+    first = await kitchen.plan(asked(use_planning=False))
+    assert (first.path.nodes, first.path.fallback) == (WHOLE, True)
+    named = await kitchen.plan(asked(use_planning=False, flow="wash"))
+    assert named.path.nodes == ("wash.scrub", "wash.dry")
+    assert kitchen.model.prompts == []
+
+
+async def test_of_several_flows_the_person_says_which_one_to_fall_back_to() -> None:
+    told = await Kitchen(BOTH).plan(asked(), ModelFailed("not JSON", raw="?"))
     assert isinstance(told, c.Ask)
     assert told.options == ("tea", "wash")
     assert told.text.endswith(WHICH)
-    answered = given(c.Answer(text="wash"), begin=given(told, begin=asked(use_planning=False)).session).session
-    second = await Kitchen(BOTH).plan(answered)
+    answered = given(c.Answer(text="wash"), begin=given(told, begin=asked()).session).session
+    second = await Kitchen(BOTH).plan(answered, ModelFailed("not JSON", raw="?"))
     assert second.path.nodes == ("wash.scrub", "wash.dry")
 
 
@@ -404,8 +414,11 @@ async def test_examples_are_a_help_and_never_in_the_way() -> None:
 
         async def ask(self, verb: str, **arguments: Any) -> Any:
             assert (verb, arguments["user"], arguments["limit"]) == ("library.similar", "ann", EXAMPLES)
+            assert arguments["workflow"] == "flow"
             return {"items": self.items, "total": len(self.items)}
 
     without = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
     assert await accepted(Store(ENTRY, without), asked()) == (ENTRY,)
     assert await accepted(InMemoryStore(InMemoryLog()), asked()) == ()
+    forgetful = given(c.Say(text="tea please", workflow="flow", settings=SessionSettings(recall=False))).session
+    assert await accepted(Store(ENTRY), forgetful) == ()

@@ -15,6 +15,7 @@ from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
+from services.planner.examples import no_examples
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
 from services.planner.proposals import FAILURES, Proposal, repeated, standstill, weigh
@@ -236,13 +237,13 @@ async def nothing(_: Session) -> tuple[Recalled, ...]:
 
 
 async def planned(
-    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing
+    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing, examples: Any = no_examples
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     # What a model call costs is a fact of the log; the session here is only what the planner looks at.
     desk = Desk(kit, Loaded(session, 0), cause="s1:cause")
-    return await plan_turn(desk, shelf or Shelf(PAGE), recall), model
+    return await plan_turn(desk, shelf or Shelf(PAGE), recall, examples), model
 
 
 async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
@@ -260,7 +261,7 @@ async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
     log = InMemoryLog()
     kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
     desk = Desk(kit, Loaded(given(request("dance")).session, 0), cause="s1:cause")
-    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None))).plan(desk)
+    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples).plan(desk)
     assert isinstance(failed, c.Fail)
     assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
 

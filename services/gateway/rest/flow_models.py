@@ -66,11 +66,12 @@ class PlanRequest(Asked):
 
 
 class ChatRequest(Asked):
-    """A conversation whose last message is the user's: the request of a new session, or the next word in `session_id`,
-    which knows the earlier ones: an answer to what it asks, or another request.
+    """A conversation whose last message is the user's: the request of a new session, which may go on from the messages
+    before it; or the next word in `session_id`, which knows the earlier ones: an answer to what it asks, or another
+    request.
 
-    Without `use_planning` the full graph is walked. `confirm`: where the path stops for a person. `stream`: told as it
-    happens.
+    Without `use_planning` the full graph is walked, of `flow` or of the first flow. `confirm`: where the path stops for
+    a person. `stream`: told as it happens.
     """
 
     model_config = ConfigDict(

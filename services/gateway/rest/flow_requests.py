@@ -12,6 +12,7 @@ from services.gateway.ports import Core
 from services.gateway.rest.flow_models import Asked, ChatMessage, ChatRequest
 from services.gateway.rest.models import Problem
 from services.gateway.trouble import Trouble
+from shared.domain.said import SAID_BEFORE
 from shared.domain.session import SERVICE_OF, Session
 
 REFUSALS: dict[int | str, dict[str, object]] = {
@@ -26,7 +27,7 @@ def first(asked: Asked, words: str, before: Sequence[ChatMessage], *, confirm: C
     """The first request of a session."""
     settings = SessionSettings(confirm=confirm, planning=asked.planning(Planning()))
     said = "\n\n".join(f"{message.role}: {message.content}" for message in before)[-REMEMBERED:]
-    knowledge = (Knowledge(name="conversation", text=said),) if said else ()
+    knowledge = (Knowledge(name=SAID_BEFORE, text=said),) if said else ()
     return _message(asked, words, settings).model_copy(update={"knowledge": knowledge})
 
 

@@ -40,7 +40,12 @@ async def export(
     core: Behind,
     form: Annotated[Literal["md", "json", "py"], Query(alias="format")] = "md",
 ) -> Response:
-    """The session as a file: Markdown, JSON, or its program."""
+    """The session as a file, in every workflow: Markdown to read, JSON to process, or its program.
+
+    Both tell each plan with its steps, each call with arguments, status and result, and who decided what, and when.
+    JSON has them as `calls`, `decisions` and `execution_plan`, and with them the snapshot (`session`) and all events
+    (`journal`).
+    """
     session = await readable(core, session_id, user)
     events = [] if form == "py" else await _whole_journal(core, session)
     file = exports.export(session, events, form)

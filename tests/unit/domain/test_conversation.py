@@ -8,6 +8,7 @@ from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
+from shared.domain.said import SAID_BEFORE, said_before
 from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
 from shared.domain.waves import find
 from tests.unit.domain.spec import (
@@ -364,6 +365,12 @@ def test_what_no_event_may_hold_is_refused_in_words(before: tuple[StoryLine, ...
 )
 def test_a_session_begins_with_a_message(command: c.Stop) -> None:
     given().when(command).refused(OutOfTurn, "no such session")
+
+
+def test_the_earlier_messages_of_a_chat_stay_known() -> None:
+    chat = Knowledge(name=SAID_BEFORE, text="user: How many?\n\nassistant: 416")
+    assert said_before(given(say(knowledge=(NOTES, chat)), c.Stop(), say("next")).session) == chat.text
+    assert said_before(given(say(knowledge=(NOTES,))).session) == ""
 
 
 def test_knowledge_is_kept_whenever_it_is_given() -> None:

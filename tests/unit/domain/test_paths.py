@@ -10,10 +10,12 @@ from parley.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan,
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.paths import LONGEST, kept, made
+from shared.domain.said import programmed
 from shared.domain.session import Session
 from shared.domain.waves import ready
 from shared.story import finish
 from tests.unit.domain.spec import (
+    TO_CODE,
     TO_DONE,
     StoryLine,
     allow,
@@ -354,11 +356,27 @@ def test_only_an_answer_is_judged(story: tuple[StoryLine, ...], command: c.Judge
     given(*story).when(command).refused(kind, why)
 
 
-def test_only_what_a_path_found_is_saved() -> None:
-    nothing = c.PlanTurn(sub_goal="x", actions=(), reasoning="nothing left")
-    answered = (request("agentflow"), nothing, answer("done"))
-    given(*answered).when(c.Judge(accepted=True, saved=True)).refused(OutOfTurn, "on a path")
-    given(*answered).when(c.Judge(accepted=True)).then("answer.judged")
+TURNS = (request("agentflow"), c.PlanTurn(sub_goal="x", actions=(), reasoning="nothing left"), answer("done"))
+STEPS_DONE = (
+    request("execution_plan"),
+    c.DraftPlan(goal="G", steps=(Step(text="Look", tool="look", id="s1", effect="read"),), kind="execution"),
+    *(approve, c.Start(), done(action_id="t2.s1"), verdict("complete"), answer("done")),
+)
+
+
+@pytest.mark.parametrize("story", [TURNS, STEPS_DONE, TO_DONE], ids=["turns", "steps", "program"])
+def test_what_any_workflow_came_to_is_accepted_and_saved(story: tuple[StoryLine, ...]) -> None:
+    saved = given(*story).when(c.Judge(accepted=True, saved=True)).then("answer.judged", accepted=True, saved=True)
+    saved.leaves("resting", "nobody", accepted=True, saved=True)
+    assert (programmed(saved.session) is None) == (story is not TO_DONE)
+
+
+def test_a_program_is_judged_while_its_request_is_the_newest() -> None:
+    given(*TO_CODE).when(c.Judge(accepted=True)).refused(OutOfTurn, "no answer")
+    another = c.DraftPlan(goal="Another", steps=(Step(text="One"),))
+    still = given(*TO_DONE, say("another"), c.Stop())
+    still.when(c.Judge(accepted=True)).then("answer.judged")
+    given(*TO_DONE, say("another"), another, c.Stop()).when(c.Judge(accepted=True)).refused(OutOfTurn, "no answer")
 
 
 def test_the_next_request_is_not_judged_yet() -> None:

@@ -108,6 +108,7 @@ export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
           <Source key={id} id={id} />
         ))}
       </p>
+      {judged && fruitful && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
     </article>
   );
 }

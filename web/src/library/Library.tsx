@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { pathOf } from "../app/route";
 import { suggest } from "../compose/suggestion";
 import { words } from "../flow/spec";
-import { fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
+import { fill, LIBRARY, PAGE, SIGNS, WORKFLOWS } from "../generated/words";
 import { library, proposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { ago } from "../ui/format";
@@ -64,7 +64,7 @@ function Questions({ onChosen }: { onChosen: () => void }) {
 function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void }) {
   const question = entry.question || entry.request;
   const again = () => {
-    suggest({ text: question, workflow: "flow" });
+    suggest({ text: question, workflow: entry.workflow });
     onChosen();
   };
   return (
@@ -76,6 +76,13 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
         <div className="library-answer">
           <Markdown text={entry.answer} />
         </div>
+      )}
+      {entry.steps.length > 0 && (
+        <ol className="dimmed" data-testid="library-steps">
+          {entry.steps.map((step, number) => (
+            <li key={number}>{step.text}</li>
+          ))}
+        </ol>
       )}
       {entry.sql && (
         <Suspense fallback={<pre>{entry.sql}</pre>}>
@@ -90,7 +97,7 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
           {LIBRARY.open}
         </a>
         <span className="dimmed">
-          {entry.flows.map(words).join(", ")} · <time dateTime={entry.at}>{ago(entry.at, Date.now())}</time>
+          {entry.flows.map(words).join(", ") || WORKFLOWS[entry.workflow as keyof typeof WORKFLOWS]} · <time dateTime={entry.at}>{ago(entry.at, Date.now())}</time>
         </span>
       </p>
     </li>

@@ -2,6 +2,7 @@
 import { Button, TagsInput, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { Judge } from "../flow/Judge";
 import { ACTIONS, COMPOSER, named, OPTIONS, REVIEW } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Check, Download, PlaySign } from "../ui/icons";
@@ -44,8 +45,17 @@ export function NextPanel() {
         )}
       </div>
       <Problem error={completing.error} />
+      {approved && !snapshot.answer && can("judge") && <JudgeProgram />}
     </section>
   );
+}
+
+/** An approved program is the answer, which no event tells: what was last said of it counts. */
+function JudgeProgram() {
+  const { state } = useSession();
+  const last = state.events.findLast((event) => event.type === "answer.judged" || event.type === "plan.drafted");
+  const judged = last?.type === "answer.judged" ? last : { accepted: false, saved: false };
+  return <Judge accepted={judged.accepted} saved={judged.saved ?? false} newest />;
 }
 
 function RunForm() {

@@ -1,0 +1,199 @@
+"""Every call of a session with what came of it, and every decision of a person, as an export tells them. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, Artefact, Effect
+from parley.protocol import journal as j
+from parley.protocol.views import View
+
+
+class Decision(View):
+    """Who decided what, and when. `version` is that of the event; `hash` is of the content that was approved.
+
+    What was decided on: the plan or code with this `number`, and `of_version`; or the action, with its tool and the
+    arguments that it had then.
+    """
+
+    at: datetime
+    by: str
+    version: int
+    decision: Literal["approved", "declined", "expired", "skipped", "discarded"]
+    about: Literal["plan", "code", "action"]
+    number: int = 0
+    of_version: int | None = None
+    hash: str = ""
+    action_id: str = ""
+    tool: str = ""
+    arguments: dict[str, JsonValue] | None = None
+    reason: str = ""
+
+
+class Call(View):
+    """One call of a tool, or one step of a plan or path. `approved_by` also where a whole plan was approved with it.
+
+    `gist` says in a few words what came of it. Of a result that is too large for an event, `result` has the beginning
+    and `artefact` names the whole.
+    """
+
+    id: str
+    turn: int
+    tool: str
+    description: str
+    arguments: dict[str, JsonValue]
+    effect: Effect
+    status: j.ActionState
+    gist: str
+    decided_by: str
+    approved_by: str
+    approved_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    seconds: float
+    result: JsonValue
+    error: str
+    artefact: Artefact | None
+
+
+class Approval(NamedTuple):
+    by: str
+    at: datetime
+
+
+def calls(entries: Sequence[j.AnyEntry], events: Sequence[SessionEvent]) -> dict[str, Call]:
+    """By action id, in the order in which they were planned. Dropped ones are left out."""
+    by_version = {event.version: event for event in events}
+    approvals: dict[str, Approval] = {}
+    started: dict[str, datetime] = {}
+    finished: dict[str, datetime] = {}
+    for event in events:
+        approvals |= {action_id: Approval(event.actor, event.at) for action_id in _approved(event)}
+        started |= dict.fromkeys(_started(event), event.at)
+        finished |= dict.fromkeys(_results(event), event.at)
+    return {
+        entry.action_id: _call(entry, by_version, approvals, started, finished)
+        for entry in entries
+        if isinstance(entry, j.ActionEntry) and entry.state != "dropped"
+    }
+
+
+def _call(
+    entry: j.ActionEntry,
+    events: Mapping[int, SessionEvent],
+    approvals: Mapping[str, Approval],
+    started: Mapping[str, datetime],
+    finished: Mapping[str, datetime],
+) -> Call:
+    spec = specs(events.get(entry.spec_in)).get(entry.action_id) or ActionSpec(id=entry.action_id, tool=entry.tool)
+    approval = approvals.get(entry.action_id)
+    made = events.get(entry.result_in) if entry.result_in else None
+    return Call(
+        id=entry.action_id,
+        turn=entry.turn,
+        tool=entry.tool,
+        description=spec.description,
+        arguments=spec.arguments,
+        effect=spec.effect,
+        status=entry.state,
+        gist=entry.gist,
+        decided_by=entry.decided_by,
+        approved_by=approval.by if approval else "",
+        approved_at=approval.at if approval else None,
+        started_at=started.get(entry.action_id),
+        finished_at=finished.get(entry.action_id),
+        seconds=entry.seconds,
+        result=_results(made).get(entry.action_id),
+        error=entry.error,
+        artefact=entry.artefact,
+    )
+
+
+def specs(event: SessionEvent | None) -> dict[str, ActionSpec]:
+    """The actions that this event plans, by id; what a person set in a flow's state is one too."""
+    match event:
+        case facts.TurnPlanned() | facts.TurnRequested() | facts.PlanApproved():
+            return {spec.id: spec for spec in event.actions}
+        case facts.TurnChanged():
+            planned = {spec.id: spec for spec in event.actions}
+            if event.override_id:
+                planned[event.override_id] = ActionSpec(id=event.override_id, tool="person", arguments=event.overrides)
+            return planned
+        case _:
+            return {}
+
+
+def _approved(event: SessionEvent) -> tuple[str, ...]:
+    """Of an approved plan all calls that it shows; what is still to be asked gets an approval of its own."""
+    match event:
+        case facts.ApprovalGiven():
+            return (event.action_id,)
+        case facts.PlanApproved():
+            new = (spec for spec in event.actions if spec.id not in event.already_done)
+            return tuple(spec.id for spec in new if spec.approval_reason is None)
+        case _:
+            return ()
+
+
+def _started(event: SessionEvent) -> tuple[str, ...]:
+    begun = tuple(one.action_id for one in event.actions) if isinstance(event, facts.ActionsStarted) else ()
+    return (*begun, *event.begins)
+
+
+def _results(event: SessionEvent | None) -> dict[str, JsonValue]:
+    match event:
+        case facts.ActionsFinished():
+            return {one.action_id: one.result for one in event.outcomes}
+        case facts.QuestionAnswered(kind="action"):
+            return {event.question_id: event.text}
+        case facts.TurnChanged(override_id=str()):
+            return {event.override_id or "": event.overrides}
+        case _:
+            return {}
+
+
+def decisions(events: Sequence[SessionEvent]) -> tuple[Decision, ...]:
+    """In the order in which they were taken."""
+    known: dict[str, ActionSpec] = {}
+    told: list[Decision] = []
+    for event in events:
+        known |= specs(event)
+        told += _decisions(event, known)
+    return tuple(told)
+
+
+def _decisions(event: SessionEvent, known: Mapping[str, ActionSpec]) -> Iterator[Decision]:
+    who: dict[str, Any] = {"at": event.at, "by": event.actor, "version": event.version}
+    match event:
+        case facts.PlanApproved() | facts.PlanRejected():
+            yield Decision(**who, **_verdict(event), about="plan", of_version=event.plan_version, number=event.number)
+        case facts.CodeApproved() | facts.CodeRejected():
+            yield Decision(**who, **_verdict(event), about="code", of_version=event.code_version, number=event.number)
+        case facts.PlanCancelled():
+            yield Decision(**who, about="plan", of_version=event.plan_version, decision="discarded")
+        case facts.ApprovalGiven():
+            yield Decision(**who, **_action(event.action_id, known), decision="approved", hash=event.hash)
+        case facts.ApprovalDenied():
+            yield Decision(**who, **_action(event.action_id, known), decision="declined", reason=event.reason)
+        case facts.ActionSkipped() if event.actor.startswith("user:"):
+            yield Decision(**who, **_action(event.action_id, known), decision="skipped", reason=event.reason)
+        case facts.ApprovalExpired():
+            for action_id in event.denied:
+                yield Decision(**who, **_action(action_id, known), decision="expired")
+
+
+def _verdict(
+    event: facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected,
+) -> dict[str, Any]:
+    if isinstance(event, facts.PlanApproved | facts.CodeApproved):
+        return {"decision": "approved", "hash": event.hash}
+    return {"decision": "declined"}
+
+
+def _action(action_id: str, known: Mapping[str, ActionSpec]) -> dict[str, Any]:
+    spec = known.get(action_id)
+    call = {"tool": spec.tool, "arguments": spec.arguments} if spec else {}
+    return {"about": "action", "action_id": action_id} | call

@@ -1,0 +1,224 @@
+"""What a session's export tells in every workflow: its steps with what came of them, and who decided what, when."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, Check, PathPlan, Step, Workflow
+from services.gateway.trouble import Trouble
+from services.gateway.views.export import SHOWN, export
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session, undecided
+from shared.story import Story, finish
+from tests.support.stories import approve
+
+AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+WHEN = "2030-01-01 12:00:00 UTC"
+LOOK = Step(text="Look it up", tool="get_order", id="s1", effect="read", arguments={"order": "#W1"})
+PAY = Step(text="Pay it back", tool="pay", id="s2", effect="write", arguments={"sum": "{{steps.s1.output.price}}"})
+DONE = c.VerifyTurn(status="success", next_action="complete", reasoning="It is done.")
+
+FAILED = c.VerifyTurn(status="failure", next_action="complete", reasoning="It failed.")
+
+
+def story() -> Story:
+    return Story("s1", clock=lambda: AT)
+
+
+def say(workflow: Workflow) -> c.Say:
+    return c.Say(text="Please", workflow=workflow)
+
+
+def allow(session: Session) -> c.Approve:
+    (action, *_) = undecided(session.turn)
+    return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
+
+
+def refuse(session: Session) -> c.Reject:
+    (action, *_) = undecided(session.turn)
+    return c.Reject(version=session.version, action_id=action.spec.id, reason="Too much")
+
+
+def text_of(it: Story) -> str:
+    return export(it.session, it.events, "md").body
+
+
+def data_of(it: Story) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(export(it.session, it.events, "json").body)
+    assert [event["version"] for event in data["journal"]] == [event.version for event in it.events]
+    assert data["session"]["version"] == it.session.version
+    return data
+
+
+def in_order(text: str, *lines: str) -> None:
+    places = [text.find(line) for line in lines]
+    assert -1 not in places, (lines[places.index(-1)], text)
+    assert places == sorted(places), text
+
+
+def drafted() -> tuple[AnyCommand, ...]:
+    return say("conversation"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two")))
+
+
+def test_a_conversation_is_told_with_its_plans_its_code_and_its_approvals() -> None:
+    it = story()
+    it.apply(*drafted(), c.Reject(), c.Say(text="Three!"), c.DraftPlan(goal="H", steps=(Step(text="Three"),)))
+    it.apply(approve, user="bob")
+    it.apply(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)), approve)
+    it.apply(c.Run(), c.Start(), finish(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
+    it.apply(c.Rename(title="Ünïcode / & “more”"))
+    name, media, body = export(it.session, it.events, "py")
+    assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
+    in_order(
+        text_of(it),
+        f"Session `s1`, version {it.session.version}: Plan and code, done. Begun {WHEN}.",
+        "**You**: Please",
+        "**planner** wrote Plan 1 (2 steps): G\n\n1. One\n2. Two",
+        "**You** declined plan 1.",
+        "**You**: Three!",
+        "**planner** wrote Plan 2 (1 step): H\n\n1. Three",
+        "**bob** approved plan 2.",
+        "**generator** wrote Code 1 (1 line).",
+        "- `run_code`: 1\n  Arguments: ",
+        '  Result:\n  ```\n  {"stdout": "1\\n", "stderr": "", "exit_code": 0}\n  ```',
+        "## Code 1 (approved)\n\n```python\nprint(1)\n```",
+        f"## Decisions\n\n- {WHEN}, **You** declined plan 1\n- {WHEN}, **bob** approved plan 2\n",
+        f"- {WHEN}, **You** approved code 1",
+    )
+    data = data_of(it)
+    assert [(one["decision"], one["about"], one["by"]) for one in data["decisions"]] == [
+        ("declined", "plan", "user:ann"),
+        ("approved", "plan", "user:bob"),
+        ("approved", "code", "user:ann"),
+    ]
+    assert it.session.code
+    assert data["decisions"][2]["hash"] == it.session.code.hash
+    assert data["calls"][0]["result"] == {"stdout": "1\n", "stderr": "", "exit_code": 0}
+
+
+def test_turns_are_told_with_what_each_call_ran_with_and_who_allowed_it() -> None:
+    it = story()
+    pay = ActionSpec(id="1.1", tool="pay", effect="write", arguments={"note": "a `tick`"}, description="Pay it")
+    send = ActionSpec(id="1.2", tool="send", effect="write")
+    look = ActionSpec(id="1.3", tool="look")
+    it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay it", actions=(pay, send, look)))
+    it.apply(allow, refuse, user="bob")
+    it.apply(c.Start(), finish(ok=True, result="x" * (SHOWN + 1)), finish("1.3", ok=False, error="not there"))
+    it.apply(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
+    it.apply(c.GiveAnswer(text="Paid.", confidence=1, evidence=("1.1",)))
+    in_order(
+        text_of(it),
+        "**You**: Please",
+        "**Turn 1: Pay it** (partly done, request done) It is paid.",
+        "- `pay`: ",
+        '  Arguments: `` {"note": "a `tick`"} ``',
+        f"  Approved by bob, {WHEN}.\n  Result:\n  ```\n  xxx",
+        f"  The first {SHOWN:,} characters of {SHOWN + 1:,}.",
+        "- `send`: declined: Too much",
+        "- `look`: failed: not there",
+        "**generator**: Paid.",
+        "## Answer\n\nPaid.",
+        f'- {WHEN}, **bob** approved `pay` (1.1) `` {{"note": "a `tick`"}} ``',
+        f"- {WHEN}, **bob** declined `send` (1.2): Too much",
+    )
+    paid, sent, looked = data_of(it)["calls"]
+    assert (paid["status"], len(paid["result"]), paid["approved_by"]) == ("finished", SHOWN + 1, "user:bob")
+    assert paid["approved_at"] == paid["started_at"] == paid["finished_at"] == "2030-01-01T12:00:00Z"
+    assert (sent["status"], sent["started_at"], sent["approved_by"]) == ("denied", None, "")
+    assert (looked["status"], looked["error"], looked["description"]) == ("failed", "not there", "")
+    with pytest.raises(Trouble) as refused:
+        export(it.session, it.events, "py")
+    assert (refused.value.message, "format=md" in refused.value.hint) == ("This session has no code.", True)
+
+
+def test_a_program_that_is_not_there_yet_follows_the_plan() -> None:
+    it = story()
+    it.apply(*drafted())
+    with pytest.raises(Trouble, match="no code yet") as refused:
+        export(it.session, it.events, "py")
+    assert "Approve the plan first" in refused.value.hint
+
+
+def test_an_execution_plan_is_told_with_its_steps_their_statuses_and_results() -> None:
+    it = story()
+    it.apply(say("execution_plan"), c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution"), approve)
+    it.apply(c.Start(), finish("t2.s1", result={"price": 20}), _resolved, allow)
+    it.apply(c.Start(), finish("t2.s2", ok=False, error="no money"), FAILED, c.GiveAnswer(text="Sorry.", confidence=1))
+    in_order(
+        text_of(it),
+        "**planner** wrote Plan 1 (2 steps): Pay",
+        '1. Look it up `get_order` `{"order": "#W1"}`\n2. Pay it back `pay` `{"sum": "{{steps.s1.output.price}}"}`',
+        f'- `get_order`: price: 20\n  Arguments: `{{"order": "#W1"}}`\n  Approved by You, {WHEN}.',
+        '  {"price": 20}',
+        '- `pay`: failed: no money\n  Arguments: `{"sum": 20}`',
+        "## Plan 1 (failed)\n\nPay\n\nStatus: failed\n\n1. [finished] Look it up",
+        "2. [failed] Pay it back",
+        f"## Decisions\n\n- {WHEN}, **You** approved plan 1\n",
+        f'- {WHEN}, **You** approved `pay` (t2.s2) `{{"sum": 20}}`',
+    )
+    data = data_of(it)
+    assert [step["status"] for step in data["execution_plan"]["steps"]] == ["finished", "failed"]
+    assert data["execution_plan"]["steps"][0]["output"] == {"price": 20}
+    assert [(one["id"], one["arguments"]) for one in data["calls"]] == [
+        ("t2.s1", LOOK.arguments),
+        ("t2.s2", {"sum": 20}),
+    ]
+
+
+def _resolved(session: Session) -> c.ChangeTurn:
+    assert session.turn
+    (spec,) = (action.spec for action in session.turn.actions if action.spec.id == "t2.s2")
+    return c.ChangeTurn(actions=(spec.model_copy(update={"arguments": {"sum": 20}}),))
+
+
+def test_a_path_is_told_with_what_its_nodes_made_and_what_a_person_changed() -> None:
+    it = story()
+    tools = ("tea.boil", "tea.brew", "tea.tell")
+    steps = tuple(Step(text=f"Do {tool}", tool=tool) for tool in tools)
+    it.apply(say("flow"), c.DraftPlan(goal="Tea", steps=steps, kind="path", path=PathPlan(nodes=tools)), approve)
+    it.apply(c.Start(), finish(result={"water": "hot"}))
+    tell = ActionSpec(id="x", tool="tea.tell")
+    it.apply(c.EditPath(actions=(tell,), after="1.1", given={"tea": "green"}))
+    it.apply(c.Start(), _last({"answer": "Tea."}), DONE, c.GiveAnswer(text="Tea.", confidence=1))
+    in_order(
+        text_of(it),
+        "1. Do tea.boil `tea.boil`",
+        f'- `tea.boil`: water: hot\n  Approved by You, {WHEN}.\n  Result:\n  ```\n  {{"water": "hot"}}',
+        "- `tea.person`: ",
+        '  Result:\n  ```\n  {"tea": "green"}',
+        "**You** changed the rest of the path.",
+        "## Plan 1 (",
+    )
+    calls = data_of(it)["calls"]
+    assert [(one["tool"], one["status"]) for one in calls] == [
+        ("tea.boil", "finished"),
+        ("tea.person", "finished"),
+        ("tea.tell", "finished"),
+    ]
+    assert (calls[1]["arguments"], calls[1]["decided_by"]) == ({"tea": "green"}, "user:ann")
+
+
+def _last(result: dict[str, Any]) -> Any:
+    def done(session: Session) -> c.Finish:
+        assert session.turn
+        return finish(session.turn.actions[-1].spec.id, result=result)
+
+    return done
+
+
+def test_what_nobody_decided_and_what_was_left_out_is_told() -> None:
+    it = story()
+    writes = tuple(ActionSpec(id=f"1.{n}", tool=tool, effect="write") for n, tool in enumerate(("pay", "send"), 1))
+    it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay", actions=writes), c.Skip(action_id="1.2"))
+    it.apply(lambda session: c.Expire(requested_version=2))
+    expired = [event for event in it.events if isinstance(event, facts.ApprovalExpired)]
+    assert [event.denied for event in expired] == [("1.1",)]
+    told = [(one["decision"], one["action_id"], one["by"]) for one in data_of(it)["decisions"]]
+    assert told == [("skipped", "1.2", "user:ann"), ("expired", "1.1", "keeper")]
+    in_order(text_of(it), f"- {WHEN}, **You** skipped `send` (1.2)", f"- {WHEN}, expired `pay` (1.1)")
+    own: list[SessionEvent] = it.events[:1]
+    assert "## Decisions" not in export(it.session, own, "md").body

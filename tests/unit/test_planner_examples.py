@@ -1,0 +1,56 @@
+"""What a person accepted before is an example for the next plan of the same workflow."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from parley.events.values import Step
+from parley.protocol.pages import LibraryEntry
+from services.planner.agentflow_prompt import NothingToDo
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.llm import ScriptedModel
+from shared.llm.scripted import Prompt
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.domain.spec import given, say
+from tests.unit.test_planner_turns import KNOWN, planned
+
+STEPS = (Step(text="Look it up", tool="get_order", arguments={"order": "#W1"}),)
+ENTRY = LibraryEntry(
+    session_id="s0", round=1, version=9, request="Where is it?", flows=(), path=(), question="", sql="", tables=(),
+    answer="Here.", accepted=True, saved=False, at=datetime(2030, 1, 1, tzinfo=UTC), workflow="agentflow", steps=STEPS,
+)  # fmt: skip
+TOLD = {"request": "Where is it?", "steps": [step.model_dump(mode="json", exclude_defaults=True) for step in STEPS]}
+
+
+async def alike(_: Session) -> Sequence[LibraryEntry]:
+    return (ENTRY,)
+
+
+def examples(prompt: Prompt) -> Any:
+    """What the prompt tells of them; None where it has none."""
+    _, begun, rest = prompt.data.partition("<examples>\n")
+    return json.loads(rest.partition("\n</examples>")[0]) if begun else None
+
+
+async def test_calls_that_were_accepted_are_told_before_the_first_turn_of_a_request() -> None:
+    _, first = await planned(given(*KNOWN[:1]).session, NothingToDo(reason="All is known."), examples=alike)
+    assert examples(first.prompts[0]) == TOLD
+    _, later = await planned(given(*KNOWN).session, NothingToDo(reason="All is known."), examples=alike)
+    assert examples(later.prompts[0]) is None
+
+
+async def test_a_plan_in_words_is_told_the_ones_that_were_accepted() -> None:
+    log, model = InMemoryLog(), ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
+    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    for known in (alike, None):
+        desk = Desk(kit, Loaded(given(say()).session, 0), cause="s1:cause")
+        drafted = await (draft_plan(desk, known) if known else draft_plan(desk))
+        assert isinstance(drafted, c.DraftPlan)
+    assert [examples(prompt) for prompt in model.prompts] == [TOLD, None]
