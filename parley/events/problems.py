@@ -1,10 +1,12 @@
 """What is wrong with data from outside, as sentences that say what to do. Pure."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+TYPE_NAME = re.compile(r"[a-z][a-z_]{0,39}")
 READ, TOLD = 50, 3  # problems at most: a large message may have one in every line
 # By pydantic's name for the error; in braces what pydantic says of it.
 SENTENCES: Mapping[str, str] = {
@@ -92,8 +94,11 @@ def _too_short(least: int, what: str) -> str:
 
 
 def unknown_type(tag: str, known: Sequence[str]) -> str:
-    """There is none of this type: which one is meant, perhaps, and which there are."""
-    tag = tag[:64]
-    near = difflib.get_close_matches(tag, known, n=1)
+    """The refusal of a message of another type: the types there are, and the one that was probably meant.
+
+    Only what could be a type's name is quoted: anything else may be a secret in the wrong place.
+    """
+    near = difflib.get_close_matches(tag[:64], known, n=1)
     meant = f" Did you mean “{near[0]}”?" if near else ""
-    return f"There is no message of type “{tag}”.{meant} The types are: {', '.join(known)}."
+    named = f"type “{tag}”" if TYPE_NAME.fullmatch(tag) else "this type"
+    return f"There is no message of {named}.{meant} The types are: {', '.join(known)}."

@@ -81,7 +81,8 @@ def test_three_are_told_at_most() -> None:
     [
         ('{"type": "approve"}', "There is no message of type “approve”. Did you mean “approval”?"),
         ('{"type": "zzz"}', "There is no message of type “zzz”. The types are:"),
-        ('{"type": null}', "There is no message of type “None”. The types are:"),
+        ('{"type": null}', "There is no message of this type. The types are:"),
+        ('{"type": "A-key-0123456789"}', "There is no message of this type. The types are:"),
         ("{}", "The message has no `type`. The types are:"),
     ],
 )
