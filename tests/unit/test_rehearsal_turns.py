@@ -115,6 +115,22 @@ def test_a_call_that_the_rules_forbid_is_not_insisted_on() -> None:
     assert "not known yet" in one.answer
 
 
+# --- several requests in one message
+
+
+def test_two_requests_are_two_sub_goals_of_one_turn() -> None:
+    """Each change names the request that it is for; the look-ups before them are for both."""
+    request = f"I want to return the frying pan of {BOTH}, and cancel #W5318900, ordered by mistake. {JUDE}"
+    known = jude(BOTH, "#W5318900")
+    reply = turn(request, *known)
+    assert {one["sub_goal"]: one["tool"] for one in reply["actions"]} == {
+        "Return": "return_delivered_order_items",
+        "Cancel": "cancel_pending_order",
+    }
+    assert reply["sub_goals"] == ["Return", "Cancel"]
+    assert {one["sub_goal"] for one in turn(request, *known[:1])["actions"]} == {""}
+
+
 # --- tools that are not shown
 
 
