@@ -255,7 +255,7 @@ async def test_sub_goals_that_do_not_need_each_other_share_a_turn_and_only_what_
     cancel = CANCEL.model_copy(update={"sub_goal": "Cancel the order"})
     price = Planned(tool="calculate", arguments={"expression": "1 / 0"}, sub_goal="Tell the price")
     again = Planned(tool="calculate", arguments={"expression": "2 * 3"})
-    goals = {"sub_goals": ["Cancel the order", "Tell the price"]}
+    goals: dict[str, Any] = {"sub_goals": ["Cancel the order", "Tell the price"]}
     retried = TurnDraft(sub_goal="Tell the price", actions=[again], final=True, **goals)
     replies = (
         turn(WHO),
