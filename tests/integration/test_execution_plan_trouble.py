@@ -1,15 +1,22 @@
-"""Execution plans over REST under trouble: too many steps, circles of references, several tabs at once."""
+"""Execution plans in trouble: too many steps, circles of references, several tabs at once, steps that hang."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from parley.client import Parley
 from parley.events import facts
 from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.plan_steps import task_status
+from shared.domain.waves import running
 from shared.settings import Settings
+from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, asked, order_status, plan
 from tests.integration.test_execution_plans_rest import serves
+from tests.support.plan_plugins import install_plugins
 
 
 def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
@@ -79,3 +86,32 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
             assert (approved, len(begun)) in (([seen], 1), ([], 0))
             if approved:
                 assert answers[taken.index(True)].json()["steps"][0]["output"] == "2.0"
+
+
+async def test_a_step_that_never_ends_is_stopped_and_tried_again_by_a_retry(
+    settings: Settings, bus: Bus, session_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read is cut off at once. (A change is waited for, up to its deadline, so that its outcome is known.)"""
+    install_plugins(tmp_path, monkeypatch)
+    began: asyncio.Queue[str] = asyncio.Queue()
+
+    async def stored(subject: str, _: bytes) -> None:
+        await began.put(subject)
+
+    await bus.subscribe("$O.ARTEFACTS.M.>", stored)
+    hangs = settings.model_copy(update={"parley_step_executors": ("hangsreading",)})
+    async with asked(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
+        await approve(ann)
+        for attempt in (1, 2):
+            async with asyncio.timeout(60):
+                await began.get()
+            await ann.does(c.Stop())
+            stopped = await ann.sees(lambda session: session.phase == "resting" and not running(session))
+            assert stopped.turn
+            assert (stopped.rest_reason, task_status(stopped)) == ("stopped", "paused")
+            assert [action.status for action in stopped.turn.actions] == ["finished", "failed", "skipped"]
+            assert stopped.turn.actions[1].attempt == attempt
+            await ann.does(c.Retry())
+        started = [one for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
+        assert [one.action_id for one in started][:2] == [f"{stopped.task}.s1", f"{stopped.task}.s2"]
+        assert await order_status(settings) == "pending"

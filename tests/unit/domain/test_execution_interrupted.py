@@ -8,8 +8,9 @@ from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.plan_steps import task_status
 from shared.domain.session import Session
 from shared.domain.waves import running
+from shared.story import finish
 from tests.unit.domain import test_waiting as waits
-from tests.unit.domain.spec import StoryLine, approve, verdict
+from tests.unit.domain.spec import StoryLine, approve, reject, verdict
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, ended, plan, resolve, status
 from tests.unit.domain.test_waiting import told
 
@@ -32,6 +33,24 @@ PHASES: dict[str, tuple[StoryLine, ...]] = {
 }
 UNDER_WAY = [name for name in PHASES if name not in ("drafted", "reported")]  # there is a plan that can be cancelled
 OVER: dict[str, tuple[StoryLine, ...]] = {"done": (*RAN, verdict(), TOLD)}
+
+
+STATUS = {"drafted": "draft", "in review": "pending_approval", "reported": "completed"}  # of the others: executing
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_status_is_that_of_the_task(phase: str) -> None:
+    assert task_status(told(*PHASES[phase])) == STATUS.get(phase, "executing")
+
+
+def test_a_task_that_failed_says_so_until_it_goes_on() -> None:
+    failed = told(
+        *BEGUN, c.Start(), finish(action_id="t2.s1", ok=False, error="no"), verdict("complete", "failure"), TOLD
+    )
+    assert task_status(failed) == "failed"
+    assert task_status(told(c.Retry(), begin=failed)) == "executing"
+    refused = told(*PHASES["in review"], reject)
+    assert task_status(refused) == "draft"
 
 
 def nobody(session: Session) -> bool:
