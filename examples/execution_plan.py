@@ -1,7 +1,7 @@
 """A plan of calls is made, printed, approved and carried out. The words after the program are what is asked for.
 
-What can be planned depends on the tools there are. Where there are none for a request, the planner asks, and the
-answer here is a call that every Parley can make.
+What can be planned depends on the tools there are. Where there are none for a request, the planner asks. The answer
+here names two calls that every Parley can make: a page is put among the session's files, and read again.
 """
 
 import sys
@@ -9,7 +9,8 @@ import sys
 from examples.running import run
 from parley.client import Parley
 
-ANSWER = 'Call calculate with {"expression": "2 * 3.5"}'
+ANSWER = """Call write_file with {"name": "site/index.html", "text": "<h1>It works</h1>"}
+and then call read_file with {"name": "site/index.html"}"""
 
 
 async def main(parley: Parley) -> None:
@@ -21,6 +22,7 @@ async def main(parley: Parley) -> None:
     print(await plans.format(plan))
     plan = await plans.execute(await plans.approve(plan))  # this is the user's approval
     print(plan.result)
+    print(f"The last step gave: {plan.steps[-1].output}" if plan.steps else plan.status)
 
 
 if __name__ == "__main__":

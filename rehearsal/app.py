@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Body, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
@@ -42,6 +43,12 @@ def build(*, pace: float = PACE, ledger: Path | None = None) -> FastAPI:
     @app.post("/v1/chat/completions")
     async def complete(body: wire.ChatRequest, request: Request) -> Response:
         return await model.complete(body, request)
+
+    @app.post("/v1/embeddings")
+    async def embed() -> Response:
+        """Vectors made by rules would find what has the same words, which full-text search does better."""
+        why = "The rehearsal model has no embeddings: set PARLEY_EMBEDDING_MODEL and OPENAI_BASE_URL for some."
+        return JSONResponse({"error": {"message": why, "type": "not_found_error", "code": "model_not_found"}}, 404)
 
     @app.post("/faults")
     async def arm(fault: Annotated[Fault, Body()]) -> list[Fault]:

@@ -48,7 +48,10 @@ def answer_call(prompt: Prompt) -> dict[str, Any] | None:
     return turn(
         f"The request names the tool and its arguments: {names}.",
         f"Call {names}"[:400],
-        [{"tool": one.tool, "arguments": one.arguments, "text": f"Call {one.tool}", "depends_on": []} for one in asked],
+        [
+            {"tool": one.tool, "arguments": one.arguments, "text": f"Call {one.tool}", "depends_on": [], "sub_goal": ""}
+            for one in asked
+        ],
         final=True,
         sub_goals=[f"Call {names}"[:400]],
         required_skills=["calling a tool by its name"],

@@ -23,6 +23,7 @@ PARTS: tuple[type[BaseModel], ...] = (*VIEWS, bounds.OwnAction, bounds.OwnPlan, 
 ENTRIES: tuple[type[BaseModel], ...] = (
     *subclasses(journal, journal.JournalEntry),
     journal.VerdictLine,
+    journal.SubGoalLine,
     journal.EntryUpdate,
 )
 SECTIONS = tuple(kind for kind in subclasses(screen, views.View) if kind.__module__ == screen.__name__)

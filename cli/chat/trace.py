@@ -49,6 +49,7 @@ def turn(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
 def _call(action: ActionSpec) -> RenderableType:
     told: list[str] = [action.effect] if action.effect != "read" else []
     told += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
+    told += [f"for “{short(action.sub_goal, 60)}”"] if action.sub_goal else []
     told += [PATHS["needs_approval"]] if action.approval_reason else []
     told += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
     line = Text.assemble(
@@ -154,10 +155,17 @@ _MARKS: Mapping[j.Tone, tuple[str, str]] = {"good": ("✓", "green"), "wait": ("
 
 
 def verdict(line: j.VerdictLine) -> RenderableType:
-    """How the turn went, and who says so."""
+    """How the turn went, and who says so; then each of its sub-goals, if it worked on several."""
     mark, style = _MARKS.get(line.tone, ("·", "dim"))
     by = f" ({visible(line.source)}) "
-    return Text.assemble((f"{mark} {line.word}, {line.next}", style), (by, "dim"), short(line.text, WORDS))
+    whole = Text.assemble((f"{mark} {line.word}, {line.next}", style), (by, "dim"), short(line.text, WORDS))
+    return Group(whole, *(_inset(_sub_goal(one)) for one in line.sub_goals))
+
+
+def _sub_goal(line: j.SubGoalLine) -> Text:
+    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    goal = short(line.sub_goal, VALUE)
+    return Text.assemble((f"{mark} {goal}: {line.word} ", style), (short(line.text, WORDS), "dim"))
 
 
 def answer(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) -> RenderableType:

@@ -86,6 +86,7 @@ class Trace:
                     "next_action": one.next_action,
                     "reasoning": one.reasoning or one.execution_analysis,
                 }
+                | ({"sub_goals": [goal.model_dump(mode="json") for goal in one.sub_goals]} if one.sub_goals else {})
                 for one in verdicts
             ],
             "confidence": self.session.answer.confidence,

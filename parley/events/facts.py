@@ -29,6 +29,7 @@ from parley.events.values import (
     SessionSettings,
     Status,
     Steps,
+    SubGoalVerdict,
     Text,
     ToolPolicy,
     Waiting,
@@ -360,7 +361,10 @@ class ActionUncertain(Event):
 
 
 class TurnVerified(Event):
-    """The verifier's verdict on a turn. `rule` names the rule that gave it; "" when a model did."""
+    """The verifier's verdict on a turn. `rule` names the rule that gave it; "" when a model did.
+
+    `sub_goals`: a verdict on each sub-goal, where the turn worked on several.
+    """
 
     type: Literal["turn.verified"] = "turn.verified"
     turn: Version
@@ -370,6 +374,7 @@ class TurnVerified(Event):
     memory_analysis: str = ""
     reasoning: str = ""
     rule: str = ""
+    sub_goals: Annotated[tuple[SubGoalVerdict, ...], Field(max_length=MAX_ACTIONS, exclude_if=is_empty)] = ()
 
 
 class AnswerGiven(Event):

@@ -127,10 +127,8 @@ class Step(Stored):
 
     In an execution plan it has an `id`, which stays through all versions of its task and is never used again; `after`
     are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
-
     `for_each` refers to a list that an earlier step gives: the step is done once for each `{{item}}` of it.
-    `effect`, `policy` and `waits_for` are the tool's. Without effect and policy: they are not known before
-    the step is resolved, right before it begins.
+    `effect`, `policy` and `waits_for` are the tool's. No effect or policy: they are known once the step is resolved.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -153,7 +151,7 @@ class ActionSpec(Stored):
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
     `decision` is what the domain made of the call: only `skip` and `deny` keep it from being run. `quiet`: the read
     changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
-    `waits_for`: it is no call, but ends when a person has answered, or at a time.
+    `waits_for`: it is no call, but ends when a person has answered, or at a time. `sub_goal`: "" for the turn's own.
     """
 
     id: ActionId
@@ -169,6 +167,15 @@ class ActionSpec(Stored):
     decision_reason: str = ""
     quiet: bool = False
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
+    sub_goal: Annotated[str, Field(max_length=500, exclude_if=is_empty)] = ""
+
+
+class SubGoalVerdict(Stored):
+    """How far a turn got with one of its sub-goals, and why."""
+
+    sub_goal: Text
+    status: Status
+    reasoning: Annotated[str, Field(max_length=5_000)] = ""
 
 
 class Waiting(Stored):

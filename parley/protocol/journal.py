@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from parley.events.facts import Intent
-from parley.events.values import Artefact, Check, Line, Recalled
+from parley.events.values import Artefact, Check, Line, Recalled, is_empty
 from parley.protocol.views import PlannedPathView, View
 
 Tone = Literal["good", "bad", "work", "wait", "plain"]
@@ -86,6 +86,15 @@ class QuestionEntry(JournalEntry):
     answer: str | None
 
 
+class SubGoalLine(View):
+    """What was said of one sub-goal of a turn that worked on several."""
+
+    sub_goal: str
+    word: str
+    tone: Tone
+    text: str
+
+
 class VerdictLine(View):
     """What was said of a turn; the verifier's notes are in the event of this `version`."""
 
@@ -96,6 +105,7 @@ class VerdictLine(View):
     text: str
     source: str
     next: str
+    sub_goals: tuple[SubGoalLine, ...] = Field((), exclude_if=is_empty)
 
 
 class TurnEntry(JournalEntry):
@@ -135,6 +145,7 @@ class ActionEntry(JournalEntry):
     seconds: float
     decided_by: str
     artefact: Artefact | None
+    sub_goal: str = Field("", exclude_if=is_empty)
 
 
 class PathChangeEntry(JournalEntry):

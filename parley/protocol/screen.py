@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
-from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow
+from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow, is_empty
 from parley.protocol import server as v1
 from parley.protocol.journal import EntryOrUpdate, Tone
 from parley.protocol.views import (
@@ -64,6 +64,7 @@ class ActionSection(View):
     why: str
     seconds: float
     tokens: int
+    sub_goal: str = Field("", exclude_if=is_empty)
 
 
 class Touched(View):

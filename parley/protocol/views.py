@@ -15,6 +15,7 @@ from parley.events.values import (
     Recalled,
     Status,
     Step,
+    is_empty,
 )
 
 
@@ -95,15 +96,27 @@ class ActionView(View):
     seconds: float = 0
     tokens: int = 0
     artefact: Artefact | None = None
+    sub_goal: str = Field("", exclude_if=is_empty)
+
+
+class SubGoalVerdictView(OfStored):
+    """How far a turn got with one of its sub-goals."""
+
+    sub_goal: str
+    status: Status
+    reasoning: str
 
 
 class VerdictView(View):
+    """`sub_goals`: one on each sub-goal, where the turn worked on several."""
+
     status: Status
     next_action: NextAction
     reasoning: str
     execution_analysis: str = ""
     memory_analysis: str = ""
     rule: str = ""
+    sub_goals: tuple[SubGoalVerdictView, ...] = Field((), exclude_if=is_empty)
 
 
 class TurnView(View):

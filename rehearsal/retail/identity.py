@@ -3,9 +3,11 @@
 import re
 
 from rehearsal.retail.addresses import find_addresses
-from rehearsal.retail.state import Call, Document, Need, NotPossible, State
+from rehearsal.retail.state import FINDERS, Call, Document, Need, NotPossible, State
 
 ASK_IDENTITY = "May I have your e-mail address, or your full name and zip code?"
+NOT_FOUND = "I could not find an account with these details."
+NOT_LOOKED_UP = "I did not look your account up, because that was not approved."
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ZIP = re.compile(r"(?<![\w#@$.-])\d{5}(?![\w@-]|\.\d)")
 _CUE = r"(?i:\b(?:name is|name:|i am|this is|it is|you are|from|regards,?|thanks,?|sincerely,?)\s+)"
@@ -56,8 +58,10 @@ def identify(state: State) -> str:
     tried = {past.key for past in state.past_calls}
     if fresh := [call for call in calls if call.key not in tried]:
         raise Need(fresh[0])
-    state.ask(f"I could not find an account with these details. {ASK_IDENTITY}" if calls else ASK_IDENTITY)
-    raise NotPossible("I could not find your account, so I may not look at or change any order.")
+    looked_up = any(past.tool in FINDERS and past.status not in ("denied", "skipped") for past in state.past_calls)
+    why = NOT_FOUND if looked_up else NOT_LOOKED_UP
+    state.ask(f"{why} {ASK_IDENTITY}" if calls else ASK_IDENTITY)
+    raise NotPossible("I do not know your account, so I may not look at or change any order.")
 
 
 def customer(state: State) -> Document:

@@ -16,6 +16,7 @@ from rehearsal.tooluse import answer_call
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
 NO_STORE = f"I serve the customers of the sample store, and its tools are not there. {NO_LANGUAGE}"
+SUB_GOALS = 4  # that Parley takes in one turn
 REPHRASINGS = 2  # after so many the answer says that the request was not understood
 
 
@@ -74,13 +75,21 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))
+    goals = {write.key: outcome.request.kind.capitalize() for outcome in overview.outcomes for write in outcome.writes}
+    several = len({goals.get(call.key, "") for call in calls}) <= SUB_GOALS
     return turn(
         f"Needed first ({listing(kinds)}): {listing(texts).lower()}."
         if reading
         else f"All that is needed is known ({listing(kinds)}).",
         "Look up what is needed" if reading else listing(texts)[:400],
         [
-            {"tool": call.tool, "arguments": call.arguments, "text": text[:500], "depends_on": _depends_on(calls, at)}
+            {
+                "tool": call.tool,
+                "arguments": call.arguments,
+                "text": text[:500],
+                "depends_on": _depends_on(calls, at),
+                "sub_goal": goals.get(call.key, "") if several else "",
+            }
             for at, (call, text) in enumerate(zip(calls, texts, strict=True))
         ],
         final=not reading and not overview.question,

@@ -30,4 +30,5 @@ def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
         "status": status,
         "next_action": following,
         "reasoning": "More is left to be done." if left else "Everything that was asked for is done or known.",
+        "sub_goals": [],
     }

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, NotFoundError
 from openai.types.chat import ChatCompletionChunk
 
 from rehearsal.app import build
@@ -65,6 +65,11 @@ async def test_it_says_that_it_is_no_language_model(http: httpx2.AsyncClient, op
     [model] = (await openai.models.list()).data
     assert (model.id, model.owned_by) == ("rehearsal", "parley")
     assert "no language model" in str(model.model_dump()["description"])
+
+
+async def test_it_has_no_embeddings_and_says_what_to_set(openai: AsyncOpenAI) -> None:
+    with pytest.raises(NotFoundError, match="no embeddings: set PARLEY_EMBEDDING_MODEL"):
+        await openai.embeddings.create(model="rehearsal", input="a calculator")
 
 
 async def test_a_stream_tells_the_same_as_a_reply_in_one_piece(openai: AsyncOpenAI) -> None:

@@ -87,8 +87,9 @@ async def allowed(session: Session, proposal: Proposal, page: ToolPage, tools: T
 
 def _turn(turn: TurnDraft, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
     first = proposal.actions[0]
+    named = "; ".join(dict.fromkeys(planned.sub_goal.strip() for planned in turn.actions if planned.sub_goal.strip()))
     return c.PlanTurn(
-        sub_goal=(turn.sub_goal.strip() or first.description or first.tool)[:500],
+        sub_goal=(turn.sub_goal.strip() or named or first.description or first.tool)[:500],
         actions=proposal.actions,
         selected_tool=proposal.actions[-1].tool,  # a turn leads up to its last call
         required_skills=tuple(skill[:200] for skill in turn.required_skills),

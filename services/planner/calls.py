@@ -71,5 +71,6 @@ def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         "arguments": arguments,
         "text": {"type": "string"},
         "depends_on": {"type": "array", "items": {"type": "integer"}, "maxItems": 20},
+        "sub_goal": {"type": "string"},
     }
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

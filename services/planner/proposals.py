@@ -9,6 +9,7 @@ from services.planner.agentflow_prompt import Planned, TurnDraft
 from services.planner.calls import without_nulls
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
+from shared.domain.sub_goals import TURN_SUB_GOALS, sub_goals_of
 from shared.repair import repair
 
 REFUSED = "Error"  # how a refusal begins: with the same arguments the tool would refuse again
@@ -50,10 +51,16 @@ def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) 
                 policy=spec.policy,
                 repairs=repaired.repairs,
                 quiet=spec.quiet,
+                sub_goal=planned.sub_goal.strip()[:500],
             )
         )
+    sub_goals = sub_goals_of(planned_turn.sub_goal, actions)
+    if len(sub_goals) > TURN_SUB_GOALS:
+        problems.append(f"A turn works on at most {TURN_SUB_GOALS} sub-goals: leave the others to the next turn.")
     if problems:
         return Proposal((), tuple(problems))
+    if len(sub_goals) == 1:  # which is the turn's, under whatever name
+        actions = [action.model_copy(update={"sub_goal": ""}) for action in actions]
     if twice := _twice(actions):
         return Proposal((), (twice,))
     done = history(session.memory, session.turn)

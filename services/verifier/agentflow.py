@@ -1,7 +1,9 @@
 """Act with tools: judge a turn, by rules where they are certain."""
 
+from parley.events.values import SubGoalVerdict
 from services.verifier.agentflow_prompt import TurnVerdictReply, turn_brief, verdict_shown
 from services.verifier.rules import certain
+from services.verifier.sub_goal_verdicts import with_sub_goals
 from shared.domain import commands as c
 from shared.domain.state import Turn
 from shared.worker import Desk
@@ -10,6 +12,11 @@ LOOK_AGAIN = ("reads-answered", "change-shown")  # what a thorough session has a
 
 
 async def judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
+    """The turn's verdict, with one on each of its sub-goals if it has several."""
+    return with_sub_goals(turn, await _judge(desk, turn))
+
+
+async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
     """By rules where they are certain; else by a model, unless the session saves its calls."""
     quality = desk.session.settings.quality
     ruled = certain(turn)
@@ -20,4 +27,5 @@ async def judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
         return c.VerifyTurn(status="partial", next_action="continue", reasoning=why, rule="not-judged")
     brief = turn_brief(desk.session, turn)
     reply = await desk.ask(brief, TurnVerdictReply, kind="verdict", render=verdict_shown)
-    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
+    sub_goals = tuple(SubGoalVerdict(**one.model_dump()) for one in reply.reply.sub_goals if one.sub_goal.strip())
+    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind", "sub_goals"}), sub_goals=sub_goals)

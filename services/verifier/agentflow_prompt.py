@@ -1,13 +1,17 @@
 """What the verifier tells the model of a turn, and the verdict that it takes. Pure: session in, text out."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import NextAction, Status
 from parley.reply import Kind, Reply
 from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.domain.state import Turn
+from shared.domain.sub_goals import of_turn
 from shared.llm import Message
 from shared.llm.deeds import deed_lines
 from shared.llm.sections import prompt
@@ -15,7 +19,7 @@ from shared.llm.sections import prompt
 TURN_EXAMPLE = (
     '{"reply": {"kind": "verdict", "execution_analysis": "1.1 found the order; 1.2 failed: it is shipped already.", '
     '"memory_analysis": "The order is read; cancelling it is still open.", "status": "partial", "next_action": '
-    '"continue", "reasoning": "The order was found but not cancelled."}}'
+    '"continue", "reasoning": "The order was found but not cancelled.", "sub_goals": []}}'
 )
 TURN_RULES = f"""
 You are the verifier of Parley. You judge one turn of a piece of work that is done with tools: did its <actions> reach
@@ -28,8 +32,20 @@ Reply with the kind verdict:
 4. next_action: complete (the request is fulfilled, or cannot be: say why), continue (more is to be done), retry (the
    same sub-goal must be tried otherwise: say what was wrong), escalate (a person must look).
 5. reasoning: one or two sentences for the person.
+6. sub_goals: if <sub_goal> has several lines, a verdict on each: its words as sub_goal, its status, and reasoning in a
+   sentence. The status above is then that of the turn as a whole.
 A good reply: {TURN_EXAMPLE}
 """
+
+
+class SubGoalReply(BaseModel):
+    """What one of several sub-goals came to."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    sub_goal: str = Field(max_length=50_000)
+    status: Status
+    reasoning: str = Field("", max_length=5_000)
 
 
 class TurnVerdict(Kind):
@@ -41,6 +57,7 @@ class TurnVerdict(Kind):
     status: Status
     next_action: NextAction
     reasoning: str = ""
+    sub_goals: list[SubGoalReply] = Field(default_factory=list, max_length=20)
 
 
 class TurnVerdictReply(Reply):
@@ -57,12 +74,21 @@ def turn_brief(session: Session, turn: Turn) -> list[Message]:
         "request": session.words.request,
         "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
         "feedback": [words for words in session.words.feedback if words not in told],
-        "sub_goal": turn.sub_goal,
+        "sub_goal": _goal_lines(turn),
         "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
         "executed": deed_lines(deed for deed in done if deed.turn != turn.number),
         "actions": deed_lines(deed for deed in done if deed.turn == turn.number),
     }
     return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.")
+
+
+def _goal_lines(turn: Turn) -> str:
+    """The sub-goal of the turn; of several, each with its actions."""
+    sub_goals = of_turn(turn)
+    if len(sub_goals) == 1:
+        return next(iter(sub_goals))
+    lines = ({"sub_goal": goal, "actions": ids} for goal, ids in sub_goals.items())
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
 def verdict_shown(partial: Mapping[str, Any]) -> str:

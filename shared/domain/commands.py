@@ -25,6 +25,7 @@ from parley.events.values import (
     Status,
     Step,
     Stored,
+    SubGoalVerdict,
     ToolPolicy,
     ToolRule,
     Value,
@@ -288,6 +289,7 @@ class VerifyTurn(Command):
     memory_analysis: str = ""
     reasoning: str = ""
     rule: str = ""
+    sub_goals: tuple[SubGoalVerdict, ...] = ()
 
 
 class GiveAnswer(Command):

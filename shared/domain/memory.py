@@ -15,6 +15,7 @@ from parley.events import facts
 from parley.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash
 from shared.domain.changing import replace
 from shared.domain.state import DONE, Action, ActionStatus, Turn
+from shared.domain.sub_goals import of_turn, sub_goals_of
 
 WHOLE = 16_000  # characters of outcomes that are kept whole
 DEED = 8_000  # characters of one outcome
@@ -95,7 +96,7 @@ def history(memory: Memory, turn: Turn | None) -> tuple[Deed, ...]:
 
 def planned(memory: Memory, event: facts.TurnPlanned, heard: tuple[str, ...]) -> Memory:
     """The way to the end as it is seen now; what was reached stays reached."""
-    goals = (*event.sub_goals, event.sub_goal) if event.actions else event.sub_goals
+    goals = (*event.sub_goals, *sub_goals_of(event.sub_goal, event.actions))
     return replace(
         _towards(memory, goals),
         recalled=event.recalled or memory.recalled,
@@ -119,20 +120,29 @@ def _towards(memory: Memory, sub_goals: Iterable[str]) -> Memory:
 
 
 def judged(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:
-    """What became of the turn's sub-goal; a request that is fulfilled has reached all of them."""
-    status = "pending" if event.next_action == "retry" else BECOMES[event.status]
+    """What became of the turn's sub-goals; a request that is fulfilled has reached all of them."""
     fulfilled = event.next_action == "complete" and event.status == "success"
+    reached = dict.fromkeys(of_turn(turn), _becomes(event.status, event.next_action))
+    for one in event.sub_goals:
+        reached[one.sub_goal] = "completed" if one.status == "success" else _becomes(one.status, event.next_action)
     verdict = Judged(turn.number, turn.sub_goal, event.status, event.next_action, event.reasoning[:REASONS])
     return replace(
         memory,
         verdicts=(*memory.verdicts, verdict)[-VERDICTS:],
         sub_goals=tuple(
-            replace(sub_goal, status=status)
-            if sub_goal.goal == turn.sub_goal or (fulfilled and sub_goal.status == "pending")
-            else sub_goal
-            for sub_goal in memory.sub_goals
+            replace(sub_goal, status=_standing(sub_goal, reached, fulfilled=fulfilled)) for sub_goal in memory.sub_goals
         ),
     )
+
+
+def _becomes(status: Status, next_action: NextAction) -> Standing:
+    """What is to be tried again is still open."""
+    return "pending" if next_action == "retry" else BECOMES[status]
+
+
+def _standing(sub_goal: SubGoal, reached: Mapping[str, Standing], *, fulfilled: bool) -> Standing:
+    status = reached.get(sub_goal.goal, sub_goal.status)
+    return "completed" if fulfilled and sub_goal.status == "pending" and sub_goal.goal not in reached else status
 
 
 def left(memory: Memory, turn: Turn | None) -> Memory:

@@ -139,14 +139,13 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
 
 
 def _check_words(steps: Sequence[Step], *, calls: bool) -> None:
-    """Raises Invalid for a step that says nothing, or names a tool in a plan that calls none."""
+    """Raises Invalid for a step that says nothing, or has a tool or arguments in a plan that calls none."""
     for number, step in enumerate(steps, 1):
         if not step.text.strip():
             raise Invalid(f"Step {number} is blank: say what it is to do, or leave it out.")
-        if step.tool and not calls:
-            raise Invalid(
-                f"Step {number} calls {step.tool}: a text plan calls nothing. Choose “Plan and act” for that."
-            )
+        if (step.tool or step.arguments) and not calls:
+            what = f"calls {step.tool}" if step.tool else f"has arguments ({', '.join(step.arguments or {})[:200]})"
+            raise Invalid(f"Step {number} {what}: a text plan calls nothing. Choose “Plan and act” for that.")
 
 
 def _brought(session: Session) -> Plan | None:

@@ -20,6 +20,7 @@ from parley.events.values import (
     PlanKind,
     Status,
     Step,
+    SubGoalVerdict,
 )
 from shared.domain import wording
 
@@ -209,6 +210,7 @@ class Verdict:
     execution_analysis: str = ""
     memory_analysis: str = ""
     rule: str = ""
+    sub_goals: tuple[SubGoalVerdict, ...] = ()
 
 
 @dataclass(frozen=True)

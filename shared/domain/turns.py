@@ -101,7 +101,7 @@ def outcome(session: Session, ids: Collection[str], version: int) -> Session:
 def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
     if (turn := session.turn) is None:
         return session
-    told = event.execution_analysis, event.memory_analysis, event.rule
+    told = event.execution_analysis, event.memory_analysis, event.rule, event.sub_goals
     turn = replace(turn, verdict=Verdict(event.status, event.next_action, event.reasoning, *told))
     remembered = replace(session, turn=turn, memory=memory.judged(session.memory, turn, event))
     return workflows.of_work(session).judged(_plan_ended(remembered, event), event)

@@ -9,16 +9,16 @@ from shared.domain import paths, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.for_each import MOST_ACTIONS, check_expanded
-from shared.domain.memory import SUB_GOALS
 from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
+from shared.domain.planned_turns import plan_turn, verify_turn
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
-from shared.domain.waves import find, new_actions, ready, running, to_start
+from shared.domain.waves import find, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
-from shared.domain.workflows import WORKFLOWS, of_plan
+from shared.domain.workflows import of_plan
 
 WorkerCommand = (
     c.AnswerRemark
@@ -98,7 +98,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.Ask():
             return _ask(session, command, by)
         case c.PlanTurn():
-            return _plan_turn(session, command, by)
+            _my_turn(session, by, "planning")
+            return plan_turn(session, command, by)
         case c.ChangeTurn():
             return _change_turn(session, command, by)
         case c.Wait():
@@ -107,7 +108,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.Start():
             return _start(session, command, by)
         case c.VerifyTurn():
-            return _verify_turn(session, command, by)
+            _my_turn(session, by, "verifying")
+            return verify_turn(session, command, by)
         case c.GiveAnswer():
             _my_turn(session, by, "answering")
             return facts.AnswerGiven(**stamp(session, by, "answer.given"), **dict(command))
@@ -130,22 +132,6 @@ def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
     task = task_of(drafted_in) if acts else None
     told = dict(command) | {"begins_round": begins_round(session), "task": task}
     return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
-
-
-def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
-    _my_turn(session, by, "planning")
-    need(_plans_turns(session), "In a conversation only approved code is run, when a person asks.")
-    if len(command.sub_goals) > SUB_GOALS:
-        raise Invalid(f"A turn names at most {SUB_GOALS} sub-goals.")
-    drafted_in = drafting(session)
-    actions = tuple(ruled(drafted_in, spec) for spec in new_actions(drafted_in, command.actions))
-    told = dict(command) | {"actions": actions, "begins_round": begins_round(session)}
-    return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.counts.turns + 1, **told)
-
-
-def _plans_turns(session: Session) -> bool:
-    own = WORKFLOWS.get(session.workflow)
-    return own is None or "turn.planned" in own.after
 
 
 def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:
@@ -201,13 +187,6 @@ def _verify_code(session: Session, command: c.VerifyCode, by: By) -> SessionEven
     if session.code is None or session.turn is not None:
         raise OutOfTurn("There is no code to verify now.")
     return facts.CodeVerified(**stamp(session, by, "code.verified"), code_version=session.code.version, **dict(command))
-
-
-def _verify_turn(session: Session, command: c.VerifyTurn, by: By) -> SessionEvent:
-    _my_turn(session, by, "verifying")
-    if session.turn is None:
-        raise OutOfTurn("There is no turn to verify now: the code is.")
-    return facts.TurnVerified(**stamp(session, by, "turn.verified"), turn=session.turn.number, **dict(command))
 
 
 def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:

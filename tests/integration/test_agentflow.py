@@ -246,3 +246,39 @@ async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, 
         done = await ann.phase("resting", "failed")
         assert '"q":"You are Ann."' in done.answer.text
         assert len(model.prompts) == 1
+
+
+async def test_sub_goals_that_do_not_need_each_other_share_a_turn_and_only_what_failed_is_tried_again(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    """The next plan is told which sub-goal stands where, so that what was reached is not done again."""
+    cancel = CANCEL.model_copy(update={"sub_goal": "Cancel the order"})
+    price = Planned(tool="calculate", arguments={"expression": "1 / 0"}, sub_goal="Tell the price")
+    again = Planned(tool="calculate", arguments={"expression": "2 * 3"})
+    goals: dict[str, Any] = {"sub_goals": ["Cancel the order", "Tell the price"]}
+    retried = TurnDraft(sub_goal="Tell the price", actions=[again], final=True, **goals)
+    replies = (
+        turn(WHO),
+        turn(LOOK),
+        turn(cancel, price, **goals),
+        retried,
+        answer("Cancelled; it is 6.", "3.1", "4.1"),
+    )
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        await allow(ann, await ann.phase("awaiting_approval"))
+        done = await ann.phase("resting", "failed")
+        assert done.rest_reason == "answered"
+        verdict = next(
+            event for event in await ann.events() if isinstance(event, facts.TurnVerified) and event.turn == 3
+        )
+        assert (verdict.rule, verdict.next_action, verdict.needs) == ("tool-error", "retry", 2)
+        assert [(one.sub_goal, one.status) for one in verdict.sub_goals] == [
+            ("Cancel the order", "success"),
+            ("Tell the price", "failure"),
+        ]
+        assert "[completed] Cancel the order" in model.prompts[3].text
+        assert "[pending] Tell the price" in model.prompts[3].text
+        assert {(goal.goal, goal.status) for goal in done.memory.sub_goals} >= {
+            ("Cancel the order", "completed"),
+            ("Tell the price", "completed"),
+        }

@@ -54,6 +54,9 @@ EXECUTOR = """
             await context.files.write("begun", key.encode())
             await asyncio.Event().wait()
 
+    class HangsReading(Hangs):
+        tools = ("get_*",)
+
     class Endless(StepExecutor):
         tools = ("cancel_*",)
         seconds = 0.2
@@ -142,7 +145,8 @@ GENERATOR = """
 """
 NAMES = {
     "parley.step_executors": (
-        *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "Endless", "NoResult", "Shut", "NoNames"),
+        *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "HangsReading", "Endless", "NoResult", "Shut"),
+        "NoNames",
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),

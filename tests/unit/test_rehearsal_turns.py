@@ -115,6 +115,38 @@ def test_a_call_that_the_rules_forbid_is_not_insisted_on() -> None:
     assert "not known yet" in one.answer
 
 
+# --- who asks
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "why"),
+    [
+        ("denied", "", "I did not look your account up, because that was not approved."),
+        ("skipped", "", "I did not look your account up, because that was not approved."),
+        ("failed", "Error: user not found", "I could not find an account with these details."),
+    ],
+)
+def test_an_account_that_was_not_looked_up_is_not_said_to_be_missing(status: str, result: str, why: str) -> None:
+    looked = {**deed(1, "find_user_id_by_email", result, email=JUDE), "status": status}
+    assert turn(f"Cancel #W9389119, a mistake. {JUDE}", looked)["text"].startswith(why)
+
+
+# --- several requests in one message
+
+
+def test_two_requests_are_two_sub_goals_of_one_turn() -> None:
+    """Each change names the request that it is for; the look-ups before them are for both."""
+    request = f"I want to return the frying pan of {BOTH}, and cancel #W5318900, ordered by mistake. {JUDE}"
+    known = jude(BOTH, "#W5318900")
+    reply = turn(request, *known)
+    assert {one["sub_goal"]: one["tool"] for one in reply["actions"]} == {
+        "Return": "return_delivered_order_items",
+        "Cancel": "cancel_pending_order",
+    }
+    assert reply["sub_goals"] == ["Return", "Cancel"]
+    assert {one["sub_goal"] for one in turn(request, *known[:1])["actions"]} == {""}
+
+
 # --- tools that are not shown
 
 

@@ -196,6 +196,7 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
         seconds=0,
         decided_by="",
         artefact=None,
+        sub_goal=spec.sub_goal,
     )
 
 
@@ -209,4 +210,10 @@ def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
         text=event.reasoning,
         source=VERDICTS["by_rule" if event.rule else "by_model"],
         next=VERDICTS["ended" if ended else event.next_action],
+        sub_goals=tuple(
+            j.SubGoalLine(
+                sub_goal=one.sub_goal, word=VERDICTS[one.status], tone=VERDICT_TONES[one.status], text=one.reasoning
+            )
+            for one in event.sub_goals
+        ),
     )

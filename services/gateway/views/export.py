@@ -189,10 +189,13 @@ def _decided(one: Decision, owner: str) -> str:
 
 
 def _turn(entry: j.TurnEntry) -> str:
-    """With what became of it; its actions follow."""
+    """With what became of it and of each of its sub-goals; its actions follow."""
     goal = f": {entry.sub_goal}" if entry.sub_goal else ""
-    said = entry.verdict
-    return f"**Turn {entry.number}{goal}**" + (f" ({said.word}, {said.next}) {said.text}".rstrip() if said else "")
+    title = f"**Turn {entry.number}{goal}**"
+    if (said := entry.verdict) is None:
+        return title
+    lines = [f"{title} ({said.word}, {said.next}) {said.text}".rstrip()]
+    return "\n".join([*lines, *(f"- {one.sub_goal} ({one.word}) {one.text}".rstrip() for one in said.sub_goals)])
 
 
 def _name(by: str, owner: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from parley.events.values import PathPlan
 from parley.protocol import server as s
+from parley.protocol.views import SubGoalVerdictView
 from shared.domain.paths import OPEN
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Verdict
@@ -54,6 +55,7 @@ def action_view(action: Action) -> s.ActionView:
         tool=action.spec.tool,
         arguments=action.spec.arguments,
         text=action.spec.description,
+        sub_goal=action.spec.sub_goal,
         effect=action.spec.effect,
         status=action.shown_status,
         approval=action.spec.approval_reason,
@@ -127,6 +129,7 @@ def verdict_view(verdict: Verdict | None) -> s.VerdictView | None:
         execution_analysis=verdict.execution_analysis,
         memory_analysis=verdict.memory_analysis,
         rule=verdict.rule,
+        sub_goals=tuple(map(SubGoalVerdictView.model_validate, verdict.sub_goals)),
     )
 
 

@@ -120,6 +120,7 @@ def _action(action: Action) -> v.ActionSection:
         tool=spec.tool,
         arguments=spec.arguments,
         text=spec.description,
+        sub_goal=spec.sub_goal,
         effect=spec.effect,
         status=action.shown_status,
         approval=spec.approval_reason,

@@ -33,10 +33,18 @@ def test_a_step_says_something() -> None:
         given(*DRAFTED, edited(Step(text="Ask"), Step(text=" ")))
 
 
-def test_a_text_plan_calls_nothing() -> None:
-    call = Step(text="Look", tool="get_order_details", arguments={"order_id": "#W1"})
-    with pytest.raises(Invalid, match="Step 1 calls get_order_details: a text plan calls nothing"):
-        given(*DRAFTED, edited(call))
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (Step(text="Look", tool="get_order_details", arguments={"order_id": "#W1"}), "calls get_order_details"),
+        (Step(text="Look", tool="get_order_details"), "calls get_order_details"),
+        (Step(text="Look", arguments={"order_id": "#W1"}), r"has arguments \(order_id\)"),
+    ],
+)
+def test_a_text_plan_calls_nothing(call: Step, why: str) -> None:
+    """What would be dropped without a word is refused, with where it can be had."""
+    with pytest.raises(Invalid, match=f"Step 2 {why}: a text plan calls nothing. Choose “Plan and act” for that."):
+        given(*DRAFTED, edited(Step(text="Ask"), call))
 
 
 @pytest.mark.parametrize("before", [CODING, TO_CODE, TO_DONE])

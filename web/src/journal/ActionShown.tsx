@@ -77,7 +77,7 @@ function brief(values: Record<string, unknown>): string {
 
 function rulingOf({ spec, state }: ActionEntry, decider: string): string {
   const decided = decider ? fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider }) : "";
-  return [`${spec.id} · ${spec.effect}`, spec.decision_reason || (spec.approval_reason && (named(REASONS, spec.approval_reason) ?? spec.approval_reason)) || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
+  return [`${spec.id} · ${spec.effect}`, spec.sub_goal, spec.decision_reason || (spec.approval_reason && (named(REASONS, spec.approval_reason) ?? spec.approval_reason)) || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
 }
 
 function Whole({ action, turn }: { action: ActionEntry; turn: number }) {

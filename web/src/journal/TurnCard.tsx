@@ -64,6 +64,15 @@ export function Verdict({ verdict }: { verdict: VerdictLine }) {
           {verdict.source} · {verdict.next}
         </span>
       </p>
+      {verdict.sub_goals && (
+        <ul className="actions" data-testid="sub-goal-verdicts">
+          {verdict.sub_goals.map((one) => (
+            <li key={one.sub_goal}>
+              <Tone tone={one.tone}>{one.word}</Tone> <strong>{one.sub_goal}</strong> <span className="dimmed">{one.text}</span>
+            </li>
+          ))}
+        </ul>
+      )}
       {analyses.length > 0 && (
         <details className="thoughts">
           <summary>{VERDICTS.notes}</summary>

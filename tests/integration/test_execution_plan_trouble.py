@@ -1,0 +1,117 @@
+"""Execution plans in trouble: too many steps, circles of references, several tabs at once, steps that hang."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from parley.client import Parley
+from parley.events import facts
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.plan_steps import task_status
+from shared.domain.waves import running
+from shared.settings import Settings
+from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, asked, order_status, plan
+from tests.integration.test_execution_plans_rest import serves
+from tests.support.plan_plugins import install_plugins
+
+
+def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
+    call = {"id": f"s{number}", "text": f"Work {number} out", "tool": "calculate"}
+    return {**call, "arguments": {"expression": expression}, **more}
+
+
+async def test_a_hundred_steps_and_no_more(settings: Settings, bus: Bus) -> None:
+    async with serves(settings) as there:
+        steps = [adds(number) for number in range(1, 102)]
+        refused = await there.post("/store", description="Much", steps=steps)
+        assert (there.status, "100 items at most: leave some out" in refused["message"]) == (422, True)
+        stored = await there.post("/store", description="Much", steps=steps[:100])
+        assert (there.status, len(stored["steps"])) == (201, 100)
+        refused = await there.post(f"/{stored['task_id']}/modify", version=stored["version"], steps=steps)
+        assert there.status == 422
+        assert await there.get(f"/{stored['task_id']}") == stored
+        assert (await there.get())["total"] == 1
+
+
+async def test_a_circle_of_orders_and_references_is_told_with_its_steps(settings: Settings, bus: Bus) -> None:
+    circles = (
+        [adds(1, after=["s2"]), adds(2, after=["s1"])],
+        [adds(1, "{{steps.s2.output}} + 1"), adds(2, after=["s1"])],
+        [adds(1, "{{steps.s2.output}}"), adds(2, "{{steps.s1.output}}")],
+    )
+    async with serves(settings) as there:
+        for steps in circles:
+            refused = await there.post("/store", description="Round", steps=[*steps, adds(3)])
+            assert (there.status, refused["message"]) == (422, "Steps 1 (s1), 2 (s2) wait for each other.")
+        itself = await there.post("/store", description="Round", steps=[adds(1, after=["s1"])])
+        assert (there.status, "1 (s1)" in itself["message"]) == (422, True)
+        assert (await there.get())["total"] == 0
+
+
+async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is_done_twice(
+    settings: Settings, bus: Bus
+) -> None:
+    """Whichever comes first: the others are told, the approved version is the one that runs, and it runs once."""
+    async with (
+        serves(settings) as there,
+        Parley(there.url) as parley,
+        httpx2.AsyncClient(base_url=there.url, timeout=60) as http,
+    ):
+        for tab in range(4):
+            stored = await there.post("/store", description="Work it out", steps=[adds(1)])
+            task, seen = f"/api/execution-plans/{stored['task_id']}", stored["version"]
+            edit = {"version": seen, "steps": [adds(1, "2 + 2")]}
+            approvals, edits = [{"version": seen, "hash": stored["hash"]}] * 2, [edit] * (1 + tab % 2)
+            answers = await asyncio.gather(
+                *(http.post(f"{task}/approve", json=body) for body in approvals),
+                *(http.post(f"{task}/modify", json=body) for body in edits),
+            )
+            taken = [answer.status_code == 200 for answer in answers]
+            assert any(taken)
+            for answer in answers:
+                assert answer.status_code in (200, 409), answer.text
+                assert answer.status_code == 200 or answer.json()["message"]
+            events = await parley.session(stored["session_id"]).journal()
+            begun = [event for event in events if isinstance(event, facts.ActionsStarted)]
+            approved = [event.plan_version for event in events if isinstance(event, facts.PlanApproved)]
+            edited = [event for event in events if isinstance(event, facts.PlanEdited)]
+            assert (len(approved), len(edited) - 1) == (
+                sum(taken[:2]),
+                sum(taken[2:]),
+            )
+            assert (approved, len(begun)) in (([seen], 1), ([], 0))
+            if approved:
+                assert answers[taken.index(True)].json()["steps"][0]["output"] == "2.0"
+
+
+async def test_a_step_that_never_ends_is_stopped_and_tried_again_by_a_retry(
+    settings: Settings, bus: Bus, session_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read is cut off at once. (A change is waited for, up to its deadline, so that its outcome is known.)"""
+    install_plugins(tmp_path, monkeypatch)
+    began: asyncio.Queue[str] = asyncio.Queue()
+
+    async def stored(subject: str, _: bytes) -> None:
+        await began.put(subject)
+
+    await bus.subscribe("$O.ARTEFACTS.M.>", stored)
+    hangs = settings.model_copy(update={"parley_step_executors": ("hangsreading",)})
+    async with asked(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
+        await approve(ann)
+        for attempt in (1, 2):
+            async with asyncio.timeout(60):
+                await began.get()
+            await ann.does(c.Stop())
+            stopped = await ann.sees(lambda session: session.phase == "resting" and not running(session))
+            assert stopped.turn
+            assert (stopped.rest_reason, task_status(stopped)) == ("stopped", "paused")
+            assert [action.status for action in stopped.turn.actions] == ["finished", "failed", "skipped"]
+            assert stopped.turn.actions[1].attempt == attempt
+            await ann.does(c.Retry())
+        started = [one for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
+        assert [one.action_id for one in started][:2] == [f"{stopped.task}.s1", f"{stopped.task}.s2"]
+        assert await order_status(settings) == "pending"

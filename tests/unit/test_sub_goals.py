@@ -1,0 +1,147 @@
+"""Several sub-goals in one turn: what the planner takes, how the verifier judges each, and what people are shown."""
+
+import json
+from typing import Any
+
+import pytest
+
+from parley.events import facts
+from parley.events.values import SessionSettings, SubGoalVerdict
+from services.gateway.views.entries import entries
+from services.planner.agentflow_prompt import Planned
+from services.planner.proposals import weigh
+from services.verifier.agentflow_prompt import SubGoalReply, TurnVerdict, turn_brief
+from services.verifier.sub_goal_verdicts import NOT_JUDGED
+from shared.domain import commands as c
+from shared.domain.session import Session
+from tests.unit.domain.spec import given, turn
+from tests.unit.test_cli_chat_trace import last
+from tests.unit.test_cli_chat_view import Told
+from tests.unit.test_planner_turns import FETCH, FLOW, KNOWN, LOOK, SEND, USER, planned, proposes
+from tests.unit.test_verifier_rules import FREE, call, ends, verdict_of
+
+WHO = Planned(tool="find_user_id_by_email", arguments={"email": USER["email"]})
+MAIL, LOOK_UP = "Send a mail", "Look the order up"
+TWO = (
+    *FREE,
+    turn(call("1.1", "send_mail", "write", sub_goal=MAIL), call("1.2", sub_goal=LOOK_UP), final=True),
+    c.Start(),
+)
+BROKEN = (*TWO, ends("1.1", "sent"), ends("1.2", "Error: no", ok=False))
+OPEN = (*TWO, ends("1.1", "sent"), ends("1.2"))
+
+
+def of(verdict: c.VerifyTurn) -> dict[str, tuple[str, str]]:
+    return {one.sub_goal: (one.status, one.reasoning) for one in verdict.sub_goals}
+
+
+# --- planned
+
+
+async def test_each_call_keeps_the_sub_goal_that_the_model_gave_it() -> None:
+    calls = [LOOK.model_copy(update={"sub_goal": " Read it "}), WHO.model_copy(update={"sub_goal": "Know them"})]
+    turned, model = await planned(given(*KNOWN[:5]).session, proposes(*calls))
+    assert isinstance(turned, c.PlanTurn)
+    assert [action.sub_goal for action in turned.actions] == ["Read it", "Know them"]
+    given(*KNOWN[:5]).when(turned).then("turn.planned", needs=2)
+    assert "up to 4 of them" in model.prompts[0].text
+
+
+@pytest.mark.parametrize("own", ["", "go on", "Read it"])
+async def test_one_sub_goal_is_the_turns_own(own: str) -> None:
+    turned, _ = await planned(given(*KNOWN[:5]).session, proposes(LOOK.model_copy(update={"sub_goal": own})))
+    assert isinstance(turned, c.PlanTurn)
+    assert (turned.sub_goal, turned.actions[0].sub_goal) == ("go on", "")
+
+
+async def test_a_turn_that_says_nothing_is_named_after_the_sub_goals_of_its_calls() -> None:
+    calls = [LOOK.model_copy(update={"sub_goal": "Read it"}), WHO.model_copy(update={"sub_goal": "Know them"})]
+    turned, _ = await planned(given(*KNOWN[:5]).session, proposes(*calls).model_copy(update={"sub_goal": " "}))
+    assert isinstance(turned, c.PlanTurn)
+    assert turned.sub_goal == "Read it; Know them"
+
+
+def test_too_many_sub_goals_go_back_to_the_model_with_the_reason() -> None:
+    calls = [Planned(tool="fetch", arguments={"n": n}, sub_goal=f"Goal {n}") for n in range(5)]
+    (why,) = weigh(given(*FLOW).session, proposes(*calls), (FETCH, SEND)).problems
+    assert why == "A turn works on at most 4 sub-goals: leave the others to the next turn."
+
+
+# --- judged
+
+
+async def test_a_rule_judges_each_sub_goal_by_its_own_calls() -> None:
+    """A look-up that failed leaves the mail as it is; nobody was asked whether the mail did what was wanted."""
+    told, asked = await verdict_of("balanced", *BROKEN)
+    assert (told.rule, told.next_action, asked) == ("tool-error", "retry", 0)
+    assert of(told) == {MAIL: ("partial", NOT_JUDGED), LOOK_UP: ("failure", "fetch: Error: no")}
+    given(*BROKEN).when(told).then("turn.verified", needs=2)
+
+
+async def test_a_model_judges_each_sub_goal_and_what_it_leaves_out_is_filled_in() -> None:
+    said = SubGoalReply(sub_goal=f" {MAIL.upper()} ", status="success", reasoning="It was sent.")
+    other = SubGoalReply(sub_goal="Something else", status="failure")
+    reply = TurnVerdict(status="partial", next_action="continue", reasoning="half of it", sub_goals=[said, other])
+    told, asked = await verdict_of("balanced", *OPEN, reply=reply)
+    assert asked == 1
+    assert of(told) == {MAIL: ("success", "It was sent."), LOOK_UP: ("success", "The lookup returned.")}
+    bare = reply.model_copy(update={"sub_goals": []})
+    told, _ = await verdict_of("balanced", *OPEN, reply=bare)
+    assert of(told)[MAIL] == ("partial", "half of it"), "as the turn was judged"
+
+
+async def test_a_turn_of_one_sub_goal_has_one_verdict() -> None:
+    one = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1", "sent"))
+    said = SubGoalReply(sub_goal="look at the order", status="success")
+    reply = TurnVerdict(status="success", next_action="complete", reasoning="sent", sub_goals=[said])
+    told, _ = await verdict_of("balanced", *one, reply=reply)
+    assert told.sub_goals == ()
+
+
+def test_the_verifier_is_told_which_calls_are_for_which_sub_goal() -> None:
+    session: Session = given(*OPEN).session
+    assert session.turn
+    section = turn_brief(session, session.turn)[1]["content"].split("<sub_goal>\n")[1].split("\n</sub_goal>")[0]
+    assert [json.loads(line) for line in section.splitlines()] == [
+        {"sub_goal": MAIL, "actions": ["1.1"]},
+        {"sub_goal": LOOK_UP, "actions": ["1.2"]},
+    ]
+
+
+# --- shown
+
+JUDGED = c.VerifyTurn(
+    status="partial",
+    next_action="retry",
+    reasoning="One failed.",
+    rule="tool-error",
+    sub_goals=(
+        SubGoalVerdict(sub_goal=MAIL, status="success", reasoning="It was sent."),
+        SubGoalVerdict(sub_goal=LOOK_UP, status="failure", reasoning="No such order."),
+    ),
+)
+
+
+def test_the_journal_says_what_each_call_is_for_and_what_each_sub_goal_came_to() -> None:
+    verified = given(*BROKEN).when(JUDGED).then("turn.verified").event
+    assert isinstance(verified, facts.TurnVerified)
+    (update,) = [one.model_dump(mode="json") for one in entries(verified)]
+    told: list[dict[str, Any]] = update["set"]["verdict"]["sub_goals"]
+    assert [(one["sub_goal"], one["word"], one["tone"]) for one in told] == [
+        (MAIL, "success", "good"),
+        (LOOK_UP, "failed", "bad"),
+    ]
+    drafted = given(*FREE).when(TWO[1]).then_event()
+    calls = [one.model_dump(mode="json") for one in entries(drafted)][1:]
+    assert [one["sub_goal"] for one in calls] == [MAIL, LOOK_UP]
+
+
+def test_the_terminal_says_it_too() -> None:
+    told = Told()
+    mail, look = call("1.1", "send_mail", "write", sub_goal=MAIL), call("1.2", sub_goal=LOOK_UP)
+    told.does(c.Say(text="Mail it", workflow="agentflow", settings=SessionSettings(approval="never")))
+    told.does(turn(mail, look), c.Start(), BROKEN[-2], BROKEN[-1], JUDGED)
+    assert f"for “{MAIL}”" in last(told, facts.TurnPlanned)
+    shown = last(told, facts.TurnVerified)
+    assert f"✓ {MAIL}: success It was sent." in shown
+    assert f"✗ {LOOK_UP}: failed No such order." in shown
