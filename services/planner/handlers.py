@@ -1,4 +1,4 @@
-"""Planner: when a session is due for planning, plan as its workflow does, or begin the plan that its settings approve."""
+"""Planner: when a session is due for planning, plan as its workflow does, or begin what its settings approve."""
 
 from collections.abc import Awaitable, Callable
 
