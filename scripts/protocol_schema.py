@@ -18,13 +18,14 @@ from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.flows import PathCheck
+from parley.protocol.execution_plans import PlanPreviews
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionRows
 from parley.protocol.screen import SCREEN_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from parley.protocol.tools import Preview, ToolPage
 from services.gateway.rest.flow_models import FlowList
 
-Rest = ToolPage | PathCheck | Preview | SessionRows | MemoryPage | FlowList | LibraryPage | ProposalPage
+Rest = ToolPage | PathCheck | Preview | PlanPreviews | SessionRows | MemoryPage | FlowList | LibraryPage | ProposalPage
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 
