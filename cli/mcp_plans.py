@@ -88,21 +88,26 @@ class PlanTools:
             seen = plan.model_copy(update={"version": version}) if version is not None else plan
             return await plans.modify(seen, feedback, steps=steps, wait=seconds)
 
-    async def approve_execution_plan(
+    async def approve_execution_plan(  # noqa: PLR0913, PLR0917  what an assistant may say
         self,
         task_id: TaskId,
         version: Version,
         hash: Hash,  # noqa: A002  as the protocol calls it
+        preapprove: Annotated[
+            list[str] | None,
+            Field(max_length=100, description="Steps that the person allowed with whatever values they get."),
+        ] = None,
+        start: Annotated[bool, Field(description="False: only approved; execute_plan starts it.")] = True,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
         """Carry over the person's yes to exactly this version, which runs at once. Only after they have given it."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             seen = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
-            return await _waited(plans, await plans.approve(seen), seconds)
+            return await _waited(plans, await plans.approve(seen, preapprove=preapprove or (), start=start), seconds)
 
     async def execute_plan(self, task_id: TaskId, seconds: Seconds = 30) -> ExecutionPlan:
-        """Wait for the result of an approved plan. One that was stopped, or that failed, goes on."""
+        """Start an approved plan, or wait for its result. One that was stopped, or that failed, goes on."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             return await plans.execute(await plans.get(task_id), wait=seconds)

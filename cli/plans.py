@@ -21,6 +21,13 @@ app = typer.Typer(
 )
 Task = Annotated[str, typer.Argument(metavar="TASK", help="The plan's task, as `parley plan list` tells it.")]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
+PlanApproval = Annotated[
+    bool,
+    typer.Option(
+        "--plan-approval/--no-plan-approval",
+        help="Without it the plan runs at once, and each of its calls asks by its own policy.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -28,11 +35,13 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 def generate(
     request: Annotated[str, typer.Argument(help="What is to be done, in words.")],
     generator: Annotated[str, typer.Option(help="The plan generator that makes it, instead of the usual one.")] = "",
+    plan_approval: PlanApproval = True,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
     """Make a plan for a request, or say what has to be known first."""
-    _shows(lambda plans: plans.generate(request, generator=generator or None), url, as_json=as_json)
+    chosen = _settings(plan_approval=plan_approval)
+    _shows(lambda plans: plans.generate(request, generator=generator or None, settings=chosen), url, as_json=as_json)
 
 
 @app.command()
@@ -40,14 +49,15 @@ def store(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help='JSON: {"description": …, "steps": […]}')
     ],
+    plan_approval: PlanApproval = True,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
     """Begin with a plan of your own."""
-    own = _read(file)
+    own, chosen = _read(file), _settings(plan_approval=plan_approval)
 
     async def stored(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.store(own["description"], own["steps"], notes=own.get("notes", ""))
+        return await plans.store(own["description"], own["steps"], notes=own.get("notes", ""), settings=chosen)
 
     _shows(stored, url, as_json=as_json)
 
@@ -82,8 +92,20 @@ def listing(
 
 @app.command()
 def show(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """The plan with all its steps, and what has come of them."""
-    _shows(lambda plans: plans.get(task), url, as_json=as_json)
+    """The plan with all its steps, what has come of them, and what those to come would change."""
+
+    async def shown(plans: "ExecutionPlans") -> int:
+        from cli.plan_text import told, would_change
+        from cli.visible import print_visible
+
+        plan = await plans.get(task)
+        if as_json:
+            print_visible(plan.model_dump_json(indent=1))
+        else:
+            print_visible("\n\n".join(filter(None, (told(plan), would_change(plan, await plans.previews(plan))))))
+        return _code(plan)
+
+    _run(shown, url)
 
 
 @app.command()
@@ -102,9 +124,16 @@ def modify(
 
 
 @app.command()
-def approve(
+def approve(  # noqa: PLR0913, PLR0917  options of the command
     task: Task,
     version: Annotated[int, typer.Option(min=1, help="The version that you have seen.")],
+    preapprove: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP", help="Allow this step whatever values its references get. Can be repeated."),
+    ] = None,
+    start: Annotated[
+        bool, typer.Option("--start/--no-start", help="Without it, `parley plan execute` starts the plan.")
+    ] = True,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
@@ -116,14 +145,15 @@ def approve(
         plan = await plans.get(task)
         if plan.version != version:
             raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        return await plans.get((await plans.approve(plan)).task_id, wait=600)
+        approved = await plans.approve(plan, preapprove=preapprove or (), start=start)
+        return await plans.get(approved.task_id, wait=600)
 
     _shows(approved, url, as_json=as_json)
 
 
 @app.command()
 def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Wait for the result of an approved plan; one that was stopped, or that failed, goes on."""
+    """Start an approved plan and wait for its result; one that was stopped, or that failed, goes on."""
 
     async def executed(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.execute(await plans.get(task))
@@ -167,33 +197,23 @@ def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str
     """Print the plan that comes of it, and what can be done with it."""
 
     async def shown(plans: "ExecutionPlans") -> int:
+        from cli.plan_text import told
         from cli.visible import print_visible
 
         plan = await ask(plans)
         print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
-        return 1 if plan.status == "failed" or plan.problem else 0
+        return _code(plan)
 
     _run(shown, url)
 
 
-def told(plan: "ExecutionPlan") -> str:
-    task = plan.task_id
-    parts = [plan.text.rstrip()]
-    if plan.problem:
-        parts.append(f"It could not go on: {plan.problem}")
-    if plan.question:
-        parts.append(f'{plan.question}\nAnswer: parley plan modify {task} "…"')
-    if plan.status == "pending_approval":
-        parts.append(
-            f'Approve it: parley plan approve {task} --version {plan.version}\nChange it: parley plan modify {task} "…"'
-        )
-    elif plan.result and not plan.working:
-        parts.append(plan.result)
-    if plan.status in ("failed", "paused"):
-        parts.append(f"Go on: parley plan execute {task}")
-    if plan.status == "executing" and not plan.working:
-        parts.append(f"It asks you something: parley chat --session {plan.session_id}")
-    return "\n\n".join(part for part in parts if part)
+def _code(plan: "ExecutionPlan") -> int:
+    return 1 if plan.status == "failed" or plan.problem else 0
+
+
+def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
+    """None: the usual ones."""
+    return None if plan_approval else {"require_plan_approval": False}
 
 
 def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:

@@ -123,7 +123,7 @@ def use(
     """Begin a session with the template's plan, for you to approve."""
 
     async def used(parley: "Parley") -> int:
-        from cli.plans import told
+        from cli.plan_text import told
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)

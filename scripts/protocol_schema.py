@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.execution_plans import PlanPreviews
 from parley.protocol.flows import PathCheck
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionRows
 from parley.protocol.screen import SCREEN_MESSAGES
@@ -24,7 +25,7 @@ from parley.protocol.server import SERVER_MESSAGES
 from parley.protocol.tools import Preview, ToolPage
 from services.gateway.rest.flow_models import FlowList
 
-Rest = ToolPage | PathCheck | Preview | SessionRows | MemoryPage | FlowList | LibraryPage | ProposalPage
+Rest = ToolPage | PathCheck | Preview | PlanPreviews | SessionRows | MemoryPage | FlowList | LibraryPage | ProposalPage
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 

@@ -94,7 +94,7 @@ _WORKERS = (
             *("action.uncertain", "result.stored", "result.lost"),
         ),
         requests=("plan_store.library.similar",),
-        answers=("tools.list", "tools.preview", "tools.check", "flows.list"),
+        answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "flows.list"),
         publishes=(
             "$O.ARTEFACTS.>",
             "$JS.API.STREAM.INFO.OBJ_ARTEFACTS",
@@ -145,7 +145,8 @@ _SPECS = (
             *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_changed"),
         ),
         requests=(
-            *("tools.list", "tools.preview", "flows.list", "draft.get.*", *(f"{PING}.{worker}" for worker in WORKERS)),
+            *("tools.list", "tools.preview", "tools.previews", "flows.list", "draft.get.*"),
+            *(f"{PING}.{worker}" for worker in WORKERS),
             *("plan_store.session.list", "plan_store.session.purge"),
             *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "tasks", "diff")),
             *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals"),

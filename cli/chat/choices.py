@@ -1,5 +1,6 @@
 """What can be chosen now, and what a typed line means. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,6 +27,13 @@ class Send:
 
 
 @dataclass(frozen=True)
+class SendAll:
+    """Tell the gateway all of these, in order; whatever it refuses of them, it says so."""
+
+    messages: tuple[c.ClientMessage, ...]
+
+
+@dataclass(frozen=True)
 class More:
     """Ask for the words that belong to this choice."""
 
@@ -47,7 +55,7 @@ class Say:
     text: str
 
 
-Doing = Send | More | Local | Say
+Doing = Send | SendAll | More | Local | Say
 
 _REVIEW = (
     Choice("approve", ACTIONS["approve"]),
@@ -72,7 +80,10 @@ _SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "decline
 
 
 # The client message that a choice sends, where it is another word.
-_SENDS = dict.fromkeys(("approve", "yes", "always", "no", "reason"), "approval") | {"discard": "cancel"}
+_SENDS = dict.fromkeys(("approve", "yes", "always", "all", "no", "reason"), "approval") | {
+    "discard": "cancel",
+    "start": "retry",
+}
 
 
 def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a question
@@ -86,13 +97,17 @@ def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a ques
         case "actions":
             first = ask.actions[0] if ask and ask.actions else None
             change = (_CHANGE,) if first and first.arguments and "." in first.tool else ()
-            return _possible(view, (*_ACTIONS, *change), edit="edit_path")
+            count = len(ask.actions) if ask else 0
+            all_of_them = (Choice("all", ACTIONS["approve_all"].format(count=count)),) if count > 1 else ()
+            return _possible(view, (*_ACTIONS, *change, *all_of_them), edit="edit_path")
         case "question":  # where tables are asked for, numbers are theirs
             return () if forms.tables(ask) else _options(ask)
         case "stopped":
             return (*_possible(view, (Choice("retry", ACTIONS["resume"]),)), *_options(ask))
         case "rest":
-            return (*_possible(view, (Choice("retry", ACTIONS["retry"]),)), *_options(ask))
+            starts = view.stands is not None and view.stands.reason == "approved"
+            word = "start" if starts else "retry"
+            return (*_possible(view, (Choice(word, ACTIONS[word]),)), *_options(ask))
         case "failed":
             helps = view.stands and view.stands.failure and view.stands.failure.retryable
             again = (Choice("retry", ACTIONS["retry"]),) if helps else ()
@@ -200,6 +215,8 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
             return approve(view)
         case "always":
             return approve(view, remember=True)
+        case "all":
+            return approve_all(view)
         case "no":
             return reject(view)
         case "reason" if ask:
@@ -216,7 +233,7 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
             return Send(c.Cancel(type="cancel"))
         case "stop":
             return Send(c.Stop(type="stop"))
-        case "retry":
+        case "retry" | "start":
             return Send(c.Retry(type="retry"))
         case "complete":
             return Send(c.Complete(type="complete"))
@@ -227,9 +244,8 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
 def approve(view: View, *, remember: bool = False) -> Doing:
     """Yes to exactly what is on the screen: its version and its hash."""
     match view.ask:
-        case Ask(kind="plan") if view.plan:
-            seen = view.plan
-            return Send(c.Approval(type="approval", approved=True, version=seen.version, hash=seen.hash))
+        case Ask(kind="plan"):
+            return approve_plan(view)
         case Ask(kind="code") if view.code:
             code = view.code
             return Send(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
@@ -237,6 +253,28 @@ def approve(view: View, *, remember: bool = False) -> Doing:
             return Send(
                 c.Approval(
                     type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
+                )
+            )
+    return _NOTHING
+
+
+def approve_plan(view: View, *, preapprove: Sequence[str] = (), start: bool = True) -> Doing:
+    """Yes to the plan on the screen: with these steps allowed whatever values they get, and started now or later."""
+    seen = view.plan
+    if seen is None or view.ask is None or view.ask.kind != "plan":
+        return Say(TERMINAL["approve_plan_only"]) if preapprove or not start else _NOTHING
+    yes = {"approved": True, "version": seen.version, "hash": seen.hash, "preapprove": preapprove, "start": start}
+    return Send(c.Approval.model_validate({"type": "approval", **yes}))
+
+
+def approve_all(view: View) -> Doing:
+    """Yes to each of the actions on the screen, with the arguments that it has there."""
+    match view.ask:
+        case Ask(kind="actions", actions=actions) if actions:
+            return SendAll(
+                tuple(
+                    c.Approval(type="approval", approved=True, action_id=one.action_id, hash=one.hash)
+                    for one in actions
                 )
             )
     return _NOTHING

@@ -54,11 +54,14 @@ def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
     lines: list[RenderableType] = []
     for session in sessions:
         goes_on = session.unfinished and session.state not in ASKS  # nothing else is asked before it can
-        word = ASKS["unfinished"] if goes_on else session.word
+        starts = session.state == "approved"
+        word = ASKS["not_started" if starts else "unfinished"] if goes_on else session.word
         lines.append(Text.assemble((word, "yellow"), f" {short(session.title or session.request, 100)}"))
         lines.append(_inset(f"parley chat --session {visible(session.id)}"))
         if goes_on:
-            lines.append(_inset(f"{ACTIONS['retry']}: parley plan execute {visible(session.id)}"))
+            lines.append(
+                _inset(f"{ACTIONS['start' if starts else 'retry']}: parley plan execute {visible(session.id)}")
+            )
     return Group(*lines)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from cli.chat.choices import Doing, Local, More, Say, Send, approve, reject, replan
+from cli.chat.choices import Doing, Local, More, Say, Send, approve, approve_all, approve_plan, reject, replan
 from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
 from parley.events.values import ToolPolicy
@@ -28,6 +28,15 @@ class Command(NamedTuple):
 
 def _local(name: str) -> Callable[[View, str], Doing]:
     return lambda _view, argument: Local(name, argument)
+
+
+def _approve(view: View, argument: str) -> Doing:
+    """With words: the plan, to be started `later`, or with these steps allowed whatever values they get."""
+    words = argument.split()
+    if not words:
+        return approve(view)
+    steps = [word for word in words if word != "later"]
+    return approve_plan(view, preapprove=steps, start="later" not in words)
 
 
 def _run(_view: View, argument: str) -> Doing:
@@ -97,7 +106,8 @@ COMMANDS: dict[str, Command] = {
     "journal": Command("", HELP["journal"], _local("journal")),
     "usage": Command("", HELP["usage"], _local("usage")),
     "export": Command("FILE", HELP["export"], _local("export")),
-    "approve": Command("", HELP["approve"], lambda view, _: approve(view)),
+    "approve": Command("[later] [STEP …]", HELP["approve"], _approve),
+    "all": Command("", HELP["approve_all"], lambda view, _: approve_all(view)),
     "decline": Command("[REASON]", HELP["decline"], reject),
     "feedback": Command("[TEXT]", HELP["feedback"], _feedback),
     "edit": Command("", HELP["edit"], _local("edit")),

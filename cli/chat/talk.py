@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from cli.chat import journal, lists, render
-from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
+from cli.chat.choices import Doing, Local, More, Say, Send, SendAll, approve, chosen, understand
 from cli.chat.edit import edit
 from cli.chat.first import AS_IT_IS, First
 from cli.chat.forms import tables
@@ -260,6 +260,9 @@ class Talk:
         match doing:
             case Send(message=message, moves=moves):
                 await self._send(message, moves=moves)
+            case SendAll(messages=messages):
+                for message in messages:
+                    await self._send(message, moves=True)
             case More(ask=ask):
                 self.view = replace(self.view, own=None if ask == self.view.asked else ask)
             case Say(text=text) if text:

@@ -8,7 +8,7 @@ from typing import Any
 
 from parley.client.rest import Rest
 from parley.events.values import Step
-from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanPreviews, PlanStatus
 
 _PATH = "/api/execution-plans"
 _LOOK = 20  # seconds that the gateway is asked to wait at once
@@ -38,10 +38,17 @@ class ExecutionPlans:
         return await self._settled(await self._post("", **body), wait)
 
     async def store(
-        self, description: str, steps: Sequence[Sent], *, notes: str = "", wait: float | None = None
+        self,
+        description: str,
+        steps: Sequence[Sent],
+        *,
+        notes: str = "",
+        settings: Mapping[str, Any] | None = None,
+        wait: float | None = None,
     ) -> ExecutionPlan:
         """A plan of your own, to be approved like any other."""
-        stored = await self._post("/store", description=description, steps=_sent(steps), notes=notes)
+        body = {"description": description, "steps": _sent(steps), "notes": notes, "settings": settings}
+        stored = await self._post("/store", **body)
         return await self._settled(stored, wait)
 
     async def modify(
@@ -56,12 +63,22 @@ class ExecutionPlans:
         own = {"version": plan.version, "steps": _sent(steps)} if steps is not None else {}
         return await self._settled(await self._post(f"/{plan.task_id}/modify", feedback=feedback, **own), wait)
 
-    async def approve(self, plan: ExecutionPlan) -> ExecutionPlan:
-        """Approve exactly this plan. It is carried out at once; wait for its result with `execute`."""
-        return await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash)
+    async def approve(
+        self, plan: ExecutionPlan, *, preapprove: Sequence[str] = (), start: bool = True
+    ) -> ExecutionPlan:
+        """Approve exactly this plan. It is carried out at once; wait for its result with `execute`.
+
+        `preapprove`: ids of steps whose calls you allow with whatever values their references get. Without `start` it
+        is only approved, and `execute` starts it.
+        """
+        more = {"preapprove": list(preapprove) or None, "start": None if start else False}
+        return await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash, **more)
 
     async def execute(self, plan: ExecutionPlan, *, wait: float | None = None) -> ExecutionPlan:
-        """The plan when it has come to its end, with its result. One that was stopped, or that failed, goes on."""
+        """The plan when it has come to its end, with its result.
+
+        One that was approved and not started begins; one that was stopped, or that failed, goes on.
+        """
         return await self._settled(await self._post(f"/{plan.task_id}/execute"), wait)
 
     async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
@@ -82,6 +99,10 @@ class ExecutionPlans:
     async def format(self, plan: ExecutionPlan) -> str:
         """The plan with what has come of its steps, as Markdown."""
         return await self._rest.text(f"{_PATH}/{plan.task_id}/format")
+
+    async def previews(self, plan: ExecutionPlan) -> PlanPreviews:
+        """What the plan's changes would make of what is there now, by step."""
+        return await self._rest.get(PlanPreviews, f"{_PATH}/{plan.task_id}/previews")
 
     async def delete(self, plan: ExecutionPlan) -> None:
         """Raises Refused while it runs."""

@@ -28,6 +28,7 @@ from parley.events.values import (
     SessionId,
     SessionSettings,
     Status,
+    StepId,
     Steps,
     SubGoalVerdict,
     Text,
@@ -107,6 +108,8 @@ class PlanApproved(Event):
     """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions.
 
     `already_done`: those of the actions that an earlier version of the plan has done. They are not done again.
+    `preapproved`: the steps with references whose calls the person allowed with whatever values they get (format 2).
+    `deferred`: nothing of the plan begins before a person starts it (format 2).
     """
 
     type: Literal["plan.approved"] = "plan.approved"
@@ -116,6 +119,8 @@ class PlanApproved(Event):
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
     already_done: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     number: PeopleNumber = 0
+    preapproved: Annotated[tuple[StepId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
+    deferred: bool = Field(False, exclude_if=is_empty)
 
 
 class PlanRejected(Event):
@@ -224,6 +229,9 @@ class TurnPlanned(Event):
 
     Without actions there is nothing left to do: the answer follows. `sub_goals` is the way to the end as it is seen
     now, this turn's among them; `final`: when these actions succeed, the request is fulfilled.
+
+    `plan_version`: the actions are the steps of this execution plan, which the session's settings let run without a
+    person's approval (format 2). `already_done`: those of them that an earlier version of the plan has done.
     """
 
     type: Literal["turn.planned"] = "turn.planned"
@@ -238,6 +246,8 @@ class TurnPlanned(Event):
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
     path: PathPlan | None = None
     begins_round: bool = False
+    plan_version: Version | None = Field(None, exclude_if=is_none)
+    already_done: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
 
 
 class TurnRequested(Event):

@@ -62,6 +62,10 @@ def is_empty(value: object) -> bool:
     return not value
 
 
+def is_true(value: object) -> bool:
+    return value is True
+
+
 class Ended(Stored):
     """An action that an event ends without an outcome of its own. `began`: it was running."""
 
@@ -106,6 +110,8 @@ class SessionSettings(Stored):
     named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
     `confirm`: where a flow stops for a person: before its path, and at nodes that want to be looked at; only at these;
     nowhere (but for approvals). `generator`: the plan generator that drafts execution plans; "": the usual one.
+    `require_plan_approval`: whether an execution plan waits for a person before it runs. Without it each of its calls
+    still asks by its own policy.
     """
 
     max_turns: int = Field(5, ge=1, le=100)
@@ -120,6 +126,7 @@ class SessionSettings(Stored):
     confirm: Confirm = "nodes"
     planning: Planning = Planning()
     generator: Annotated[str, Field(max_length=64, exclude_if=is_empty)] = ""
+    require_plan_approval: bool = Field(True, exclude_if=is_true)
 
 
 class Step(Stored):

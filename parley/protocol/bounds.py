@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WrapValidator
 
-from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Step, Value
+from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Step, StepId, Value
 
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12
@@ -14,6 +14,7 @@ Version = Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]  # neither "3
 Hash = Annotated[str, Field(max_length=64)]  # SHA-256 in hex
 IdOrEmpty = Annotated[str, Field(max_length=64)]  # an action's
 Words = Annotated[str, Field(max_length=50_000)]  # a Text that may be empty
+Preapproved = Annotated[tuple[StepId, ...], Field(max_length=100)]  # steps, by id
 Arguments = Annotated[dict[Annotated[str, Field(max_length=500)], JsonValue], Field(max_length=200)]
 
 

@@ -23,6 +23,7 @@ from parley.protocol.bounds import (
     IdOrEmpty,
     OwnAction,
     OwnPlan,
+    Preapproved,
     SentKnowledge,
     SentSteps,
     Settings,
@@ -54,7 +55,11 @@ class UserMessage(ClientMessage):
 
 
 class Approval(ClientMessage):
-    """Yes or no to what is in review. Without a version it means the one last shown on this socket."""
+    """Yes or no to what is in review. Without a version it means the one last shown on this socket.
+
+    Of a plan that acts: `preapprove` names steps whose calls are allowed with whatever values their references get.
+    Without `start` nothing begins before a `retry`.
+    """
 
     type: Literal["approval"]
     approved: StrictBool  # a yes is never guessed from a word or a number
@@ -65,6 +70,8 @@ class Approval(ClientMessage):
     action_id: IdOrEmpty | None = None
     remember: StrictBool = False
     reason: Annotated[str, Field(max_length=2_000)] = ""
+    preapprove: Preapproved = ()
+    start: StrictBool = True
 
 
 class Feedback(ClientMessage):

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from parley.events.values import Effect
+from parley.protocol.tools import Preview
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
@@ -15,7 +16,11 @@ class Answer(BaseModel):
 
 
 class PlanStep(Answer):
-    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan."""
+    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
+
+    `preapprovable`: an approval may allow its calls before the values of its references are known. `preapproved`: one
+    did.
+    """
 
     id: str
     number: int
@@ -30,6 +35,8 @@ class PlanStep(Answer):
     output: JsonValue
     error: str
     seconds: float
+    preapprovable: bool = False
+    preapproved: bool = False
 
 
 class ExecutionPlan(Answer):
@@ -37,7 +44,8 @@ class ExecutionPlan(Answer):
 
     `working`: a service is at it. `question`: what a person is asked. `problem`: why it could not go on. `result`: what
     the plan came to, in words.
-    `user_approved`: a person approved this version; nobody can set it. `text`: the plan with its steps, to be read.
+    `user_approved`: a person approved this version, and not the session's settings; nobody can set it. `text`: the plan
+    with its steps, to be read.
     `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
     """
 
@@ -67,6 +75,19 @@ class PlanStatus(Answer):
     task_id: str
     status: TaskStatus
     steps: dict[str, str]
+
+
+class PlanPreviews(Answer):
+    """What the plan's changes would make of what is there now (`at`), by the step's id.
+
+    A step is absent that has begun, that refers to what others give, or whose tool cannot tell or did not answer in
+    time. `left_out` counts those that were not looked up because there are too many.
+    """
+
+    version: int | None
+    at: datetime
+    steps: dict[str, Preview]
+    left_out: int = 0
 
 
 class PlanLine(Answer):

@@ -78,7 +78,8 @@ class StepSection(View):
     """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
-    waiting waits for.
+    waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
+    `preapproved`: one did.
     """
 
     action_id: str
@@ -89,6 +90,8 @@ class StepSection(View):
     until: datetime | None = None
     touches: tuple[Touched, ...] = ()
     same_as: str = ""
+    preapprovable: bool = False
+    preapproved: bool = False
 
 
 class ReviewSection(View):

@@ -5,10 +5,11 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
-from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value, WaitsFor, is_empty, is_none
+from parley.events.values import Confirm, Effect, Line, StepId, ToolPolicy, Value, WaitsFor, is_empty, is_none
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
+TOOLS_PREVIEWS = "tools.previews"  # PreviewCalls -> Previews
 TOOLS_CHECK = "tools.check"  # CheckCalls -> Violations
 
 
@@ -91,6 +92,27 @@ class Preview(Value):
     known: bool
     changes: tuple[Change, ...] = ()
     error: str = ""
+
+
+class StepCall(Value):
+    """The call of one step of a plan."""
+
+    step: StepId
+    tool: Line
+    arguments: dict[str, JsonValue]
+
+
+class PreviewCalls(Value):
+    """What would each of these calls change, in this session's world, if it were made now and alone?"""
+
+    session_id: Line
+    calls: Annotated[tuple[StepCall, ...], Field(max_length=50)]
+
+
+class Previews(Value):
+    """By step, where its tool could tell in time."""
+
+    steps: dict[str, Preview] = Field(default_factory=dict)
 
 
 class PastCall(Value):

@@ -14,10 +14,13 @@ from parley.protocol.tools import (
     TOOLS_CHECK,
     TOOLS_LIST,
     TOOLS_PREVIEW,
+    TOOLS_PREVIEWS,
     CheckCalls,
     ListTools,
     Preview,
     PreviewCall,
+    PreviewCalls,
+    Previews,
     ToolPage,
     Violations,
 )
@@ -64,6 +67,11 @@ def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
     async def preview_call(subject: str, data: bytes) -> bytes:
         """What a call would change."""
         return await tools().requests.preview(subject, data)
+
+    @app.broker.subscriber(TOOLS_PREVIEWS, queue="executor", request=PreviewCalls, answer=Previews)
+    async def preview_calls(subject: str, data: bytes) -> bytes:
+        """What the calls of a plan would change, each made alone."""
+        return await tools().requests.previews(subject, data)
 
     @app.broker.subscriber(TOOLS_CHECK, queue="executor", request=CheckCalls, answer=Violations)
     async def check_calls(subject: str, data: bytes) -> bytes:

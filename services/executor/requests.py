@@ -1,15 +1,34 @@
 """What the executor answers about its tools: which there are, what a call would change, and which are forbidden."""
 
+import asyncio
 from collections.abc import Sequence
 
+import structlog
 from pydantic import ValidationError
 
 from parley import Pack
-from parley.protocol.tools import CheckCalls, ListTools, PastCall, Preview, PreviewCall, ToolPage, ToolSpec, Violations
+from parley.protocol.tools import (
+    TOOLS_PREVIEWS,
+    CheckCalls,
+    ListTools,
+    PastCall,
+    Preview,
+    PreviewCall,
+    PreviewCalls,
+    Previews,
+    StepCall,
+    ToolPage,
+    ToolSpec,
+    Violations,
+)
 from services.executor.ranking import best
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tools import Registry
+from shared.domain.session import Session
 from shared.store import Loads
+
+log = structlog.get_logger("executor")
+PREVIEW_SECONDS = 3.0  # that one preview of a plan may take
 
 
 class Requests:
@@ -64,6 +83,30 @@ class Requests:
             return Preview(known=False)
         session = (await self._store.load(ask.session_id)).session
         return await tool.preview(session, ask.arguments)
+
+    async def previews(self, _: str, data: bytes) -> bytes:
+        """For TOOLS_PREVIEWS: side by side, each in the time that one may take."""
+        try:
+            ask = PreviewCalls.model_validate_json(data)
+        except ValidationError as error:
+            log.warning("bad_request", subject=TOOLS_PREVIEWS, reason=str(error))
+            return Previews().model_dump_json().encode()
+        session = (await self._store.load(ask.session_id)).session
+        found = await asyncio.gather(*(self._in_time(session, call) for call in ask.calls))
+        steps = {call.step: told for call, told in zip(ask.calls, found, strict=True) if told and told.known}
+        return Previews(steps=steps).model_dump_json().encode()
+
+    async def _in_time(self, session: Session, call: StepCall) -> Preview | None:
+        """None where the tool cannot tell, takes too long, or fails at it."""
+        tool = self._registry.find(call.tool)
+        if tool is None or tool.preview is None:
+            return None
+        try:
+            async with asyncio.timeout(PREVIEW_SECONDS):
+                return await tool.preview(session, call.arguments)
+        except Exception:  # a pack's own code, or its server's
+            log.exception("preview_failed", tool=call.tool)
+            return None
 
     async def check(self, _: str, data: bytes) -> bytes:
         """For TOOLS_CHECK. What is no request is forbidden: whoever asked may not go on by mistake."""

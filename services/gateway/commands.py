@@ -139,7 +139,13 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tup
     unnamed = message.version is None and message.action_id is None
     content = message.hash or (shown.hash if shown and unnamed else None)
     given = (
-        c.Approve(version=version, hash=content, action_id=message.action_id)
+        c.Approve(
+            version=version,
+            hash=content,
+            action_id=message.action_id,
+            preapprove=message.preapprove,
+            start=message.start,
+        )
         if message.approved
         else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
     )

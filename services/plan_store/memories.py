@@ -75,6 +75,8 @@ def _came_to(session: Session) -> str:
         case "failed":
             failure = session.failure or Failure("", "", retryable=False)
             return f"failed: {failure.reason}"
+        case "resting" if session.rest_reason == "approved":
+            return ""
         case "resting" if session.answer.text:
             return f"answered: {session.answer.text}"
         case "resting" if session.plan and session.rest_reason != "stopped":

@@ -1,4 +1,4 @@
-"""Planner: when a session is due for planning, plan as its workflow does."""
+"""Planner: when a session is due for planning, plan as its workflow does, or begin what its settings approve."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,6 +8,7 @@ from services.planner.examples import Examples
 from services.planner.execution_plan import draft_steps
 from services.planner.flow import PathPlanner
 from shared.domain import commands as c
+from shared.domain.plan_approval import begins_by_setting
 from shared.domain.workers import WorkerCommand
 from shared.worker import Desk
 
@@ -31,6 +32,8 @@ class Planner:
         }
 
     async def plan(self, desk: Desk) -> WorkerCommand:
+        if begins_by_setting(desk.session):
+            return c.BeginPlan()
         wanted = desk.session.workflow
         if plans := self._by_workflow.get(wanted):
             return await plans(desk)

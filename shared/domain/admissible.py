@@ -14,12 +14,13 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
+from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waiting import due
 from shared.domain.waves import find, ready
-from shared.domain.workflows import of_plan
+from shared.domain.workflows import of_plan, of_turn
 
 PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost, and begins sessions by schedule
@@ -113,6 +114,26 @@ def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
         return f"its hash is not that of plan {plan.version}: {RELOAD}"
     if not _asks_nobody(session, plan) and (wrong := _not_a_person(event)):
         return wrong
+    return _options(plan, event) or _differs_from_plan(session, plan, event)
+
+
+def _options(plan: Plan, event: facts.PlanApproved) -> str:
+    """What an approval may say besides: which steps are preapproved, and that the plan is started later."""
+    if event.deferred and not plan.task:
+        return "only a plan that acts is started later than it is approved"
+    return " ".join(preapproval_problems(plan, event.preapproved))
+
+
+def _turn_planned(session: Session, event: facts.TurnPlanned) -> str:
+    """In an execution plan only the turn of its steps, and only where the settings ask for no person's approval."""
+    if wrong := _not_of_the_work(session, event):
+        return wrong
+    if event.plan_version is None:
+        by_step = of_turn(session, event).turn.by_step
+        return "an execution plan has no turn but that of its steps" if by_step else ""
+    plan = session.plan
+    if plan is None or plan.version != event.plan_version or not begins_by_setting(session):
+        return f"plan {event.plan_version} does not begin by the session's settings: {RELOAD}"
     return _differs_from_plan(session, plan, event)
 
 
@@ -121,7 +142,7 @@ def _asks_nobody(session: Session, plan: Plan) -> bool:
     return of_plan(session, plan.kind).approves_itself(session.settings)
 
 
-def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
+def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved | facts.TurnPlanned) -> str:
     """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
     actions = of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
     turn = session.counts.turns + 1 if actions else None
@@ -271,7 +292,8 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "action.uncertain": _outcome,
     **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _not_said_by_a_person),
     **dict.fromkeys(("session.retried", "session.resumed"), _not_said_by_a_person),
-    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted", "turn.planned"), _not_of_the_work),
+    "turn.planned": _turn_planned,
+    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted"), _not_of_the_work),
     **dict.fromkeys(("actions.started",), _not_of_the_work),
     **dict.fromkeys(("code.verified", "turn.verified"), _not_of_the_work),
     **dict.fromkeys(("answer.given", "session.failed"), _not_of_the_work),

@@ -76,11 +76,17 @@ class Say(Command):
 
 
 class Approve(Command):
-    """Approve what is on the screen: a version of the plan or code, or an action of the session at this version."""
+    """Approve what is on the screen: a version of the plan or code, or an action of the session at this version.
+
+    Of a plan that acts: `preapprove` names steps whose calls are allowed with whatever values their references get;
+    without `start` nothing begins before `Retry`.
+    """
 
     version: int
     hash: str | None = None
     action_id: str | None = None
+    preapprove: tuple[str, ...] = ()
+    start: bool = True
 
 
 class Reject(Command):
@@ -211,6 +217,10 @@ class DraftPlan(Command):
     notes: str = ""
     kind: PlanKind = "text"
     path: PathPlan | None = None
+
+
+class BeginPlan(Command):
+    """The planner's: the session's settings ask for no approval of its execution plan, so its steps begin."""
 
 
 class DraftCode(Command):

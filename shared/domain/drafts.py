@@ -61,17 +61,25 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
     )
 
 
-def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
-    """Its steps are carried out, or a program is written for it."""
+def plan_approved(session: Session, event: facts.PlanApproved | facts.TurnPlanned) -> Session:
+    """Its steps are carried out, at once or when a person starts them; or a program is written for it."""
     plan = session.plan
     if plan is None or event.turn is None:
         approved = with_words(with_plan(session, "approved"), feedback_in_code=())
         return with_next_draft(approved, problems=())
+    if isinstance(event, facts.TurnPlanned):
+        return _with_steps(session, replace(plan, status="executing", approved_by_setting=True), event, event.turn)
+    status: PlanStatus = "approved" if event.deferred else "executing"
+    return _with_steps(session, replace(plan, status=status, preapproved=event.preapproved), event, event.turn)
+
+
+def _with_steps(session: Session, plan: Plan, event: facts.PlanApproved | facts.TurnPlanned, number: int) -> Session:
+    """The session with this plan, and the turn of its steps; what an earlier version has done stays done."""
     workflow = workflows.of_plan(session, plan.kind)
-    left = leave_turn(with_plan(session, "executing"))
+    left = leave_turn(replace(session, plan=plan))
     done = {action.spec.id: action for action in left.begun_steps if action.spec.id in event.already_done}
     turn = Turn(
-        event.turn,
+        number,
         plan.goal,
         tuple(done.get(spec.id) or planned(spec) for spec in event.actions),
         plan.by,
@@ -81,7 +89,7 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
         rules=workflow.turn,
         made=len(event.actions),
     )
-    return replace(left, turn=turn, counts=replace(left.counts, turns=event.turn))
+    return replace(left, turn=turn, counts=replace(left.counts, turns=number))
 
 
 def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:

@@ -183,7 +183,9 @@ PARTS: dict[str, Callable[[Session, Any], Session]] = {
     "code.verified": drafts.code_verified,
     "code.approved": drafts.code_approved,
     "code.rejected": drafts.code_rejected,
-    "turn.planned": turns.turn_planned,
+    "turn.planned": lambda session, event: (
+        turns.turn_planned(session, event) if event.plan_version is None else drafts.plan_approved(session, event)
+    ),
     "turn.requested": turns.turn_requested,
     "turn.verified": turns.turn_verified,
     "answer.given": turns.answer_given,

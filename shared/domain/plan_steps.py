@@ -1,4 +1,4 @@
-"""Steps of an execution plan as actions: their ids, what they depend on, and what the plan's approval covers. Pure."""
+"""Steps of an execution plan as actions: their ids, what they depend on, and where the task stands. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -88,15 +88,16 @@ def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def unfinished(session: Session) -> bool:
-    """The session rests, and its plan of steps has not come to its end: one came to nothing, or the person stopped it.
+    """The session rests, and its plan of steps has not come to its end: one came to nothing, the person stopped it, or
+    it was approved and not started.
 
-    What is said then is about this plan. To retry goes on with it.
+    What is said then is about this plan. To retry goes on with it, or starts it.
     """
     turn, plan = session.turn, session.plan
     rests = session.phase == "resting" and session.rest_reason != "completed"
     if not rests or turn is None or not turn.rules.by_step or plan is None or plan.task != session.task:
         return False
-    return plan.status in ("executing", "failed")
+    return plan.status in ("approved", "executing", "failed")
 
 
 def held_up(session: Session) -> bool:
@@ -130,7 +131,7 @@ def check_left_out(session: Session, action: Action, step: Step) -> None:
     need(open_, f"The step is {action.status}: too late to skip it.")
     if action.spec.tool == GATHER:
         raise Invalid("The step is being done for each item of its list: skip those that shall be left out.")
-    if _is_item(action.spec.id):
+    if is_item(action.spec.id):
         return
     if users := _users_of(session, step):
         names = ", ".join(f"“{other.text[:100]}” ({other.id})" for other in users)
@@ -143,9 +144,14 @@ def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, 
     return tuple(spec.id for spec in actions if spec.id in done)
 
 
+def still_running(session: Session, task: str) -> bool:
+    """Whether a step of the task runs that was begun by a turn which another version of the plan has ended, or ends."""
+    return bool(task) and any(action.spec.id.startswith(f"{task}.") for action in leave_turn(session).left_running)
+
+
 def done_before(session: Session, action: str) -> bool:
     """An earlier version of the plan has done this item of a step that it did not bring to its end."""
-    return _is_item(action) and any(one.spec.id == action and one.status == "finished" for one in _begun(session))
+    return is_item(action) and any(one.spec.id == action and one.status == "finished" for one in _begun(session))
 
 
 def in_doubt(session: Session, action: str) -> bool:
@@ -191,34 +197,22 @@ def _of_step(action: str) -> str:
     return action.partition("[")[0]
 
 
-def _is_item(action: str) -> bool:
+def is_item(action: str) -> bool:
+    """Whether it runs a step for one item of its list."""
     return "[" in action
+
+
+def refers(step: Step) -> bool:
+    """Whether its values, or how often it is done, come from other steps."""
+    return bool(step.for_each or references(step.arguments))
 
 
 def unresolved(session: Session, spec: ActionSpec) -> bool:
     """It is still the step as it stands in the plan, and refers to what others give."""
     step = step_of(session, spec.id)
-    if step is None or _is_item(spec.id) or not (step.for_each or references(step.arguments)):
+    if step is None or is_item(spec.id) or not refers(step):
         return False
     return (spec.tool, spec.arguments) == (step.tool, step.arguments or {})
-
-
-def approved_with_plan(session: Session, step: Step, spec: ActionSpec) -> bool:
-    """Whether the approval of the plan covers this call: any read, and a change whose every argument the plan shows.
-
-    It covers a change with references until they are resolved: a person is asked only when the values are known. So is
-    a change for each item of a list: how many they are was not known.
-    """
-    plan = session.plan
-    if plan is None or plan.status not in ("approved", "executing"):
-        return False
-    if spec.tool == GATHER:
-        return step.for_each is not None and not spec.arguments
-    if spec.tool != step.tool:
-        return False
-    if spec.effect != (step.effect or "read"):
-        return False  # the tool does more than the plan showed
-    return spec.effect == "read" or (spec.arguments == (step.arguments or {}) and not _is_item(spec.id))
 
 
 def task_status(session: Session) -> TaskStatus:
@@ -229,7 +223,9 @@ def task_status(session: Session) -> TaskStatus:
     match plan.status:
         case "rejected" | "draft":
             return "draft"
-        case "executing" | "failed" if session.phase in ("planning", "awaiting_input") and session.turn is None:
+        case "approved" | "executing" | "failed" if (
+            session.phase in ("planning", "awaiting_input") and session.turn is None
+        ):
             return "draft"  # the next version is being made
         case "executing" if session.paused or session.phase == "resting":
             return "paused"

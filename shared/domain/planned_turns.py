@@ -31,7 +31,7 @@ def plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
 
 def _plans_turns(session: Session) -> bool:
     own = WORKFLOWS.get(session.workflow)
-    return own is None or "turn.planned" in own.after
+    return own is None or ("turn.planned" in own.after and not own.turn.by_step)
 
 
 def verify_turn(session: Session, command: c.VerifyTurn, by: By) -> SessionEvent:

@@ -2,7 +2,8 @@
 
 from parley.events.values import ActionSpec, Effect, Step, ToolPolicy, ToolRule
 from shared.domain.memory import key_of, standing
-from shared.domain.plan_steps import approved_with_plan, done_before, in_doubt, step_of
+from shared.domain.plan_approval import covered
+from shared.domain.plan_steps import done_before, in_doubt, step_of
 from shared.domain.session import Session
 from shared.domain.state import Action, ActionStatus
 
@@ -31,8 +32,8 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
         return spec.model_copy(
             update={"decision": "skip", "decision_reason": "it has been done already", "approval_reason": None}
         )
-    covered = step is not None and before is None and approved_with_plan(session, step, spec)
-    approval = spec.approval_reason or (None if covered else _asked(session, spec, before))
+    with_plan = step is not None and before is None and covered(session, step, spec)
+    approval = spec.approval_reason or (None if with_plan else _asked(session, spec, before))
     if approval:
         return spec.model_copy(update={"decision": "require_approval", "approval_reason": approval})
     return spec.model_copy(update={"decision": "mutate" if spec.repairs else "proceed"})

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from shared.domain import commands as c
+from shared.domain import plan_turns
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
-from shared.domain.plan_steps import already_done, problems, refusal, rewritten
-from shared.domain.policy import policy_of, ruled
-from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, with_plan
+from shared.domain.plan_steps import problems, refusal, rewritten
+from shared.domain.policy import policy_of
+from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
-from shared.domain.waves import find, leave_turn
+from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS, of_plan
 
 APPROVED: frozenset[str] = frozenset({"approved", "executing", "completed", "failed"})
@@ -24,6 +25,7 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
     if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
         _not_yet_allowed(session, command)
         action = _waiting_action(session, command.action_id)
+        plan_turns.check_options(command, acts=False)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
         if command.version < session.since_version:
@@ -40,8 +42,9 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
         both = f"Plan and code of this fork both have version {item.version}"  # the number of the event that made it
         raise Stale(f"{both}: name the hash of the one that you approve.")
     if isinstance(item, Code):
+        plan_turns.check_options(command, acts=False)
         return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
-    return _plan_approved(session, item, by)
+    return plan_turns.approve(session, item, command, by)
 
 
 def _not_yet_allowed(session: Session, command: c.Approve) -> None:
@@ -57,25 +60,9 @@ def _not_yet_approved(session: Session, command: c.Approve) -> None:
     named = [item for item in (session.plan, session.code) if item and item.version == command.version]
     approved = named and all(item.status in APPROVED for item in named)
     if approved and (command.hash is None or command.hash in [item.hash for item in named]):
-        raise AlreadyDone(f"Version {command.version} is approved already; nothing was done twice.")
-
-
-def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
-    """The approval of steps that act holds their turn."""
-    approved = leave_turn(with_plan(session, "approved"))
-    if plan.task and any(action.spec.id.startswith(f"{plan.task}.") for action in approved.left_running):
-        raise OutOfTurn("A step of the plan is still running: approve this version when its outcome is known.")
-    actions = tuple(
-        ruled(approved, spec) for spec in of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
-    )
-    return facts.PlanApproved(
-        **stamp(session, by, "plan.approved"),
-        plan_version=plan.version,
-        hash=plan.hash,
-        turn=session.counts.turns + 1 if actions else None,
-        actions=actions,
-        already_done=already_done(session, actions),
-    )
+        waits = session.phase == "resting" and session.rest_reason == "approved"
+        hint = " It has not been started: start it." if waits and command.start else ""
+        raise AlreadyDone(f"Version {command.version} is approved already; nothing was done twice.{hint}")
 
 
 def reject(session: Session, command: c.Reject, by: By) -> SessionEvent:

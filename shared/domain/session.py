@@ -34,7 +34,7 @@ Phase = Literal[
     "resting",
     "failed",
 ]
-Rest = Literal["new", "answered", "completed", "stopped"]
+Rest = Literal["new", "answered", "completed", "stopped", "approved"]  # approved: a plan that is not started yet
 Target = Literal["text", "code", "actions"]
 
 SERVICE_OF: dict[Phase, Service] = {

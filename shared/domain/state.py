@@ -65,7 +65,10 @@ def _hashed(step: Step) -> dict[str, JsonValue]:
 
 @dataclass(frozen=True)
 class Plan:
-    """One version of the plan. `version` is that of the event that made it, `number` counts 1, 2, 3 for people."""
+    """One version of the plan. `version` is that of the event that made it, `number` counts 1, 2, 3 for people.
+
+    An execution plan's versions share their `task`. `preapproved` are steps that a person allowed with any values.
+    """
 
     version: int
     number: int
@@ -76,7 +79,9 @@ class Plan:
     by: str
     status: PlanStatus = "pending_approval"
     path: PathPlan | None = None
-    task: str = ""  # of an execution plan: the id that its versions share
+    task: str = ""
+    approved_by_setting: bool = False
+    preapproved: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -222,8 +227,7 @@ class TurnRules:
     reruns_cut_off: on retry, an action that a stop cut off runs again.
     changeable: what has not begun can be replaced by other actions.
     keeps_results: later requests know what the actions returned.
-    by_step: the actions are the steps of the approved plan. What is literal in it was approved with it; a reference is
-    resolved right before its action begins; where one comes to nothing, no other begins.
+    by_step: the actions are the steps of an execution plan. Where one comes to nothing, no other begins.
     """
 
     one_by_one: bool = False

@@ -29,7 +29,8 @@ def state_name(session: Session) -> str:
         case "verifying":
             return "verifying" if session.turn else "code_generation"
         case "resting":
-            return {"new": "greeting", "stopped": "stopped"}.get(session.rest_reason, "completed")
+            names = {"new": "greeting", "stopped": "stopped", "approved": "approved"}
+            return names.get(session.rest_reason, "completed")
         case phase:
             return _PLAIN[phase]
 

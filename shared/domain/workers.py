@@ -5,24 +5,23 @@ from typing import assert_never
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
 from shared.domain import commands as c
-from shared.domain import paths, waiting
+from shared.domain import paths, plan_turns, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.for_each import MOST_ACTIONS, check_expanded
-from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
+from shared.domain.plan_steps import GATHER, step_of, unresolved
 from shared.domain.planned_turns import plan_turn, verify_turn
 from shared.domain.policy import ruled, ruled_as, stricter
-from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
-from shared.domain.workflows import of_plan
 
 WorkerCommand = (
     c.AnswerRemark
     | c.DraftPlan
+    | c.BeginPlan
     | c.DraftCode
     | c.VerifyCode
     | c.Ask
@@ -90,7 +89,10 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return facts.RemarkAnswered(**stamp(session, by, "remark.answered"), text=command.text)
         case c.DraftPlan():
             _my_turn(session, by, "planning")
-            return _draft_plan(session, command, by)
+            return plan_turns.draft(session, command, by)
+        case c.BeginPlan():
+            _my_turn(session, by, "planning")
+            return plan_turns.begin_by_setting(session, by)
         case c.DraftCode():
             return _draft_code(session, command, by)
         case c.VerifyCode():
@@ -122,16 +124,6 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
         raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to somebody else.")
     if phases and session.phase not in phases:
         raise OutOfTurn(f"This is not done while the session is {session.phase}.")
-
-
-def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
-    acts = of_plan(session, command.kind).turn.by_step
-    drafted_in = drafting(session)
-    if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
-        raise refusal(command.steps, wrong)
-    task = task_of(drafted_in) if acts else None
-    told = dict(command) | {"begins_round": begins_round(session), "task": task}
-    return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
 
 
 def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:

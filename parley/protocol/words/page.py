@@ -72,6 +72,8 @@ SETTINGS: Mapping[str, str] = {
     "path": "Path",
     "path_full": "Use the full path",
     "path_planned": "Planned by the model",
+    "plan_approval": "Let me approve the plan before it runs",
+    "plan_approval_off": "The plan runs at once. Each call still asks by its own policy.",
     "quality": "Quality",
     "quality_balanced": "Balanced: rules first, then a model",
     "quality_economy": "Economy: rules only",

@@ -19,6 +19,7 @@ STATES: Mapping[str, str] = {
     "waiting": "waiting",
     "escalated": "needs you",
     "completed": "done",
+    "approved": "approved, not started",
     "answered": "ready",
     "stopped": "stopped",
     "failed": "failed",
@@ -36,6 +37,7 @@ ASKS: Mapping[str, str] = {
     "failed": "failed",
     "escalated": "take over",
     "unfinished": "finish the plan",
+    "not_started": "start the plan",
     "input": "answer a question",
     "approval": "approve",
 }
@@ -70,6 +72,7 @@ DRAFTS: Mapping[str, str] = {
 
 # The line that is always in sight.
 STATUS: Mapping[str, str] = {
+    "approved": "Approved, not started",
     "busy": "Too many requests or open tabs, retrying…",
     "connecting": "Connecting…",
     "done": "Done",

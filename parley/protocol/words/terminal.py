@@ -23,7 +23,8 @@ COMMANDS: Mapping[str, str] = {
     "journal": "everything that has happened",
     "usage": "tokens and cost so far",
     "export": "save it: .md, .json or .py",
-    "approve": "approve what is in review",
+    "approve": "approve what is in review; a plan also to be started later, or with steps allowed whatever they get",
+    "approve_all": "approve all actions that are shown",
     "decline": "decline what is in review",
     "feedback": "ask for changes",
     "edit": "edit what is in review",
@@ -56,6 +57,7 @@ COMMANDS: Mapping[str, str] = {
 }
 
 TERMINAL: Mapping[str, str] = {
+    "approve_plan_only": "Only a plan that acts can be started later, or have steps allowed beforehand.",
     "action_first": "Decide on an action first: pick a number.",
     "connected": "Connected again.",
     "forgotten": "Deleted: the memory {memory}. Its session keeps what was said in it.",

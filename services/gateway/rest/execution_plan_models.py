@@ -6,7 +6,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Line, Text
-from parley.protocol.bounds import Hash, SentKnowledge, SentSteps, Settings, Words
+from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, Settings, Words
 
 TaskId = Annotated[
     str,
@@ -56,11 +56,16 @@ class Modify(Asked):
 
 
 class Approve(Asked):
-    """Exactly this version, with this content. It is carried out at once."""
+    """Exactly this version, with this content. It is carried out at once, or without `start` when it is executed.
+
+    `preapprove`: the steps whose calls are allowed with whatever values their references get.
+    """
 
     version: Version
     hash: Hash | None = None
+    preapprove: Preapproved = ()
+    start: Annotated[bool, Field(strict=True)] = True
 
 
 class Execute(Asked):
-    """To wait for the result; a plan that stopped or failed goes on."""
+    """To wait for the result. A plan that was approved and not started begins; one that stopped or failed goes on."""

@@ -8,10 +8,11 @@ from starlette.responses import Response
 from parley.events.values import SessionSettings
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
-from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews, PlanStatus
 from services.gateway import handlers
 from services.gateway.commands import SessionMessage
 from services.gateway.live.following import Follower, while_connected
+from services.gateway.plan_previews import plan_previews
 from services.gateway.ports import Core, query
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.execution_plan_models import (
@@ -174,6 +175,15 @@ async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
     return Response(text, media_type="text/markdown; charset=utf-8")
 
 
+@router.get("/{task_id}/previews")
+async def previewed(task_id: TaskId, user: Me, core: Behind) -> PlanPreviews:
+    """What the plan's changes would make of what is there now, step by step, as far as their tools can tell.
+
+    Only of steps that have not begun, and whose every argument the plan shows; of the first 20 of these.
+    """
+    return await plan_previews((await task_seen(task_id, user, core)).session, core.bus)
+
+
 @router.get("/{task_id}/versions")
 async def versions(task_id: TaskId, user: Me, core: Behind) -> api.PlanHistory:
     """Every version of the task's plan, oldest first."""
@@ -211,24 +221,37 @@ async def modify(task_id: TaskId, asked: Modify, me: Calling) -> ExecutionPlan:
 
 @router.post("/{task_id}/approve")
 async def approve(task_id: TaskId, asked: Approve, me: Calling) -> ExecutionPlan:
-    """Approve this version and carry it out; the answer comes when it asks you something, or has come to its end."""
+    """Approve this version and carry it out; the answer comes when it asks you something, or has come to its end.
+
+    Without `start` it is only approved: `execute` starts it.
+    """
     session = await me.session(task_id)
-    message = m.Approval(type="approval", approved=True, version=asked.version, hash=asked.hash)
+    message = m.Approval(
+        type="approval",
+        approved=True,
+        version=asked.version,
+        hash=asked.hash,
+        preapprove=asked.preapprove,
+        start=asked.start,
+    )
     return await me.does(message, session.id, asked)
 
 
 @router.post("/{task_id}/execute")
 async def execute(task_id: TaskId, asked: Execute, me: Calling) -> ExecutionPlan:
-    """The result of an approved plan, when there is one. A plan that was stopped, or that failed, goes on."""
+    """The result of an approved plan, when there is one.
+
+    A plan that was approved and not started begins; one that was stopped, or that failed, goes on.
+    """
     session = await me.session(task_id)
     match task_status(session):
         case "draft" | "pending_approval":
-            raise Trouble("not_now", "The plan is not approved.", "Approve it: that carries it out.")
+            raise Trouble("not_now", "The plan is not approved.", "Approve it: that starts it, too.")
         case "cancelled":
             raise Trouble("not_now", "The plan was cancelled.", "Generate or store another one.")
         case "paused" if session.paused:
             return await me.does(m.Unpause(type="unpause"), session.id, asked)
-        case "paused" | "failed":
+        case "approved" | "paused" | "failed":
             return await me.does(m.Retry(type="retry"), session.id, asked)
     return await me.comes(session, asked.timeout)
 

@@ -47,7 +47,9 @@ def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.Serve
     """What a person is asked for now, where this event changed that."""
     said = before.words.remark is not None and after.words.remark is None
     offer = (
-        messages.continue_(after) if before.phase != "resting" and (said or after.rest_reason == "answered") else None
+        messages.continue_(after)
+        if before.phase != "resting" and (said or after.rest_reason in ("answered", "approved"))
+        else None
     )
     asked: list[s.ServerMessage | None] = [offer]
     if (review := messages.review(after)) and (before.phase != "awaiting_approval" or _shown(before) != _shown(after)):

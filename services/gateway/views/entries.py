@@ -47,7 +47,7 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
             yield j.ReplyEntry(**base(event, f"reply:{event.version}"), text=event.text)
         case facts.PlanDrafted() | facts.PlanEdited():
             yield _plan(event)
-        case facts.PlanApproved(turn=int()):
+        case facts.PlanApproved(turn=int()) | facts.TurnPlanned(plan_version=int()):
             yield from _approved_turn(event)
         case facts.CodeDrafted() | facts.CodeEdited():
             yield _code(event)
@@ -139,7 +139,7 @@ def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
     return entry.model_copy(update=planned)
 
 
-def _approved_turn(event: facts.PlanApproved) -> Iterator[j.EntryOrUpdate]:
+def _approved_turn(event: facts.PlanApproved | facts.TurnPlanned) -> Iterator[j.EntryOrUpdate]:
     """The turn that an approved plan begins: what it is for is in the plan's own entry."""
     turn, plan = event.turn or 0, f"plan:{event.plan_version}"
     yield j.TurnEntry(**base(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)

@@ -2,13 +2,20 @@
 
 from collections.abc import Sequence
 
+from parley.events.values import Effect
 from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, TaskStatus
 from services.gateway.trouble import Trouble
+from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.state import Action, Plan
 from shared.store_api import PlanRecord
 
+CHANGES: dict[Effect | None, str] = {
+    "write": "Changes data.",
+    "irreversible": "Changes data and cannot be undone.",
+}
+PREAPPROVED = "Allowed with whatever values it gets."
 APPROVED = ("approved", "executing", "completed", "failed")  # statuses that a version has only after its approval
 
 
@@ -35,7 +42,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         notes=plan.notes if plan else "",
         steps=_steps(session, plan),
         status=status,
-        user_approved=plan is not None and plan.status in APPROVED,
+        user_approved=plan is not None and plan.status in APPROVED and not plan.approved_by_setting,
         created_at=min((one.at for one in mine), default=None),
         updated_at=max((one.at for one in mine), default=None),
         working=current and session.phase in SERVICE_OF,
@@ -65,8 +72,13 @@ def formatted(session: Session) -> str:
         each = f" for each of {step.for_each}" if step.for_each else ""
         lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
         lines.append(f"   `{step.tool}({arguments})`")
+        lines += [f"   {_change(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
+
+
+def _change(step: PlanStep) -> str:
+    return f"{CHANGES[step.effect]} {PREAPPROVED if step.preapproved else ''}".rstrip()
 
 
 def _plan(session: Session) -> Plan | None:
@@ -90,6 +102,8 @@ def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
             after=step.after,
             for_each=step.for_each,
             effect=step.effect,
+            preapprovable=preapprovable(step),
+            preapproved=step.id in plan.preapproved,
             **_came_of(stands.get(action_id(plan, step))),
         )
         for number, step in enumerate(plan.steps if plan else (), 1)

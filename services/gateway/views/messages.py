@@ -153,6 +153,7 @@ def continue_(session: Session) -> s.Continue | None:
     message = {
         "answered": "Done. What next?",
         "completed": "Completed. A new message goes on from here.",
+        "approved": "Approved, and not started. Start it, change it, or discard it.",
         "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
     }.get(session.rest_reason, "What next?")
     if session.rest_reason == "answered" and unfinished(session):

@@ -19,6 +19,8 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: PLR0911  one line
     match event:
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
             return _decision(event)
+        case facts.TurnPlanned(plan_version=int()):
+            return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():
             return NOTES["stopped_because" if event.reason else "stopped"].format(reason=event.reason), "bad"
         case facts.PlanCancelled():
@@ -40,10 +42,18 @@ def _decision(
     event: facts.PlanApproved | facts.CodeApproved | facts.PlanRejected | facts.CodeRejected,
 ) -> tuple[str, j.Tone]:
     noun = "plan" if isinstance(event, facts.PlanApproved | facts.PlanRejected) else "code"
+    if isinstance(event, facts.PlanApproved) and (event.deferred or event.preapproved):
+        line = NOTES["plan_approved_later" if event.deferred else "plan_approved"].format(number=event.number)
+        return line + preapproved(event), "good"
     if isinstance(event, facts.PlanApproved | facts.CodeApproved):
         return NOTES[f"{noun}_approved"].format(number=event.number or "").strip(), "good"
     line = NOTES[f"{noun}_replanned" if event.replan else f"{noun}_declined"]
     return line.format(number=event.number or "").strip(), "plain"
+
+
+def preapproved(event: facts.PlanApproved) -> str:
+    """Which steps the approval allows with whatever values they get, as the end of a sentence; "" for none."""
+    return NOTES["preapproved"].format(steps=", ".join(event.preapproved)) if event.preapproved else ""
 
 
 def _settings(event: SessionEvent) -> str:

@@ -10,6 +10,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Artefact, Effect
 from parley.protocol import journal as j
 from parley.protocol.views import View
+from services.gateway.views.notes import preapproved
 
 
 class Decision(View):
@@ -89,7 +90,8 @@ def _call(
     finished: Mapping[str, datetime],
 ) -> Call:
     spec = specs(events.get(entry.spec_in)).get(entry.action_id) or ActionSpec(id=entry.action_id, tool=entry.tool)
-    approval = approvals.get(entry.action_id)
+    whole_step = approvals.get(entry.action_id.partition("[")[0]) if spec.approval_reason is None else None
+    approval = approvals.get(entry.action_id) or whole_step
     made = events.get(entry.result_in) if entry.result_in else None
     return Call(
         id=entry.action_id,
@@ -169,7 +171,9 @@ def _decisions(event: SessionEvent, known: Mapping[str, ActionSpec]) -> Iterator
     who: dict[str, Any] = {"at": event.at, "by": event.actor, "version": event.version}
     match event:
         case facts.PlanApproved() | facts.PlanRejected():
-            yield Decision(**who, **_verdict(event), about="plan", of_version=event.plan_version, number=event.number)
+            what = {"of_version": event.plan_version, "number": event.number}
+            allowed = preapproved(event).removeprefix(", ") if isinstance(event, facts.PlanApproved) else ""
+            yield Decision(**who, **_verdict(event), **what, about="plan", reason=allowed)
         case facts.CodeApproved() | facts.CodeRejected():
             yield Decision(**who, **_verdict(event), about="code", of_version=event.code_version, number=event.number)
         case facts.PlanCancelled():

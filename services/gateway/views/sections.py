@@ -25,6 +25,7 @@ from services.gateway.views.parts import (
 from services.gateway.views.phrases import ACTION_TONES, word_of
 from services.gateway.views.touched import same_changes, touched
 from shared.domain.for_each import items_of
+from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -149,6 +150,8 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
             **_stands(session, stands.get(name)),
             touches=touched(step),
             same_as=again.get(step.id, ""),
+            preapprovable=preapprovable(step),
+            preapproved=step.id in plan.preapproved,
         )
         for step in plan.steps
         if step.id and (name := action_id(plan, step))

@@ -62,6 +62,7 @@ def _about(session: Session, event: SessionEvent) -> Workflow:
             return of_plan(session, event.kind)
         case (
             facts.PlanEdited()
+            | facts.TurnPlanned(plan_version=int())
             | facts.PlanApproved()
             | facts.PlanRejected()
             | facts.PlanCancelled()

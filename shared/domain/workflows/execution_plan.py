@@ -1,9 +1,11 @@
 """Plan and act: a plan of tool calls is drafted, approved as it stands, and carried out step by step."""
 
+from parley.events import facts
 from parley.events.values import ActionSpec
-from shared.domain.plan_steps import action_id, needs
+from shared.domain.plan_steps import action_id, needs, still_running
+from shared.domain.session import Session
 from shared.domain.state import Plan, TurnRules
-from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread
+from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread, unread_while_drafting
 
 
 def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
@@ -24,11 +26,29 @@ def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
     )
 
 
+def approved_by_setting(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> bool:
+    """The session's settings ask for no approval: the planner begins the plan. Not while a step of it still runs."""
+    task = event.task if isinstance(event, facts.PlanDrafted) else session.plan.task if session.plan else None
+    return not session.settings.require_plan_approval and not still_running(session, task or "")
+
+
+def deferred(session: Session, event: facts.PlanApproved) -> bool:
+    """A person starts it later."""
+    return event.deferred
+
+
 EXECUTION_PLAN = Workflow(
     "execution_plan",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("wave"),),
+        "plan.drafted": (
+            Edge("planning", unread_while_drafting),
+            Edge("planning", approved_by_setting),
+            Edge("awaiting_approval"),
+        ),
+        "plan.edited": (Edge("planning", approved_by_setting), Edge("awaiting_approval")),
+        "plan.approved": (Edge("resting", deferred, rests="approved"), Edge("wave")),
+        "turn.planned": (Edge("wave"),),
         "turn.verified": (Edge("planning", unread), Edge("answering")),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },

@@ -162,6 +162,11 @@ def approve(session: Session) -> c.Approve:
     return c.Approve(version=reviewed(session).version, hash=reviewed(session).hash)
 
 
+def approve_later(session: Session) -> c.Approve:
+    """Approve the plan, to be started later."""
+    return approve(session).model_copy(update={"start": False})
+
+
 def reject(session: Session) -> c.Reject:
     return c.Reject(version=reviewed(session).version)
 

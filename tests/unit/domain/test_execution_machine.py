@@ -1,7 +1,8 @@
 """The law of plans that act, over random schedules of edits, approvals, refusals, crashes, redeliveries and stops:
 
-no call runs but one that the approved version shows with these very arguments, or a read of it, or one that a person
-approved by its hash. No step is done twice unless a person said so.
+no call runs but one that the version a person approved shows with these very arguments, or a change of a step that they
+preapproved with it, or a read of the version at hand, or one that a person approved by its hash. No step is done twice
+unless a person said so, and nothing runs of a plan that was approved to be started later, before it is started.
 """
 
 from random import Random
@@ -14,12 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
-from parley.events.values import Effect, Step, ToolPolicy, ToolRule
+from parley.events.values import Effect, SessionSettings, Step, ToolPolicy, ToolRule
 from shared.domain import commands as c
 from shared.domain.admissible import KEEPER, admit
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
+from shared.domain.plan_approval import begins_by_setting, preapprovable
 from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
@@ -156,8 +158,9 @@ class Plans(RuleBasedStateMachine):
 
     def shown(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
         """Said by the log alone: the version that was approved last shows this call, or a person approved it."""
-        approved = next(event for event in reversed(self.log) if isinstance(event, facts.PlanApproved))
-        made = self.log[approved.plan_version - 1]
+        approved = next(event for event in reversed(self.log) if _begins_plan(event))
+        assert isinstance(approved, facts.PlanApproved | facts.TurnPlanned)
+        made = self.log[(approved.plan_version or 0) - 1]
         assert isinstance(made, facts.PlanDrafted | facts.PlanEdited)
         step = next(step for step in made.steps if action.partition("[")[0].endswith(f".{step.id}"))
         assert step.tool == tool
@@ -165,15 +168,24 @@ class Plans(RuleBasedStateMachine):
         called = canonical_hash({"tool": tool, "arguments": arguments, "effect": effect})
         if called in given or effect == "read":
             return True
-        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect and not step.for_each
         own = step.policy == "never" or self.session.settings.approval == "never"
-        return literal or own
+        if isinstance(approved, facts.TurnPlanned):
+            return own
+        if approved.deferred:
+            assert any(isinstance(event, facts.SessionRetried) for event in self.log[approved.version :])
+            REACHED.add("ran when started")
+        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect and not step.for_each
+        ticked = step.id in approved.preapproved and step.effect == effect == "write"
+        if ticked and not literal:
+            REACHED.add("ran for an item, preapproved" if step.for_each else "ran preapproved")
+        return literal or own or ticked
 
     # --- what people and services do
 
-    @initialize()
-    def begin(self) -> None:
-        self.person(c.Say(text="begin", workflow="execution_plan"))
+    @initialize(asks=st.sampled_from((True, True, True, False)))
+    def begin(self, asks: bool) -> None:
+        settings = SessionSettings(require_plan_approval=asks)
+        self.person(c.Say(text="begin", workflow="execution_plan", settings=settings))
 
     @rule(number=pick)
     def person_acts(self, number: int) -> None:
@@ -191,11 +203,13 @@ class Plans(RuleBasedStateMachine):
             steps = list(shown.steps)
             steps[number % len(steps)] = fresh
             edits = (tuple(steps), plan(number), (*shown.steps, fresh)[-8:])
-            acts += [c.Approve(version=shown.version, hash=shown.hash)] * 8
+            ticks = tuple(step.id or "" for step in shown.steps if preapprovable(step)) if number % 4 else ()
+            approve = c.Approve(version=shown.version, hash=shown.hash, preapprove=ticks, start=number % 7 != 0)
+            acts += [approve] * 8
             acts += [c.EditPlan(base=shown.version, steps=one) for one in edits]
         for action in waiting:
-            approve = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
-            acts += [approve] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
+            allow = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
+            acts += [allow] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
         acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())] * 3
         acts += [c.Answer(text=option.label) for option in options] * 3
         for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
@@ -219,6 +233,8 @@ class Plans(RuleBasedStateMachine):
                 self.service(finish(action_id=action.spec.id, attempt=action.attempt, ok=ok, result=result))
             return
         match session.phase:
+            case "planning" if begins_by_setting(session) and number % 5:
+                self.service(c.BeginPlan())
             case "planning":
                 self.service(c.DraftPlan(goal="g", steps=plan(number), kind="execution"))
             case "executing":
@@ -263,8 +279,18 @@ def _registry(number: int) -> dict[str, ToolRule]:
     return {name: ToolRule(effect=effect, policy=policy) for name, effect in effects.items()}
 
 
+def _begins_plan(event: SessionEvent) -> bool:
+    """Whether a person, or the session's settings, let a version of the plan run."""
+    by_setting = isinstance(event, facts.TurnPlanned) and event.plan_version is not None
+    return by_setting or isinstance(event, facts.PlanApproved)
+
+
 def seen(event: SessionEvent) -> None:
     """What the law is about, where it happens."""
+    if isinstance(event, facts.TurnPlanned):
+        REACHED.add("began by the settings")
+        if any(spec.approval_reason for spec in event.actions):
+            REACHED.add("asked after the settings' approval")
     if isinstance(event, facts.PlanApproved) and event.already_done:
         REACHED.add("carried over")
     for spec in event.actions if isinstance(event, facts.TurnChanged | facts.PlanApproved) else ():
@@ -284,5 +310,7 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
         assert {"tried again", "went on without a step"} <= REACHED
         assert {"woken", "asked as a step", "ran for an item", "gathered"} <= REACHED
+        assert {"ran preapproved", "ran for an item, preapproved", "ran when started"} <= REACHED
+        assert {"began by the settings", "asked after the settings' approval"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

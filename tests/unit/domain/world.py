@@ -21,6 +21,7 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
+from shared.domain.plan_approval import begins_by_setting
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.said import drafting
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
@@ -66,6 +67,8 @@ def good(session: Session) -> AnyCommand:
     match session.phase:
         case "planning":
             number = f"{session.counts.turns + 1}.1"
+            if begins_by_setting(session):
+                return c.BeginPlan()
             if session.workflow == "execution_plan":
                 call = Step(text="look", tool="look", id=f"v{session.version}", effect="read")
                 return c.DraftPlan(goal="g", steps=(call,), kind="execution")

@@ -85,5 +85,6 @@ function waiting(phase: string, reason: string, paused: boolean): string {
   if (phase === "escalated") return STATUS.escalated;
   if (phase === "waiting") return STATUS.waiting;
   if (phase === "failed") return STATUS.failed;
+  if (reason === "approved") return STATUS.approved;
   return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

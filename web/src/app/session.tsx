@@ -52,6 +52,23 @@ export function useAct(): Act {
   };
 }
 
+export interface Acts {
+  send(commands: readonly Command[]): void;
+  busy: boolean;
+  errors: readonly Notice[];
+}
+
+/** Several commands of one control: whether any of them is under way, and why some were refused. */
+export function useActs(): Acts {
+  const { client, pending, state } = useSession();
+  const [ids, setIds] = useState<readonly string[]>([]);
+  return {
+    send: (commands) => setIds(commands.map((command) => client.send(command))),
+    busy: pending.some((one) => ids.includes(one.id)),
+    errors: state.notices.filter(({ replyTo }) => replyTo && ids.includes(replyTo)),
+  };
+}
+
 /** "You", a colleague's name, or the service's. */
 export function useNameOf(): (actor: string) => string {
   const user = useContext(UserContext);

@@ -19,7 +19,7 @@ export default function SettingsForm() {
         onChange={(value) => change({ workflow: value as Workflow })}
         data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
       />
-      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : <p className="hint">{SETTINGS.plan_first}</p>}
+      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : choice.workflow === "execution_plan" ? <ForPlans /> : <p className="hint">{SETTINGS.plan_first}</p>}
     </div>
   );
 }
@@ -40,29 +40,8 @@ function ForTools() {
         onChange={(value) => typeof value === "number" && value >= 1 && value <= 100 && change({ max_turns: value })}
         data-testid="max-turns"
       />
-      <NativeSelect
-        label={SETTINGS.approval}
-        value={choice.approval}
-        onChange={(event) => change({ approval: event.currentTarget.value as Choice["approval"] })}
-        data={[
-          { value: "writes", label: SETTINGS.approval_writes },
-          { value: "always", label: SETTINGS.approval_always },
-          { value: "never", label: SETTINGS.approval_never },
-        ]}
-        data-testid="approval-policy"
-      />
-      <NativeSelect
-        label={SETTINGS.store}
-        description={state.sessionId === null ? undefined : SETTINGS.store_fixed}
-        disabled={state.sessionId !== null}
-        value={choice.world}
-        onChange={(event) => change({ world: event.currentTarget.value as Choice["world"] })}
-        data={[
-          { value: "shared", label: SETTINGS.store_shared },
-          { value: "own", label: SETTINGS.store_own },
-        ]}
-        data-testid="world"
-      />
+      <Asking />
+      <Store />
       <NativeSelect
         label={SETTINGS.quality}
         value={choice.quality}
@@ -81,6 +60,63 @@ function ForTools() {
         data-testid="recall"
       />
     </>
+  );
+}
+
+function ForPlans() {
+  const { state } = useSession();
+  const { choice, change } = useChoice(state);
+  return (
+    <>
+      <Switch
+        label={SETTINGS.plan_approval}
+        description={choice.require_plan_approval ? undefined : SETTINGS.plan_approval_off}
+        checked={choice.require_plan_approval}
+        onChange={(event) => change({ require_plan_approval: event.currentTarget.checked })}
+        data-testid="plan-approval"
+      />
+      {!choice.require_plan_approval && <Asking />}
+      <Store />
+    </>
+  );
+}
+
+/** Which calls ask the person. */
+function Asking() {
+  const { state } = useSession();
+  const { choice, change } = useChoice(state);
+  return (
+    <NativeSelect
+      label={SETTINGS.approval}
+      value={choice.approval}
+      onChange={(event) => change({ approval: event.currentTarget.value as Choice["approval"] })}
+      data={[
+        { value: "writes", label: SETTINGS.approval_writes },
+        { value: "always", label: SETTINGS.approval_always },
+        { value: "never", label: SETTINGS.approval_never },
+      ]}
+      data-testid="approval-policy"
+    />
+  );
+}
+
+/** Whose data is changed. */
+function Store() {
+  const { state } = useSession();
+  const { choice, change } = useChoice(state);
+  return (
+    <NativeSelect
+      label={SETTINGS.store}
+      description={state.sessionId === null ? undefined : SETTINGS.store_fixed}
+      disabled={state.sessionId !== null}
+      value={choice.world}
+      onChange={(event) => change({ world: event.currentTarget.value as Choice["world"] })}
+      data={[
+        { value: "shared", label: SETTINGS.store_shared },
+        { value: "own", label: SETTINGS.store_own },
+      ]}
+      data-testid="world"
+    />
   );
 }
 

@@ -28,12 +28,20 @@ it("leaves a session as it is until the person changes something, and then keeps
   expect(now).toMatchObject({ max_turns: 9, world: "own" });
   expect(carried(now, going)).toEqual({});
   const changed = chosen({ remembered: mine, changes: { sessionId: "s", change: { recall: false } } }, going);
-  expect(carried(changed, going)).toEqual({ settings: { ...settings, recall: false } });
+  expect(carried(changed, going)).toEqual({ settings: { ...settings, require_plan_approval: true, recall: false } });
   expect(chosen({ remembered: mine, changes: { sessionId: "other", change: { recall: false } } }, going).recall).toBe(true);
+});
+
+it("tells of a plan that needs no approval, and says nothing of one that does where the session says nothing either", () => {
+  const changed = chosen({ remembered: mine, changes: { sessionId: "s", change: { require_plan_approval: false } } }, going);
+  expect(carried(changed, going).settings).toMatchObject({ require_plan_approval: false });
+  const free = { sessionId: "s", snapshot: { workflow: "agentflow", settings: { ...settings, require_plan_approval: false } } as unknown as Snapshot };
+  const now = chosen({ remembered: mine, changes: null }, free);
+  expect([now.require_plan_approval, carried(now, free)]).toEqual([false, {}]);
 });
 
 it("changes of the planning only what the person changed", () => {
   const changed = chosen({ remembered: mine, changes: { sessionId: "s", change: { flow: "triage" } } }, going);
   expect(changed).toMatchObject({ confirm: "path", flow: "triage", use_planning: true });
-  expect(carried(changed, going)).toEqual({ settings: { ...settings, planning: { ...settings.planning, flow: "triage" } } });
+  expect(carried(changed, going)).toEqual({ settings: { ...settings, require_plan_approval: true, planning: { ...settings.planning, flow: "triage" } } });
 });

@@ -8,10 +8,10 @@ import type { SessionState } from "../state/state";
 export type Workflow = ServerMessageOf<"greeting">["workflows"][number];
 type Settings = Snapshot["settings"];
 type Planning = Settings["planning"];
-export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality" | "confirm"> & Pick<Planning, "flow" | "use_planning" | "cache">;
+export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality" | "confirm"> & { require_plan_approval: boolean } & Pick<Planning, "flow" | "use_planning" | "cache">;
 
 const KEY = "parley.choice";
-export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced", confirm: "nodes", flow: "", use_planning: true, cache: true };
+export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced", confirm: "nodes", require_plan_approval: true, flow: "", use_planning: true, cache: true };
 
 export const WORKFLOWS: Record<string, string> = NAMES;
 const CONFIRM: readonly Choice["confirm"][] = ["path", "nodes", "nothing"];
@@ -55,9 +55,9 @@ function subscribe(listener: () => void): () => void {
 /** The choice for the next request, given where the session stands. Pure. */
 export function chosen({ remembered, changes }: Held, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): Choice {
   if (sessionId === null || !snapshot) return remembered;
-  const { max_turns, approval, world, recall, quality, confirm, planning } = snapshot.settings;
+  const { max_turns, approval, world, recall, quality, confirm, require_plan_approval = true, planning } = snapshot.settings;
   const { flow, use_planning, cache } = planning;
-  const has: Choice = { workflow: snapshot.workflow, max_turns, approval, world, recall, quality, confirm, flow, use_planning, cache };
+  const has: Choice = { workflow: snapshot.workflow, max_turns, approval, world, recall, quality, confirm, require_plan_approval, flow, use_planning, cache };
   return changes?.sessionId === sessionId ? { ...has, ...changes.change } : has;
 }
 
@@ -66,7 +66,7 @@ export function carried(choice: Choice, { sessionId, snapshot }: Pick<SessionSta
   const { workflow, flow, use_planning, cache, ...settings } = choice;
   const planning = { flow, use_planning, cache };
   if (sessionId === null || !snapshot) return workflow === "conversation" ? { workflow } : { workflow, settings: { ...settings, planning } };
-  const has = snapshot.settings;
+  const has = { require_plan_approval: true, ...snapshot.settings }; // told only where it is not the usual
   const same = agrees(settings, has) && agrees(planning, has.planning);
   return { ...(workflow === snapshot.workflow ? {} : { workflow }), ...(same ? {} : { settings: { ...has, ...settings, planning: { ...has.planning, ...planning } } }) };
 }

@@ -95,7 +95,7 @@ function GoOn({ session, onChosen }: { session: SessionSummary; onChosen: () => 
   return (
     <div className="inbox-more">
       <Button size="compact-sm" variant="light" leftSection={<Redo />} loading={busy} onClick={() => void press()} data-testid="inbox-retry">
-        {ACTIONS.retry}
+        {session.state === "approved" ? ACTIONS.start : ACTIONS.retry}
       </Button>
       {problem && <p className="hint" role="alert">{problem}</p>}
     </div>

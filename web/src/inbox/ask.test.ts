@@ -10,4 +10,5 @@ it("says what a session wants", () => {
   expect(askOf({ phase: "failed", state: "failed", unfinished: false }).words).toBe(ASKS.failed);
   expect(askOf({ phase: "awaiting_approval", state: "action_approval", unfinished: true }).words).toBe(ASKS.action_approval);
   expect(askOf({ phase: "resting", state: "completed", unfinished: true })).toEqual({ words: ASKS.unfinished, tone: "wait" });
+  expect(askOf({ phase: "resting", state: "approved", unfinished: true })).toEqual({ words: ASKS.not_started, tone: "wait" });
 });

@@ -6,7 +6,7 @@ import type { ToneName } from "../ui/Tone";
 export function askOf({ phase, state, unfinished }: Pick<SessionSummary, "phase" | "state" | "unfinished">): { words: string; tone: ToneName } {
   if (phase === "failed") return { words: ASKS.failed, tone: "bad" };
   if (phase === "escalated") return { words: ASKS.escalated, tone: "bad" };
-  if (goesOn({ state, unfinished })) return { words: ASKS.unfinished, tone: "wait" };
+  if (goesOn({ state, unfinished })) return { words: state === "approved" ? ASKS.not_started : ASKS.unfinished, tone: "wait" };
   return { words: named(ASKS, state) ?? (phase === "awaiting_input" ? ASKS.input : ASKS.approval), tone: "wait" };
 }
 

@@ -1,7 +1,7 @@
 // The few things the page asks over plain HTTP.
 import { fill, TROUBLE } from "../generated/words";
 import type { Refusal } from "./socket";
-import type { FlowList, LibraryPage, PathCheck, Preview, ProposalPage, ToolPage } from "../protocol";
+import type { FlowList, LibraryPage, PathCheck, PlanPreviews, Preview, ProposalPage, ToolPage } from "../protocol";
 
 export interface Me {
   user: string;
@@ -80,6 +80,9 @@ export const inbox = (limit: number, signal?: AbortSignal): Promise<Page> => pag
 
 /** Go on with a session's plan that was stopped, paused, or failed. */
 export const goOn = async (sessionId: string): Promise<void> => void (await posted(`/api/execution-plans/${sessionId}/execute`, { timeout: 0 }));
+
+/** What the changes of the session's plan would do now, by step. */
+export const previewPlan = (sessionId: string, signal?: AbortSignal): Promise<PlanPreviews> => get(`/api/execution-plans/${encodeURIComponent(sessionId)}/previews`, signal);
 
 export const tools = (q: string, limit: number, signal?: AbortSignal): Promise<ToolPage> =>
   get<ToolPage>(`/api/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);

@@ -1,7 +1,7 @@
 // Actions that run only after a yes: a card each, with what the action would change, bound to its exact arguments.
 import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useAct, useSession } from "../app/session";
+import { useAct, useActs, useSession } from "../app/session";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
 import { ACTIONS, fill, REVIEW } from "../generated/words";
 import { previewAction } from "../net/api";
@@ -16,8 +16,8 @@ import { approval, askedBecause, Refusal } from "./approval";
 const PATIENCE = 2_000; // milliseconds: a decision does not wait for a preview that does not come
 
 export default function ActionsPanel() {
-  const { state, client } = useSession();
-  const all = useAct();
+  const { state } = useSession();
+  const all = useActs();
   const box = useRef<HTMLElement>(null);
   const { snapshot } = state;
   const asked = snapshot?.approval_request?.actions.flatMap((id) => snapshot.actions[id] ?? []);
@@ -33,11 +33,7 @@ export default function ActionsPanel() {
   }, [ids]);
 
   if (!asked) return null;
-  const approveAll = () => {
-    const [last, ...others] = asked.toReversed();
-    for (const action of others.toReversed()) client.send(approval(action));
-    if (last) all.send(approval(last));
-  };
+  const approveAll = () => all.send(asked.map((action) => approval(action)));
   return (
     <section className="panel" data-testid="approval-request" aria-label={REVIEW.actions} ref={box}>
       <h2>{headOf(asked)}</h2>
@@ -54,7 +50,9 @@ export default function ActionsPanel() {
           </Button>
         </div>
       )}
-      <Problem error={all.error} />
+      {all.errors.map((error) => (
+        <Problem key={error.key} error={error} />
+      ))}
     </section>
   );
 }

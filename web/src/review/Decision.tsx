@@ -13,6 +13,8 @@ interface Props {
   hash: string;
   /** Why approving is not possible at the moment, if it is not. */
   blocked: string;
+  /** Of a plan that acts: the steps that are allowed with whatever values they get. It can be started later, too. */
+  preapprove?: readonly string[];
   /** Other words for the yes and for another try. */
   yes?: string;
   again?: string;
@@ -20,7 +22,7 @@ interface Props {
   children?: ReactNode;
 }
 
-export function Decision({ target, version, hash, blocked, yes, again, children }: Props) {
+export function Decision({ target, version, hash, blocked, preapprove, yes, again, children }: Props) {
   const { state } = useSession();
   const can = useCan();
   const approving = useAct();
@@ -30,7 +32,8 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
   const reviewed = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const refused = snapshot?.feedback_request?.plan_type === target;
   const other = again ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
-  const approve = () => approving.send({ type: "approval", approved: true, version, hash });
+  const yesTo = { type: "approval", approved: true, version, hash, ...(preapprove?.length ? { preapprove: [...preapprove] } : {}) } as const;
+  const approve = () => approving.send(yesTo);
   useApproveKeys(!!reviewed && can("approval") && !blocked && !approving.busy, approve);
   return (
     <div className="decision">
@@ -45,6 +48,11 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
             onClick={approve}
           >
             {yes ?? (target === "text" ? ACTIONS.approve_plan : ACTIONS.approve_code)}
+          </Button>
+        )}
+        {reviewed && can("approval") && preapprove && (
+          <Button variant="default" data-testid="approve-later" disabled={!!blocked} loading={approving.busy} onClick={() => approving.send({ ...yesTo, start: false })}>
+            {ACTIONS.approve_later}
           </Button>
         )}
         {reviewed && can("feedback") && !talking && !blocked && (

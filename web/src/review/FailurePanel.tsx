@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
-import { Redo } from "../ui/icons";
+import { PlaySign, Redo } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
 const StopReport = lazy(() => import("./StopReport"));
@@ -15,12 +15,15 @@ export function FailurePanel() {
   const { snapshot } = state;
   const failure = snapshot?.failure;
   const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
+  const waits = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // for its start
   const open = snapshot?.phase === "resting" && !stopped && can("retry"); // steps of its plan came to nothing
   if (!snapshot || (!failure && !stopped && !open) || (stopped && !can("retry"))) return null;
+  const title = stopped ? STATUS.stopped : waits ? STATUS.approved : REVIEW.plan_open;
+  const hint = stopped ? REVIEW.stopped_hint : waits ? REVIEW.approved_hint : REVIEW.plan_open_hint;
   return (
-    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : stopped ? STATUS.stopped : REVIEW.plan_open}>
-      <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : stopped ? STATUS.stopped : REVIEW.plan_open}</h2>
-      <p>{failure?.reason ?? (stopped ? REVIEW.stopped_hint : REVIEW.plan_open_hint)}</p>
+    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : title}>
+      <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : title}</h2>
+      <p>{failure?.reason ?? hint}</p>
       {stopped && snapshot.turn && (
         <Suspense>
           <StopReport />
@@ -35,8 +38,8 @@ export function FailurePanel() {
       {failure && !failure.retryable && <p className="hint">{TROUBLE.retry_useless}</p>}
       {can("retry") && (
         <div className="decision-buttons">
-          <Button leftSection={<Redo />} variant={failure || open ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
-            {stopped ? ACTIONS.resume : ACTIONS.retry}
+          <Button leftSection={waits ? <PlaySign /> : <Redo />} variant={failure || open ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
+            {stopped ? ACTIONS.resume : waits ? ACTIONS.start : ACTIONS.retry}
           </Button>
         </div>
       )}

@@ -12,6 +12,7 @@ import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { begin, differs, freshId, isPlanEdit, numbersOf, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
 import { type OpenStep, PlanSteps } from "./PlanSteps";
+import { usePreviews } from "./previews";
 import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
 import { useKept } from "../ui/kept";
@@ -29,6 +30,10 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const [edit, setEdit] = useKept<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => begin(plan), (one) => one.base !== plan.version || differs(one, plan), isPlanEdit);
   const [form, setForm] = useState<OpenStep | null>(null);
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
+  const [ticked, setTicked] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
+  const acts = plan.kind === "execution";
+  const reviewed = state.snapshot?.review?.target === "plan";
+  const previews = usePreviews(state.sessionId, plan, acts && (reviewed || state.snapshot?.reason === "approved"));
 
   const base = versions.find((one) => one.version === edit.base);
   const dirty = differs(edit, edit.was);
@@ -43,6 +48,8 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const shown = versions.find((one) => one.version === choice.shown);
   const against = versions.find((one) => one.version === choice.against);
   const steps = stepsOf(edit);
+  const ticks = ticked.version === plan.version ? ticked.ids : []; // each version is allowed anew
+  const tick = (id: string, on: boolean) => setTicked({ version: plan.version, ids: on ? [...ticks, id] : ticks.filter((one) => one !== id) });
   const refused = state.notices.findLast((one) => one.steps) ?? null;
   const wrong = (dirty && refused?.steps) || {};
   const forget = () => refused && client.dismiss(refused.key);
@@ -76,7 +83,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           </Button>
         </p>
       )}
-      {against && plan.kind === "execution" ? (
+      {against && acts ? (
         <StepDiff before={against} after={shown ?? versions.at(-1) ?? against} stands={state.snapshot?.steps ?? {}} />
       ) : against ? (
         <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label={REVIEW.diff_plan} />
@@ -91,7 +98,10 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             onChange={setEdit}
             stands={state.snapshot?.steps ?? {}}
             problems={wrong}
-            nextId={plan.kind === "execution" ? freshId(edit, versions) : null}
+            nextId={acts ? freshId(edit, versions) : null}
+            previews={previews}
+            ticks={acts && reviewed && can("approval") ? ticks : null}
+            onTick={tick}
             form={form}
             onForm={setForm}
           />
@@ -102,6 +112,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         target="text"
         version={plan.version}
         hash={plan.hash}
+        preapprove={acts ? ticks : undefined}
         blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {dirty && (

@@ -3,7 +3,7 @@
 import { Button } from "@mantine/core";
 import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
-import type { StepOutput, StepSection } from "../protocol";
+import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
 import { Plus } from "../ui/icons";
 import { type Place, places } from "./lanes";
 import { add, type EditedStep, moveTo, needsOf, type PlanEdit, remove, setStep } from "./planEdit";
@@ -31,11 +31,16 @@ interface Props {
   problems: Readonly<Record<string, readonly string[] | undefined>>;
   /** The id of a step that is added, where steps act. */
   nextId: string | null;
+  /** What the changes would do now. */
+  previews: PlanPreviews;
+  /** The steps that are to be allowed with whatever values they get; null: nothing is being approved. */
+  ticks: readonly string[] | null;
+  onTick: (id: string, on: boolean) => void;
   form: OpenStep | null;
   onForm: (form: OpenStep | null) => void;
 }
 
-export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, form, onForm }: Props) {
+export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, previews, ticks, onTick, form, onForm }: Props) {
   const list = useRef<HTMLOListElement>(null);
   const left = useRef<number | null>(null); // the step whose form was open last: there the focus goes on
   const [current, setCurrent] = useState<number | null>(null);
@@ -109,6 +114,9 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
               onCurrent={() => setCurrent(one.key)}
               stands={stands[one.step.id ?? ""]}
               problems={problems[one.step.id ?? ""] ?? []}
+              preview={previews.steps[one.step.id ?? ""]}
+              ticked={ticks && ticks.includes(one.step.id ?? "")}
+              onTick={(on) => onTick(one.step.id ?? "", on)}
               rail={drawn ? <StepRail place={rail[index] as Place} lanes={lanes} /> : null}
               numberStyle={drawn ? beside(rail[index] as Place, lanes) : undefined}
               onChange={onChange}
@@ -121,6 +129,7 @@ export function PlanSteps({ edit, editable, onChange, stands, problems, nextId, 
         )}
       </ol>
       {adds && editable && opened(null)}
+      {previews.left_out > 0 && <p className="hint">{fill(REVIEW.previews_left_out, { count: previews.left_out })}</p>}
       {editable && !form && (
         <Button
           className="step-add"

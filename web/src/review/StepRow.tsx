@@ -1,8 +1,9 @@
 // One step of a plan: its grip and number, its words, what it calls, how it stands, and what can be done with it.
-import { ActionIcon } from "@mantine/core";
+import { ActionIcon, Checkbox } from "@mantine/core";
 import type { CSSProperties, KeyboardEvent, PointerEvent, ReactNode } from "react";
 import { fill, REVIEW } from "../generated/words";
-import type { StepSection } from "../protocol";
+import type { Preview, StepSection } from "../protocol";
+import { Changes } from "../ui/Changes";
 import { Bin, Down, Grip, Pen, Up } from "../ui/icons";
 import { Tone } from "../ui/Tone";
 import { InPlace } from "./InPlace";
@@ -21,6 +22,11 @@ interface Props {
   onCurrent: () => void;
   stands: StepSection | undefined;
   problems: readonly string[];
+  /** What it would change now, where that is known. */
+  preview: Preview | undefined;
+  /** Whether it is to be allowed with whatever values it gets; null: nothing is being approved. */
+  ticked: boolean | null;
+  onTick: (on: boolean) => void;
   rail: ReactNode;
   numberStyle: CSSProperties | undefined;
   onChange: (edit: PlanEdit) => void;
@@ -71,6 +77,22 @@ export function StepRow(props: Props) {
             about={same ? stands : undefined}
             onChange={changeable ? (name, value) => onChange(setArgument(edit, key, name, value)) : null}
           />
+        )}
+        {same && props.preview && <Changes asked={{ preview: props.preview }} now />}
+        {same && stands?.preapprovable && props.ticked !== null && (
+          <Checkbox
+            size="xs"
+            className="step-tick"
+            label={step.for_each ? REVIEW.preapprove_each : REVIEW.preapprove}
+            checked={props.ticked}
+            onChange={(event) => props.onTick(event.currentTarget.checked)}
+            data-testid="step-preapprove"
+          />
+        )}
+        {same && stands?.preapproved && (
+          <span className="dimmed" data-testid="step-preapproved">
+            {REVIEW.preapproved}
+          </span>
         )}
         {problems.map((problem) => (
           <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">

@@ -7,7 +7,8 @@ import { inline, underOne } from "./values";
 /** Not asked yet, being asked, or what came of asking. */
 export type Asked = { preview: Preview } | { problem: string } | "asking";
 
-export function Changes({ asked }: { asked: Asked }) {
+/** `now`: it is looked up before the call's turn has come, and may be another then. */
+export function Changes({ asked, now = false }: { asked: Asked; now?: boolean }) {
   if (asked === "asking")
     return (
       <p className="dimmed" data-testid="preview" data-state="asking">
@@ -19,7 +20,7 @@ export function Changes({ asked }: { asked: Asked }) {
   if (error)
     return (
       <p className="problem" data-testid="preview" data-state="refused">
-        {fill(REVIEW.preview_error, { why: error.replace(/^Error: /, "") })}
+        {fill(now ? REVIEW.preview_error_now : REVIEW.preview_error, { why: error.replace(/^Error: /, "") })}
       </p>
     );
   if (!known) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unknown}</p>;
@@ -27,7 +28,7 @@ export function Changes({ asked }: { asked: Asked }) {
   const { common, names } = underOne(changes.map((change) => change.path));
   return (
     <table className="changes" data-testid="preview" data-state="known">
-      <caption>{common ? fill(REVIEW.preview_title_in, { where: common }) : REVIEW.preview_title}</caption>
+      <caption>{common ? fill(now ? REVIEW.preview_now_in : REVIEW.preview_title_in, { where: common }) : now ? REVIEW.preview_now : REVIEW.preview_title}</caption>
       <thead className="sr-only">
         <tr>
           <th scope="col">What</th>

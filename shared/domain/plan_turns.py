@@ -1,0 +1,87 @@
+"""Deciding that a plan is drafted, and that its steps begin: by a person's approval, or by the settings."""
+
+from collections.abc import Sequence
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec
+from shared.domain import commands as c
+from shared.domain.changing import replace
+from shared.domain.commands import By
+from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.plan_approval import begins_by_setting, preapproval_problems
+from shared.domain.plan_steps import already_done, problems, refusal, rewritten, still_running, task_of
+from shared.domain.policy import ruled
+from shared.domain.said import begins_round, drafting
+from shared.domain.session import Session
+from shared.domain.stamp import stamp
+from shared.domain.state import Plan
+from shared.domain.waves import leave_turn
+from shared.domain.workflows import of_plan
+
+
+def draft(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
+    acts = of_plan(session, command.kind).turn.by_step
+    drafted_in = drafting(session)
+    if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
+        raise refusal(command.steps, wrong)
+    task = task_of(drafted_in) if acts else None
+    fields = dict(command) | {"begins_round": begins_round(session), "task": task}
+    return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **fields)
+
+
+def approve(session: Session, plan: Plan, command: c.Approve, by: By) -> facts.PlanApproved:
+    """The approval of steps that act holds their turn.
+
+    Raises OutOfTurn while a step still runs, Invalid for steps that cannot be preapproved.
+    """
+    check_options(command, acts=bool(plan.task))
+    if wrong := preapproval_problems(plan, command.preapprove):
+        raise refusal(plan.steps, wrong)
+    actions = _actions(session, replace(plan, status="approved"))
+    more = {"preapproved": _in_order(plan, command.preapprove), "deferred": not command.start}
+    needs = {"needs": 2} if any(more.values()) else {}
+    return facts.PlanApproved(
+        **stamp(session, by, "plan.approved") | needs,
+        **more,
+        plan_version=plan.version,
+        hash=plan.hash,
+        turn=session.counts.turns + 1 if actions else None,
+        actions=actions,
+        already_done=already_done(session, actions),
+    )
+
+
+def check_options(command: c.Approve, *, acts: bool) -> None:
+    """Raises Invalid for what only the approval of a plan that acts can say."""
+    if not acts and (command.preapprove or not command.start):
+        raise Invalid("Only the approval of a plan that acts can preapprove steps, or leave the start for later.")
+
+
+def begin_by_setting(session: Session, by: By) -> facts.TurnPlanned:
+    """The turn of a plan that the session's settings approve. Raises OutOfTurn."""
+    plan = session.plan
+    if plan is None or not begins_by_setting(session):
+        raise OutOfTurn("No plan begins by the settings now.")
+    actions = _actions(session, replace(plan, status="approved", approved_by_setting=True))
+    return facts.TurnPlanned(
+        **stamp(session, by, "turn.planned") | {"needs": 2},
+        turn=session.counts.turns + 1,
+        sub_goal=plan.goal,
+        actions=actions,
+        final=True,
+        plan_version=plan.version,
+        already_done=already_done(session, actions),
+    )
+
+
+def _actions(session: Session, plan: Plan) -> tuple[ActionSpec, ...]:
+    """The steps of this plan, ruled as its approval leaves them. Raises OutOfTurn while one of them still runs."""
+    approved = leave_turn(replace(session, plan=plan))
+    if still_running(session, plan.task):
+        raise OutOfTurn("A step of the plan is still running: approve this version when its outcome is known.")
+    steps = of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
+    return tuple(ruled(approved, spec) for spec in steps)
+
+
+def _in_order(plan: Plan, steps: Sequence[str]) -> tuple[str, ...]:
+    return tuple(step.id for step in plan.steps if step.id and step.id in steps)
