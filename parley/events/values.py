@@ -106,6 +106,9 @@ class SessionSettings(Stored):
     named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
     `confirm`: where a flow stops for a person: before its path, and at nodes that want to be looked at; only at these;
     nowhere (but for approvals). `generator`: the plan generator that drafts execution plans; "": the usual one.
+    `tools`: the only tools that an execution plan may call; none: all there are. `model`: the model that is asked, one
+    that the operator configured; "": the one configured for each service. `instructions`: what the planner keeps to in
+    every version of an execution plan, besides Parley's own rules.
     """
 
     max_turns: int = Field(5, ge=1, le=100)
@@ -120,6 +123,9 @@ class SessionSettings(Stored):
     confirm: Confirm = "nodes"
     planning: Planning = Planning()
     generator: Annotated[str, Field(max_length=64, exclude_if=is_empty)] = ""
+    tools: Annotated[tuple[Line, ...], Field(max_length=500, exclude_if=is_empty)] = ()  # format 2
+    model: Annotated[str, Field(max_length=200, exclude_if=is_empty)] = ""
+    instructions: Annotated[str, Field(max_length=20_000, exclude_if=is_empty)] = ""
 
 
 class Step(Stored):
@@ -130,7 +136,8 @@ class Step(Stored):
 
     `for_each` refers to a list that an earlier step gives: the step is done once for each `{{item}}` of it.
     `effect`, `policy` and `waits_for` are the tool's. Without effect and policy: they are not known before
-    the step is resolved, right before it begins.
+    the step is resolved, right before it begins. `fingerprint` is the tool's as it was when the plan was made: the step
+    does not run if the tool has changed since.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -142,6 +149,7 @@ class Step(Stored):
     policy: ToolPolicy | None = Field(None, exclude_if=is_none)
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
     for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(None, exclude_if=is_none)
+    fingerprint: Annotated[str, Field(max_length=64)] | None = Field(None, exclude_if=is_none)  # format 2
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
@@ -261,7 +269,10 @@ class Recalled(Stored):
 
 
 class Check(Stored):
-    """One thing the verifier looked at: "parses", "lints", "tests". `ok` None: it could not be done here."""
+    """One thing that was looked at: of code "parses", "lints", "tests"; of a plan that acts "references", "tools" ….
+
+    `ok` None: it could not be done here, or what `detail` says is worth a look and blocks nothing.
+    """
 
     name: Line
     ok: bool | None

@@ -14,7 +14,7 @@ from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
-from shared.domain.stamp import stamp
+from shared.domain.stamp import stamp, step_format
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
@@ -125,16 +125,19 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
     acts = of_plan(session, command.kind).turn.by_step
     drafted_in = drafting(session)
-    if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
-        raise refusal(command.steps, wrong)
+    goal, steps, notes = command.goal, command.steps, command.notes
+    if acts and (wrong := (*problems(steps, goal, notes), *rewritten(drafted_in, steps))):
+        raise refusal(steps, wrong)
     task = task_of(drafted_in) if acts else None
     told = dict(command) | {"begins_round": begins_round(session), "task": task}
-    return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
+    return facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **told)
 
 
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
-    need(_plans_turns(session), "In a conversation only approved code is run, when a person asks.")
+    own = WORKFLOWS.get(session.workflow)
+    plans_turns = own is None or "turn.planned" in own.after
+    need(plans_turns, "In a conversation only approved code is run, when a person asks.")
     if len(command.sub_goals) > SUB_GOALS:
         raise Invalid(f"A turn names at most {SUB_GOALS} sub-goals.")
     drafted_in = drafting(session)
@@ -143,21 +146,17 @@ def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.counts.turns + 1, **told)
 
 
-def _plans_turns(session: Session) -> bool:
-    own = WORKFLOWS.get(session.workflow)
-    return own is None or "turn.planned" in own.after
-
-
 def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:
     """Between two nodes: where the next one is another one, or runs with what is now known."""
     _my_turn(session, by, "executing")
     need(not running(session), "An action is running: what comes next is changed between actions.")
-    if session.turn and session.turn.rules.by_step:
-        return _turn_changed(session, session.turn, _resolved(session, session.turn, command), command.reason, by)
-    if session.turn is None or not session.turn.rules.changeable:
+    turn = session.turn
+    if turn and turn.rules.by_step:
+        return _turn_changed(session, turn, _resolved(session, turn, command), command.reason, by)
+    if turn is None or not turn.rules.changeable:
         raise OutOfTurn("No path is being walked now.")
-    specs = (ruled(session, spec) for spec in paths.numbered(session.turn, command.actions, given=False))
-    return _turn_changed(session, session.turn, tuple(specs), command.reason, by)
+    specs = tuple(ruled(session, spec) for spec in paths.numbered(turn, command.actions, given=False))
+    return _turn_changed(session, turn, specs, command.reason, by)
 
 
 def _resolved(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:

@@ -23,12 +23,13 @@ from services.gateway.views.parts import (
     verdict_view,
 )
 from services.gateway.views.phrases import ACTION_TONES, word_of
-from services.gateway.views.touched import same_changes, touched
+from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
+from shared.plan_checks.steps import same_changes
 
 type Sections = Mapping[str, Any]  # by name, as JSON
 
