@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
-from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow
+from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow, is_empty
 from parley.protocol import server as v1
 from parley.protocol.journal import EntryOrUpdate, Tone
 from parley.protocol.views import (
@@ -77,7 +77,7 @@ class StepSection(View):
     """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
-    waiting waits for.
+    waiting waits for. `problem`: why it was not done, in words.
     """
 
     action_id: str
@@ -88,6 +88,7 @@ class StepSection(View):
     until: datetime | None = None
     touches: tuple[Touched, ...] = ()
     same_as: str = ""
+    problem: str = Field("", exclude_if=is_empty)
 
 
 class ReviewSection(View):

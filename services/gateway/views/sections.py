@@ -166,7 +166,8 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
     told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
-    return told | {"until": until if state == "waiting" else None}
+    problem = action.explanation if action and action.dead else ""
+    return told | {"until": until if state == "waiting" else None, "problem": problem}
 
 
 def _usage(session: Session) -> v.UsageSection:
