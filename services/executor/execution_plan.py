@@ -158,7 +158,7 @@ class StepGuide:
     async def _output(self, action: Action) -> JsonValue:
         """Raises Unresolved where it is not there whole."""
         if action.artefact is None:
-            if action.error:  # of a step that ended well: the whole of its result could not be stored
+            if action.status == "finished" and action.error:  # the whole of its result could not be stored
                 raise Unresolved(f"What {action.spec.id} gave is not there whole: {action.error}")
             return _parsed(action.result)
         body = await self._artefacts.fetch(action.artefact.name)

@@ -109,14 +109,14 @@ async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     lost = BY_REFERENCE.model_copy(
-        update={"arguments": {"order_id": "{{steps.s2.output.colour}}", "reason": "no longer needed"}}
+        update={"arguments": {"order_id": "{{steps.s2.output.items[9].item_id}}", "reason": "no longer needed"}}
     )
     async with asked(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
         await approve(ann)
         done = await ann.phase("resting", "failed")
         assert done.plan
         assert (done.rest_reason, done.plan.status) == ("answered", "failed")
-        assert "there is no colour in what step s2 gave" in done.answer.text
+        assert "there is no 9 in what step s2 gave" in done.answer.text
         assert await order_status(settings) == "pending"
         assert "actions.started" in [event.type for event in await ann.events()]
 

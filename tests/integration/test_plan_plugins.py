@@ -236,14 +236,14 @@ async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Setting
         assert shown.plan.goal == "Look"
         first, second = Learns.told
         assert first == ()
-        assert "Steps a, b wait for each other." in second
+        assert "Steps 1 (a), 2 (b) wait for each other." in second
         assert "Step 1 (a): there is no tool “fly” here." in second
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("circles", "Steps a, b wait for each other."),
+        ("circles", "Steps 1 (a), 2 (b) wait for each other."),
         ("strangers", "there is no tool “fly” here"),
         ("endless", "It did not answer within 0.2 seconds."),
         ("nodraft", "It returned list, which is no Draft."),
