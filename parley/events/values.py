@@ -207,11 +207,15 @@ class ModelCall(Stored):
 
 
 class ToolRule(Value):
-    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet."""
+    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet.
+
+    `fingerprint` is a hash of what a call means; "" where nobody compares it.
+    """
 
     effect: Effect
     policy: ToolPolicy | None = None
     quiet: bool = False
+    fingerprint: str = ""
 
 
 class Artefact(Stored):

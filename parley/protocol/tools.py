@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, JsonValue
 
 from parley.events.hashing import canonical_hash
-from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value, WaitsFor, is_empty, is_none
+from parley.events.values import Confirm, Effect, Line, ToolPolicy, ToolRule, Value, WaitsFor, is_empty, is_none
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
@@ -41,6 +41,11 @@ class ToolSpec(Value):
     def fingerprint(self) -> str:
         """A hash of what a call means: the schema of its arguments, and its effect."""
         return canonical_hash({"parameters": self.parameters, "effect": self.effect})
+
+    @property
+    def rule(self) -> ToolRule:
+        """What its calls are ruled by where no session says otherwise."""
+        return ToolRule(effect=self.effect, policy=self.policy, quiet=self.quiet, fingerprint=self.fingerprint)
 
     def is_confirmed(self, confirm: Confirm) -> bool:
         """Whether a person looks at each call, in a session with this setting."""

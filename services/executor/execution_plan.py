@@ -22,12 +22,12 @@ from shared.domain.errors import Invalid
 from shared.domain.for_each import MOST_ITEMS, expanded, items_of
 from shared.domain.memory import history
 from shared.domain.plan_steps import GATHER, step_of, unresolved
+from shared.domain.policy import outdated
 from shared.domain.references import ITEM, Outputs, Unresolved, resolved, steps_in
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
 from shared.domain.waiting import LONGEST_WAIT
 from shared.domain.waves import ready
-from shared.plan_checks.calls import outdated
 from shared.plan_checks.kinds import filled
 from shared.worker import Desk
 
@@ -89,7 +89,7 @@ class StepGuide:
             if step is None or action.status not in ("planned", "approved") or spec.tool == GATHER:
                 continue
             tool = tools.get(spec.tool)
-            if why := outdated(step, tool.spec if tool else None):
+            if why := outdated(step, tool.spec.rule if tool else None):
                 denied.append(_denied(spec, why))
         return tuple(denied)
 

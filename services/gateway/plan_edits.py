@@ -6,7 +6,7 @@ from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
 from shared.domain.plan_steps import called, refusal
-from shared.plan_checks.calls import outdated
+from shared.domain.policy import outdated
 from shared.plan_checks.steps import checked, with_ids
 
 
@@ -25,6 +25,8 @@ def edited_steps(
 
 def check_current(steps: Sequence[Step], tools: Tools) -> None:
     """Raises Invalid, step by step, where a tool has changed since the plan was made, or is gone."""
-    why = ((number, step, outdated(step, tools.get(step.tool or ""))) for number, step in enumerate(steps, 1))
-    if wrong := [f"{called(number, step)}: {text}" for number, step, text in why if text]:
-        raise refusal(steps, wrong)
+    rules = {name: spec.rule for name, spec in tools.items()}
+    why = [outdated(step, rules.get(step.tool or "")) for step in steps]
+    if any(why):
+        named = [called(number, step) for number, step in enumerate(steps, 1)]
+        raise refusal(steps, [f"{name}: {text}" for name, text in zip(named, why, strict=True) if text])

@@ -7,7 +7,6 @@ from pydantic import JsonValue
 
 from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
-from shared.domain.policy import PLANNED_AS
 from shared.domain.references import references
 from shared.plan_checks.kinds import PYTHON, misplaced
 from shared.repair import repair
@@ -41,22 +40,6 @@ def argument_problems(step: Step, spec: ToolSpec) -> tuple[str, ...]:
         *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
         *(f"{spec.name}: {fix}" for fix in read.repairs),
     )
-
-
-def outdated(step: Step, spec: ToolSpec | None) -> str:
-    """Why the step must not run as it was planned: its tool has changed since, or is gone. "" where neither is so."""
-    if step.fingerprint is None or (spec and spec.fingerprint == step.fingerprint):
-        return ""
-    if spec is None:
-        return (
-            f"The tool {step.tool} is gone: it was there when this plan was made. Change the step, or wait until the "
-            "tool is there again."
-        )
-    what = "it takes other arguments now"
-    if spec.effect != step.effect:
-        what = f"it {PLANNED_AS[step.effect or 'read']} in the plan, and now it {PLANNED_AS[spec.effect]}"
-    again = "Save the plan again to have it held against the tool as it is now."
-    return f"The tool {spec.name} has changed since this plan was made: {what}. {again}"
 
 
 def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[tuple[str, str]]:
