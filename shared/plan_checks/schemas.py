@@ -42,6 +42,6 @@ def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:
 
 def _target(reference: str, root: Schema) -> Schema:
     at: JsonValue = dict(root)
-    for part in reference.removeprefix("#").strip("/").split("/"):
+    for part in filter(None, reference.removeprefix("#").split("/")):
         at = at.get(part) if isinstance(at, dict) else None
     return as_schema(at)
