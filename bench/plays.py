@@ -59,8 +59,8 @@ class CountedPlay(Play):
         self.tokens += prompt_tokens(messages) + count(found.model_dump_json())
         return alone(found) if self._how.one_call and isinstance(found, TurnReply) else found
 
-    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
-        return await (self._how.tools.fitting if self._how.tools else super().fitting)(words, used)
+    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        return await (self._how.tools.fitting if self._how.tools else super().fitting)(words, used, only)
 
 
 @dataclass

@@ -32,16 +32,31 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command()
-def generate(
+def generate(  # noqa: PLR0913, PLR0917  as many options
     request: Annotated[str, typer.Argument(help="What is to be done, in words.")],
     generator: Annotated[str, typer.Option(help="The plan generator that makes it, instead of the usual one.")] = "",
     plan_approval: PlanApproval = True,
+    tool: Annotated[
+        list[str] | None, typer.Option(help="Only this tool may be used; several times for several.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="The model that is asked, one that is configured.")] = "",
+    instructions: Annotated[str, typer.Option(help="What every version of the plan is to keep to.")] = "",
     as_json: Json = False,
     url: Url = "",
 ) -> None:
     """Make a plan for a request, or say what has to be known first."""
-    chosen = _settings(plan_approval=plan_approval)
-    _shows(lambda plans: plans.generate(request, generator=generator or None, settings=chosen), url, as_json=as_json)
+
+    async def generated(plans: "ExecutionPlans") -> "ExecutionPlan":
+        return await plans.generate(
+            request,
+            generator=generator or None,
+            settings=_settings(plan_approval=plan_approval),
+            tools=tool,
+            model=model or None,
+            instructions=instructions or None,
+        )
+
+    _shows(generated, url, as_json=as_json)
 
 
 @app.command()

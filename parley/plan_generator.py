@@ -43,7 +43,8 @@ class DraftContext:
     `plan` is the plan as it is now, if there is one to change: keep the ids of steps that stay, and never change a
     step that has begun. `feedback` is what the person wants to be different, oldest first. `another`: they want
     another plan, from scratch. `problems` tell why the last draft was not taken. `rules` are the words and rules of the
-    packs whose tools there are. `knowledge` are the texts that came with the request.
+    packs whose tools there are. `knowledge` are the texts that came with the request. `instructions`
+    are what the person wants every version to keep to.
 
     `ask_model` asks Parley's planning model for a `parley.reply.Reply`, and accounts for its cost. Let its exceptions
     pass: Parley waits for a model that is away, and asks the person when a budget is spent.
@@ -58,6 +59,7 @@ class DraftContext:
     problems: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     knowledge: tuple[Knowledge, ...] = ()
+    instructions: str = ""
 
 
 class PlanGenerator(ABC):

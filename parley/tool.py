@@ -108,7 +108,11 @@ class Tool[A: BaseModel]:
 
     `keyed`: the tool remembers `Context.key` with its effect, so that a call may be made again after a crash.
     `quiet`: a read without any cost, which is worth no event of its own when it begins.
-    `returns` is the pydantic model of a result, for readers of the tool.
+    `returns` is the pydantic model or the JSON schema of a result. A plan that refers to parts of a result is checked
+    against it before it is approved; where nothing is declared, what is wrong shows when the plan runs.
+    A field of `arguments` says with `json_schema_extra={"x-kind": …}` that it is more than data: "sql" and "code" run
+    as they are written, a "url" leads to the host that it shows, and a plan puts no result of a step there. "text" is
+    data whatever the field is called.
     `preview` tells what a call would change if it were made now.
     `check` tells why a call is forbidden, given the session's earlier calls of this pack: each reason a sentence that
     says what to do instead. The planner sends such a call back; if one is made all the same, its outcome tells.
@@ -129,7 +133,7 @@ class Tool[A: BaseModel]:
     confirm: str = ""
     keyed: bool = False
     quiet: bool = False
-    returns: type[BaseModel] | None = None
+    returns: type[BaseModel] | Mapping[str, JsonValue] | None = None
     preview: Callable[[A, Context], Awaitable[Preview]] | None = None
     check: Callable[[A, Sequence[PastCall]], Iterable[str]] | None = None
     confirms: Callable[[A, JsonValue], bool] | None = None
@@ -158,7 +162,15 @@ class Tool[A: BaseModel]:
             confirm=self.confirm,
             checked=self.check is not None,
             waits_for=self.waits_for,
+            returns=self.result_schema,
         )
+
+    @cached_property
+    def result_schema(self) -> dict[str, JsonValue] | None:
+        """The JSON schema of a result, None where none is declared. Models give no fields but their own."""
+        if self.returns is None or not isinstance(self.returns, type):
+            return None if self.returns is None else dict(self.returns)
+        return _closed(_untitled(self.returns.model_json_schema(mode="serialization")))
 
     @cached_property
     def parameters(self) -> dict[str, JsonValue]:
@@ -205,4 +217,19 @@ def _part(name: str, value: JsonValue) -> JsonValue:
         return {key: _untitled(schema) for key, schema in value.items()} if named else _untitled(value)
     if isinstance(value, list):
         return [_untitled(part) if isinstance(part, dict) else part for part in value]
+    return value
+
+
+def _closed(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Where an object names its properties and does not say more: it has no others."""
+    closed = {name: _closed_part(value) for name, value in schema.items()}
+    named = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    return {"additionalProperties": False, **closed} if named else closed
+
+
+def _closed_part(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _closed(value)
+    if isinstance(value, list):
+        return [_closed_part(part) for part in value]
     return value

@@ -52,7 +52,7 @@ FIELDS: dict[str, str] = {
     "replan": "another one is wanted from scratch; else feedback is awaited",
     "code": "the whole program",
     "explanation": "what the generator says about it",
-    "checks": "what the verifier looked at",
+    "checks": "what was looked at, and what came of it",
     "tests": "the tests that were written from the plan",
     # turns
     "turn": "counts the session's turns",

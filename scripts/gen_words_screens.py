@@ -41,6 +41,7 @@ SCREENS: dict[str, str] = {
     "StepSection.touches": "the servers, files and tables that its call names",
     "StepSection.preapprovable": "whether an approval may allow its calls with whatever values its references get",
     "StepSection.preapproved": "whether one did",
+    "StepSection.problem": "why it was not done; absent where there is nothing to say",
     "StepSection.same_as": "the id of the first step that makes the very same change; empty where none does",
     "Touched.kind": "`host`, `file` or `table`",
     "QuestionSection.about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",
@@ -77,5 +78,9 @@ SCREENS: dict[str, str] = {
     "actions.woken.actions": "the steps that have waited",
     "until": "the instant, with its offset",
     "for_each": "the list that an earlier step gives, for each item of which it is done; absent where it is done once",
+    "fingerprint": "of the tool as it was when the plan was made, SHA-256: it does not run if the tool has changed since",
+    "instructions": "what every version of an execution plan is to keep to; absent where nothing is said",
+    "SessionSettings.model": "the model that is asked, one that the operator configured; absent: the one configured for each service",
+    "SessionSettings.tools": "the only tools that an execution plan may call; absent: all there are",
     "waits_for": "the step is no call: it waits for a person's answer, or for a time; absent for a call",
 }

@@ -34,6 +34,7 @@ class Instant(LateModel):
         reply: type[R],
         *,
         quality: str = "",
+        model: str = "",
         temperature: float | None = None,
         refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,

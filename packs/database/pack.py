@@ -8,7 +8,7 @@ from packs.database.reader import DatabaseSettings, opened
 from parley import Context, Failed, Pack, Refused, Tool
 from sql.database import BadDatabase, Database, SqlError
 from sql.outcome import Table
-from sql.schema import Schema
+from sql.schema import Dialect, Schema, TableInfo
 
 CONFIRM = "this is the SQL that will run"
 LARGEST = 200_000  # bytes of a result in its event: all that the limits of a query let through
@@ -31,7 +31,33 @@ class TableNames(BaseModel):
 class Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    sql: Annotated[str, Field(description="One SELECT statement, of tables and columns that there are.", min_length=1)]
+    sql: Annotated[
+        str,
+        Field(
+            description="One SELECT statement, of tables and columns that there are.",
+            min_length=1,
+            json_schema_extra={"x-kind": "sql"},
+        ),
+    ]
+
+
+class TableName(BaseModel):
+    """`rows`: about how many there are, if that is known."""
+
+    name: str
+    comment: str
+    rows: int | None
+
+
+class TableList(BaseModel):
+    dialect: Dialect
+    tables: list[TableName]
+
+
+class Described(BaseModel):
+    """Tables with their columns; what is false or empty of one is left out."""
+
+    tables: list[TableInfo]
 
 
 class DatabasePack(Pack):
@@ -64,6 +90,7 @@ class DatabasePack(Pack):
                 arguments=Nothing,
                 run=self._list,
                 description="The tables of the database: name, what it is for, and about how many rows.",
+                returns=TableList,
                 quiet=True,
             ),
             Tool(
@@ -71,6 +98,7 @@ class DatabasePack(Pack):
                 arguments=TableNames,
                 run=self._describe,
                 description="The columns of these tables: type, keys, references, comments and sample values.",
+                returns=Described,
                 quiet=True,
             ),
             Tool(
@@ -85,10 +113,10 @@ class DatabasePack(Pack):
             ),
         )
 
-    async def _list(self, _: Nothing, __: Context) -> object:
+    async def _list(self, _: Nothing, __: Context) -> TableList:
         schema = await self._schema()
-        tables = [{"name": one.name, "comment": one.comment, "rows": one.rows} for one in schema.tables]
-        return {"dialect": schema.dialect, "tables": tables}
+        tables = [TableName(name=one.name, comment=one.comment, rows=one.rows) for one in schema.tables]
+        return TableList(dialect=schema.dialect, tables=tables)
 
     async def _describe(self, names: TableNames, _: Context) -> object:
         schema = await self._schema()

@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
@@ -58,6 +58,18 @@ class Deleting(BaseModel):
     name: Name
 
 
+class Listed(BaseModel):
+    name: str
+    size: int
+
+
+class FileList(BaseModel):
+    """Sizes in bytes; `bytes` is that of all of these files."""
+
+    files: list[Listed]
+    bytes: int
+
+
 class Part(BaseModel):
     """`characters` is the length of the whole; `next_offset` where the next part begins, if there is one."""
 
@@ -85,11 +97,11 @@ def _fits(_: Reading | Writing | Deleting, __: Sequence[PastCall]) -> Iterable[s
 
 
 @tool(quiet=True)
-async def list_files(call: Listing, context: Context) -> dict[str, Any]:
+async def list_files(call: Listing, context: Context) -> FileList:
     """The session's files: name and size in bytes."""
     inside = unicodedata.normalize("NFC", f"{call.folder.strip('/')}/").lstrip("/")
-    files = {name: ref.size for name, ref in _files(context).all().items() if name.startswith(inside)}
-    return {"files": [{"name": name, "size": size} for name, size in files.items()], "bytes": sum(files.values())}
+    files = [Listed(name=name, size=ref.size) for name, ref in _files(context).all().items() if name.startswith(inside)]
+    return FileList(files=files, bytes=sum(file.size for file in files))
 
 
 @tool(check=_fits, seconds=SECONDS)

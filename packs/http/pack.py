@@ -18,7 +18,15 @@ PROMPT = (
     "For servers over HTTP: fetch_url reads, send_request changes something there. Both reach only the servers that "
     "their descriptions name. What they give has `status`, and `json` or `text`."
 )
-Url = Annotated[str, Field(description="The whole URL, of a server that is allowed.", min_length=1, max_length=2000)]
+Url = Annotated[
+    str,
+    Field(
+        description="The whole URL, of a server that is allowed.",
+        min_length=1,
+        max_length=2000,
+        json_schema_extra={"x-kind": "url"},
+    ),
+]
 MediaType = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$")]
 
 

@@ -53,7 +53,7 @@ class RunProgram(BaseModel):
             description="A Python program. It reads its inputs as JSON from stdin, and prints its result as JSON.",
             min_length=1,
             max_length=LONGEST,
-            json_schema_extra={"contentMediaType": PYTHON},
+            json_schema_extra={"contentMediaType": PYTHON, "x-kind": "code"},
         ),
     ]
     inputs: Annotated[

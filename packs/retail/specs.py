@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from packs.retail.confirm import shows
 from packs.retail.policy import forbidden
+from packs.retail.results import PRODUCT_IDS, TEXT, OrderRecord, ProductRecord, UserRecord
 from packs.retail.writes import Reason
 from parley import Context, Failed, PastCall, Tool
 
@@ -137,9 +138,10 @@ def _read(name: str, arguments: type[Arguments], description: str, **more: Any) 
     return _tool(name, arguments, description, effect="read", quiet=True, **more)
 
 
-def _write(name: str, arguments: type[Arguments], description: str) -> Tool[Any]:
+def _write(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
     confirms = partial(_confirms, name)
-    return _tool(name, arguments, description, effect="write", keyed=True, confirms=confirms)
+    told = {"returns": OrderRecord, **more}
+    return _tool(name, arguments, description, effect="write", keyed=True, confirms=confirms, **told)
 
 
 def _tool(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
@@ -155,7 +157,12 @@ def _tool(name: str, arguments: type[Arguments], description: str, **more: Any) 
 
 
 TOOLS: tuple[Tool[Any], ...] = (
-    _read("calculate", Calculate, "Work out an arithmetic expression; the result is rounded to two decimals."),
+    _read(
+        "calculate",
+        Calculate,
+        "Work out an arithmetic expression; the result is rounded to two decimals.",
+        returns=TEXT,
+    ),
     _write(
         "cancel_pending_order",
         CancelOrder,
@@ -172,28 +179,38 @@ TOOLS: tuple[Tool[Any], ...] = (
         "find_user_id_by_email",
         Email,
         "Find the customer's id by e-mail address: the first way to learn who is speaking.",
+        returns=TEXT,
     ),
     _read(
         "find_user_id_by_name_zip",
         NameZip,
         "Find the customer's id by name and postal code, where the e-mail address is not known or not found.",
+        returns=TEXT,
     ),
     _read(
         "get_order_details",
         Order,
         "An order: its status, items with item and product ids, options and prices, address, deliveries and payments.",
+        returns=OrderRecord,
     ),
     _read(
         "get_product_details",
         Product,
         "A product and all its variants: item id, options, price, and whether it is available.",
+        returns=ProductRecord,
     ),
     _read(
         "get_user_details",
         User,
         "A customer: name, address, e-mail, payment methods with gift card balances, and the ids of all orders.",
+        returns=UserRecord,
     ),
-    _read("list_all_product_types", Nothing, "All products of the store, by name, with their product ids."),
+    _read(
+        "list_all_product_types",
+        Nothing,
+        "All products of the store, by name, with their product ids.",
+        returns=PRODUCT_IDS,
+    ),
     _write(
         "modify_pending_order_address",
         OrderAddress,
@@ -215,6 +232,7 @@ TOOLS: tuple[Tool[Any], ...] = (
         "modify_user_address",
         UserAddress,
         "Replace a customer's default address; orders keep theirs. Answers the customer's details as they are then.",
+        returns=UserRecord,
     ),
     _write(
         "return_delivered_order_items",
@@ -222,12 +240,13 @@ TOOLS: tuple[Tool[Any], ...] = (
         "Ask for items of a delivered order to be returned, with the refund to the method it was paid with or to a "
         "gift card. The order can be neither returned nor exchanged after it. Answers the order as it is then.",
     ),
-    _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out."),
+    _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out.", returns=TEXT),
     _read(
         "transfer_to_human_agents",
         Summary,
         "Hand the customer over to a person, where none of the other tools can do what is asked, or on request.",
         hands_over=True,
+        returns=TEXT,
     ),
 )
 SPECS = tuple(tool.spec(ORIGIN) for tool in TOOLS)

@@ -9,6 +9,11 @@ from parley import Context, Pack, tool
 
 LONGEST = 90 * 24 * 3600  # seconds
 TEXT = 5_000  # characters of a question
+UNTIL = {  # what the step gives: until when it waited
+    "type": "object",
+    "properties": {"until": {"type": "string"}},
+    "additionalProperties": False,
+}
 PROMPT = (
     "Two steps of a plan are no calls. ask_person asks the person who owns the plan while it is carried out, and gives "
     "their answer: use it for what only they can know or decide by then. wait_until waits for an instant, or for some "
@@ -51,7 +56,7 @@ async def ask_person(asking: Asking, context: Context) -> dict[str, Any]:
     return {"text": asking.question, "options": asking.options, "form": asking.form}
 
 
-@tool(waits_for="time")
+@tool(waits_for="time", returns=UNTIL)
 async def wait_until(wait: WaitUntil, context: Context) -> datetime:
     """Wait until an instant, or for some seconds. An instant that is past is not waited for. At most 90 days."""
     return wait.until or datetime.now(UTC) + timedelta(seconds=wait.seconds or 0)

@@ -25,16 +25,24 @@ class ExecutionPlans:
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    async def generate(
+    async def generate(  # noqa: PLR0913  a request has as many sides
         self,
         request: str,
         *,
         settings: Mapping[str, Any] | None = None,
         generator: str | None = None,
+        tools: Sequence[str] | None = None,
+        model: str | None = None,
+        instructions: str | None = None,
         wait: float | None = None,
     ) -> ExecutionPlan:
-        """A plan for a request, or the question that comes before it. `generator`: one that the server lists."""
-        body = {"request": request, "settings": settings, "generator": generator}
+        """A plan for a request, or the question that comes before it.
+
+        `generator`: one that the server lists. `tools`: the only ones that the plan may call. `model`: one that the
+        operator configured. `instructions`: what every version of the plan is to keep to.
+        """
+        named = {"generator": generator, "tools": list(tools) if tools else None, "model": model}
+        body = {"request": request, "settings": settings, "instructions": instructions, **named}
         return await self._settled(await self._post("", **body), wait)
 
     async def store(

@@ -79,7 +79,7 @@ class PlanDrafted(Event):
     """The planner's proposal. Its version as a plan is the version of this event.
 
     `begins_round`, here and in the drafts below: the remark that it answers is a new request. `task`, of an execution
-    plan: one id for a request, which its versions share.
+    plan: one id for a request, which its versions share. `checks`: how its draft was held against the tools there are.
     """
 
     type: Literal["plan.drafted"] = "plan.drafted"
@@ -89,6 +89,7 @@ class PlanDrafted(Event):
     notes: str = ""
     path: PathPlan | None = None
     task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(None, exclude_if=is_none)
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
     begins_round: bool = False
     number: PeopleNumber = 0
 
@@ -101,6 +102,7 @@ class PlanEdited(Event):
     goal: Text
     steps: Steps
     notes: str = ""
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
     number: PeopleNumber = 0
 
 

@@ -20,6 +20,11 @@ def canonical_hash(value: JsonValue) -> str:
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
+def canonical_size(value: JsonValue) -> int:
+    """Bytes of the value as canonical JSON."""
+    return len(_canonical(value))
+
+
 def _canonical(value: JsonValue) -> bytes:
     if isinstance(value, str):  # a program: json escapes the same characters in C, where rfc8785 calls Python for each
         return json.dumps(value, ensure_ascii=False).encode()

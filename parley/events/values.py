@@ -112,6 +112,9 @@ class SessionSettings(Stored):
     nowhere (but for approvals). `generator`: the plan generator that drafts execution plans; "": the usual one.
     `require_plan_approval`: whether an execution plan waits for a person before it runs. Without it each of its calls
     still asks by its own policy.
+    `tools`: the only tools that an execution plan may call; none: all there are. `model`: the model that is asked, one
+    that the operator configured; "": the one configured for each service. `instructions`: what the planner keeps to in
+    every version of an execution plan, besides Parley's own rules.
     """
 
     max_turns: int = Field(5, ge=1, le=100)
@@ -127,6 +130,9 @@ class SessionSettings(Stored):
     planning: Planning = Planning()
     generator: Annotated[str, Field(max_length=64, exclude_if=is_empty)] = ""
     require_plan_approval: bool = Field(True, exclude_if=is_true)
+    tools: Annotated[tuple[Line, ...], Field(max_length=500, exclude_if=is_empty)] = ()  # format 2
+    model: Annotated[str, Field(max_length=200, exclude_if=is_empty)] = ""
+    instructions: Annotated[str, Field(max_length=20_000, exclude_if=is_empty)] = ""
 
 
 class Step(Stored):
@@ -136,6 +142,7 @@ class Step(Stored):
     are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
     `for_each` refers to a list that an earlier step gives: the step is done once for each `{{item}}` of it.
     `effect`, `policy` and `waits_for` are the tool's. No effect or policy: they are known once the step is resolved.
+    `fingerprint` is the tool's as it was when the plan was made: the step does not run if the tool has changed since.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -147,6 +154,7 @@ class Step(Stored):
     policy: ToolPolicy | None = Field(None, exclude_if=is_none)
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
     for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(None, exclude_if=is_none)
+    fingerprint: Annotated[str, Field(max_length=64)] | None = Field(None, exclude_if=is_none)  # format 2
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
@@ -213,11 +221,15 @@ class ModelCall(Stored):
 
 
 class ToolRule(Value):
-    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet."""
+    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet.
+
+    `fingerprint` is a hash of what a call means; "" where nobody compares it.
+    """
 
     effect: Effect
     policy: ToolPolicy | None = None
     quiet: bool = False
+    fingerprint: str = ""
 
 
 class Artefact(Stored):
@@ -275,7 +287,10 @@ class Recalled(Stored):
 
 
 class Check(Stored):
-    """One thing the verifier looked at: "parses", "lints", "tests". `ok` None: it could not be done here."""
+    """One thing that was looked at: of code "parses", "lints", "tests"; of a plan that acts "references", "tools" ….
+
+    `ok` None: it could not be done here, or what `detail` says is worth a look and blocks nothing.
+    """
 
     name: Line
     ok: bool | None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from parley.events.values import Effect
+from parley.events.values import Check, Effect
 from parley.protocol.tools import Preview
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
@@ -47,6 +47,7 @@ class ExecutionPlan(Answer):
     `user_approved`: a person approved this version, and not the session's settings; nobody can set it. `text`: the plan
     with its steps, to be read.
     `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
+    `checks`: how this version was held against the tools there are. One whose `ok` is None has notes in its `detail`.
     """
 
     task_id: str
@@ -67,6 +68,7 @@ class ExecutionPlan(Answer):
     result: str
     text: str
     current: bool = True
+    checks: tuple[Check, ...] = ()
 
 
 class PlanStatus(Answer):

@@ -79,7 +79,7 @@ class StepSection(View):
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
     waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
-    `preapproved`: one did.
+    `preapproved`: one did. `problem`: why it was not done, in words.
     """
 
     action_id: str
@@ -92,6 +92,7 @@ class StepSection(View):
     same_as: str = ""
     preapprovable: bool = False
     preapproved: bool = False
+    problem: str = Field("", exclude_if=is_empty)
 
 
 class ReviewSection(View):

@@ -5,7 +5,19 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
-from parley.events.values import Confirm, Effect, Line, StepId, ToolPolicy, Value, WaitsFor, is_empty, is_none
+from parley.events.hashing import canonical_hash
+from parley.events.values import (
+    Confirm,
+    Effect,
+    Line,
+    StepId,
+    ToolPolicy,
+    ToolRule,
+    Value,
+    WaitsFor,
+    is_empty,
+    is_none,
+)
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
@@ -20,7 +32,8 @@ class ToolSpec(Value):
     effect, so a call whose outcome is unknown may simply be made again. `quiet`: a read without any effect, also on
     time or money, which is worth no event of its own when it begins. `confirm`: why a person looks at each call before
     it runs, unless the session confirms nothing. `checked`: its pack can tell which calls are forbidden.
-    `waits_for`: it can only be a step of a plan, which waits for a person or a time.
+    `waits_for`: it can only be a step of a plan, which waits for a person or a time. `returns` is a JSON schema of its
+    result; None where it declares none.
     """
 
     name: Line
@@ -34,6 +47,17 @@ class ToolSpec(Value):
     confirm: str = ""
     checked: bool = False
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
+    returns: dict[str, JsonValue] | None = Field(None, exclude_if=is_none)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what a call means: the schema of its arguments, and its effect."""
+        return canonical_hash({"parameters": self.parameters, "effect": self.effect})
+
+    @property
+    def rule(self) -> ToolRule:
+        """What its calls are ruled by where no session says otherwise."""
+        return ToolRule(effect=self.effect, policy=self.policy, quiet=self.quiet, fingerprint=self.fingerprint)
 
     def is_confirmed(self, confirm: Confirm) -> bool:
         """Whether a person looks at each call, in a session with this setting."""
@@ -43,13 +67,14 @@ class ToolSpec(Value):
 class ListTools(Value):
     """The tools whose words fit `query` best, best first ("": all, by name); `names` are in it whatever the words.
 
-    `calls_only`: without those that can only be steps of a plan.
+    `calls_only`: without those that can only be steps of a plan. `only`: none but these, if it names any.
     """
 
     query: Annotated[str, Field(max_length=5_000)] = ""
     limit: Annotated[int, Field(ge=1, le=500)] = 500
     names: tuple[Line, ...] = ()
     calls_only: bool = False
+    only: tuple[Line, ...] = ()
 
 
 class ToolPage(Value):

@@ -63,6 +63,7 @@ class PlanView(View):
     status: str
     by: str
     path: PlannedPathView | None = None
+    checks: tuple[Check, ...] = Field((), exclude_if=is_empty)
 
 
 class CodeView(View):

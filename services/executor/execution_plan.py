@@ -1,11 +1,13 @@
 """The guide of a plan's steps: before a wave begins, its references become what earlier steps have given.
 
-What is against a pack's rules then, or refers to nothing, is denied before it starts.
+What is against a pack's rules then, refers to nothing, or calls a tool that has changed since the plan was made, is
+denied before it starts.
 """
 
 import json
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Protocol
 
 from pydantic import JsonValue, ValidationError
@@ -20,11 +22,13 @@ from shared.domain.errors import Invalid
 from shared.domain.for_each import MOST_ITEMS, expanded, items_of
 from shared.domain.memory import history
 from shared.domain.plan_steps import GATHER, step_of, unresolved
+from shared.domain.policy import outdated
 from shared.domain.references import ITEM, Outputs, Unresolved, resolved, steps_in
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
 from shared.domain.waiting import LONGEST_WAIT
 from shared.domain.waves import ready
+from shared.plan_checks.kinds import filled
 from shared.worker import Desk
 
 
@@ -60,6 +64,8 @@ class StepGuide:
         return True
 
     async def _instead(self, desk: Desk) -> c.ChangeTurn | c.Wait | c.Ask | None:
+        if old := self._outdated(desk.session):
+            return c.ChangeTurn(actions=old)
         wave = ready(desk.session.turn)
         prepared = [await self._prepared(desk.session, action.spec) for action in wave]
         changed = [new for action, new in zip(wave, prepared, strict=True) if new != (action.spec,)]
@@ -73,6 +79,19 @@ class StepGuide:
             return asked
         until = tuple(one for one in told.values() if isinstance(one, Waiting))
         return c.Wait(actions=until) if until else None
+
+    def _outdated(self, session: Session) -> tuple[ActionSpec, ...]:
+        """The steps to come whose tool has changed, or is gone, denied: none of the plan goes on past them."""
+        tools = self._registry.all()
+        denied: list[ActionSpec] = []
+        for action in session.turn.actions if session.turn else ():
+            step, spec = step_of(session, action.spec.id), action.spec
+            if step is None or action.status not in ("planned", "approved") or spec.tool == GATHER:
+                continue
+            tool = tools.get(spec.tool)
+            if why := outdated(step, tool.spec.rule if tool else None):
+                denied.append(_denied(spec, why))
+        return tuple(denied)
 
     async def _waits_for(self, desk: Desk, action: Action) -> c.Ask | Waiting | str:
         """What this step asks, or until when it waits, as its tool says; or why it can do neither."""
@@ -108,7 +127,7 @@ class StepGuide:
         list_ = step.for_each if step else None
         outputs = await self._outputs(session.turn, {*steps_in(list_), *steps_in(spec.arguments)})
         if list_ is None:
-            arguments = _arguments(spec, outputs)
+            arguments = self._arguments(spec, outputs)
             if arguments == spec.arguments:  # it would be taken for unresolved for ever
                 raise Unresolved("What its references stand for is the references themselves.")
             return (spec.model_copy(update={"arguments": arguments}),)
@@ -117,7 +136,12 @@ class StepGuide:
             raise Unresolved(f"{list_} is no list: a step can be done for each item of a list only.")
         if len(items) > MOST_ITEMS:
             raise Unresolved(f"{list_} has {len(items)} items, and a step can be done for {MOST_ITEMS}.")
-        return expanded(spec, [_arguments(spec, outputs | {ITEM: item}) for item in items])
+        return expanded(spec, [self._arguments(spec, outputs | {ITEM: item}) for item in items])
+
+    def _arguments(self, spec: ActionSpec, outputs: Outputs) -> dict[str, JsonValue]:
+        """Raises Unresolved."""
+        tool = self._registry.find(spec.tool)
+        return filled(spec.arguments, tool.spec.parameters if tool else {}, outputs)
 
     def _allowed(self, session: Session, spec: ActionSpec) -> ActionSpec:
         """The call, denied where it is against the rules of its pack."""
@@ -132,20 +156,23 @@ class StepGuide:
         return {name: await self._output(actions[name]) for name in steps if name in actions}
 
     async def _output(self, action: Action) -> JsonValue:
+        """Raises Unresolved where it is not there whole."""
         if action.artefact is None:
+            if action.status == "finished" and action.error:  # the whole of its result could not be stored
+                raise Unresolved(f"What {action.spec.id} gave is not there whole: {action.error}")
             return _parsed(action.result)
         body = await self._artefacts.fetch(action.artefact.name)
-        return None if body is None else _parsed(body.decode())
+        if body is None or sha256(body).hexdigest() != action.artefact.sha256:
+            raise Unresolved(f"What {action.spec.id} gave is not there any more as it was stored.")
+        return _parsed(body.decode())
 
     async def _gather(self, call: Call) -> Result:
         """What a step gave for each item of its list, in order; null for one that was left out."""
         items = items_of(call.session, call.action) if call.action else ()
-        return Result(ok=True, value=[None if item is None else await self._output(item) for item in items])
-
-
-def _arguments(spec: ActionSpec, outputs: Outputs) -> dict[str, JsonValue]:
-    """Raises Unresolved."""
-    return {name: resolved(value, outputs) for name, value in spec.arguments.items()}
+        try:
+            return Result(ok=True, value=[None if item is None else await self._output(item) for item in items])
+        except Unresolved as error:
+            return Result(ok=False, error=str(error))
 
 
 def _fields(value: JsonValue) -> dict[str, JsonValue]:

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import structlog
+from pydantic_core import to_json
 
 from parley.events import facts
 from parley.events.facts import MAX_OUTCOMES
 from parley.events.values import Outcome
-from services.executor.keeping import ERROR, Keeps, fitted, not_kept
+from services.executor.keeping import ERROR, Keeps, fitted, not_kept, room_for_results
 from services.executor.tools import RegisteredTool, Result
 from shared.domain import commands as c
 from shared.domain import wording
@@ -53,6 +54,7 @@ class Recorder:
         self._recorded: dict[str, Outcome] = {}
         self._appending = asyncio.Lock()
         self._failed: Exception | None = None
+        self._room = room_for_results(desk.session)
 
     async def record(self, attempt: Attempt, result: Result, started: float) -> None:
         """`started` by the monotonic clock."""
@@ -60,7 +62,8 @@ class Recorder:
         if result.unknown and spec.effect != "read":
             await self._append(c.Uncertain(action_id=spec.id, attempt=number, reason=result.error[:ERROR]))
             return
-        fit, whole = fitted(result, attempt.tool.largest if attempt.tool else 0)
+        fit, whole = fitted(result, attempt.tool.largest if attempt.tool else 0, self._room)
+        self._room = max(self._room - len(to_json(fit.value)), 0)
         outcome = Outcome(
             action_id=spec.id,
             attempt=number,

@@ -49,6 +49,8 @@ class Requests:
         specs = [spec for tool in self._registry.all().values() if not (spec := tool.spec).origin.startswith(ORIGIN)]
         if ask.calls_only:
             specs = [spec for spec in specs if spec.waits_for is None]
+        if ask.only:
+            specs = [spec for spec in specs if spec.name in ask.only]
         ranked = best(specs, ask.query) if ask.query else specs
         named = [spec for spec in specs if spec.name in ask.names]
         chosen = (*named, *[spec for spec in ranked if spec not in named][: max(ask.limit - len(named), 0)])

@@ -79,7 +79,7 @@ class RegisteredTool(NamedTuple):
         """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
         if self.fails and self.fails(session):
             return None
-        return ToolRule(effect=self.spec.effect, policy=self.policy(session), quiet=self.spec.quiet)
+        return self.spec.rule.model_copy(update={"policy": self.policy(session)})
 
 
 class Source(Protocol):

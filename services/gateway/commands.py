@@ -4,25 +4,26 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from parley.events.values import Step, Workflow
+from parley.events.values import SessionSettings, Step, Workflow
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
-from services.gateway.plan_edits import edited_steps
+from services.gateway.plan_edits import check_current, edited_steps
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known, own_actions
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.people import PersonCommand
-from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.session import SERVICE_OF, Session, put_back, reviewing, undecided
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
 
+NOT_TOLD = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # of a step: its tool's
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -64,7 +65,7 @@ class Shown(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What a message is read against. `tools` are there for `take_over` and `remember`, `flows` for a path's edits."""
+    """What a message is read against. `tools` and `flows` are there for the messages that need them."""
 
     session: Session
     shown: Shown | None
@@ -88,6 +89,8 @@ def to_commands(
 
 def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
     _available(message.workflow)
+    if message.settings:
+        _for_plans(message.settings, message.workflow or at.session.workflow, at.tools)
     said = c.Say(
         text=message.content,
         workflow=message.workflow,
@@ -95,17 +98,28 @@ def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
         knowledge=message.knowledge,
         brings_plan=message.plan is not None,
     )
-    return (said, _own_plan(message.plan, message.workflow, at)) if message.plan else (said,)
+    return (said, _own_plan(message.plan, message.workflow, message.settings, at)) if message.plan else (said,)
 
 
-def _own_plan(plan: OwnPlan, workflow: Workflow | None, at: Situation) -> c.EditPlan:
+def _for_plans(settings: SessionSettings, workflow: Workflow, tools: Tools) -> None:
+    """Raises Invalid for settings of plans that act where there are none, and for tools that nobody knows."""
+    if not (settings.tools or settings.instructions):
+        return
+    if WORKFLOWS[workflow].plans != "execution":
+        raise Invalid(f"`tools` and `instructions` are for plans that act, not for the workflow “{workflow}”.")
+    for name in settings.tools:
+        known(name, tools)
+
+
+def _own_plan(plan: OwnPlan, workflow: Workflow | None, settings: SessionSettings | None, at: Situation) -> c.EditPlan:
     """The plan that a request brings along, as a version of the plan that is not there yet."""
     own = WORKFLOWS[workflow or at.session.workflow]
     if own.plans not in ("text", "execution"):
         raise Invalid(f"A session of the workflow “{own.name}” takes no plan of your own.")
     steps = tuple(_edited_step(step) for step in plan.steps)
     edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
-    return edited_steps(edit, (), at.tools) if own.turn.by_step else edit
+    allowed = (at.session.settings if settings is None else settings).tools
+    return edited_steps(edit, (), at.tools, allowed=allowed) if own.turn.by_step else edit
 
 
 def _take_over(message: m.TakeOver, at: Situation) -> tuple[PersonCommand, ...]:
@@ -134,7 +148,9 @@ def _with_a_person(session: Session) -> None:
         raise OutOfTurn("A person takes over, and hands back, when the session is escalated to one.")
 
 
-def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:
+def _approval(message: m.Approval, session: Session, shown: Shown | None, tools: Tools) -> tuple[PersonCommand, ...]:
+    if tools and approves_plan(message, session) and session.plan:
+        check_current(session.plan.steps, tools)
     version = _meant(message, session, shown)
     unnamed = message.version is None and message.action_id is None
     content = message.hash or (shown.hash if shown and unnamed else None)
@@ -152,6 +168,12 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tup
     if not message.remember:
         return (given,)
     return given, c.Remember(tool=_tool(message, session), policy="never" if message.approved else "deny")
+
+
+def approves_plan(message: SessionMessage, session: Session) -> bool:
+    """Whether this is the yes to a plan that acts."""
+    acts = session.plan is not None and bool(session.plan.task) and reviewing(put_back(session)) == "text"
+    return acts and isinstance(message, m.Approval) and message.approved and message.action_id is None
 
 
 def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:
@@ -194,13 +216,13 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
     edit = _edited_plan(message, session)
     plan = session.plan
     if plan and plan.task and edit.base == plan.version:
-        return edited_steps(edit, plan.steps, tools)
+        return edited_steps(edit, plan.steps, tools, allowed=session.settings.tools)
     return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
 
 
 def _edited_step(step: Step | str) -> Step:
     """What a step does to the world is not for a client to say."""
-    return Step(text=step) if isinstance(step, str) else step.model_copy(update={"effect": None, "policy": None})
+    return Step(text=step) if isinstance(step, str) else step.model_copy(update=NOT_TOLD)
 
 
 def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
@@ -232,7 +254,7 @@ def _continue(message: m.ContinueChoice) -> PersonCommand:
 
 COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.UserMessage: _say,
-    m.Approval: lambda message, at: _approval(message, at.session, at.shown),
+    m.Approval: lambda message, at: _approval(message, at.session, at.shown, at.tools),
     m.Feedback: lambda message, at: (_feedback(message, at.session),),
     m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
     m.Edit: lambda message, at: (_edit(message, at.session, at.tools, at.flows),),

@@ -11,7 +11,7 @@ from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
 from services.gateway.access.users import User, may_read, may_write, missing
-from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, to_commands
+from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, approves_plan, to_commands
 from services.gateway.files import copy_files
 from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
@@ -118,12 +118,23 @@ async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Se
 
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
-    """What `to_commands` must know of the tools: nothing, but where a person names one, or changes a plan of calls."""
+    """What `to_commands` must know of the tools: nothing, but where a person names one, or decides on a plan of calls.
+
+    A plan can be approved while no executor answers: each compares the tools again before it runs a step.
+    """
+    if approves_plan(message, session):
+        with suppress(Trouble):
+            return await tools_by_name(core.bus)
+        return NO_TOOLS
     edits = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
-    acts = edits or (isinstance(message, m.UserMessage) and message.plan is not None)
+    acts = edits or (isinstance(message, m.UserMessage) and _names_tools(message))
     if acts or isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)
     return NO_TOOLS
+
+
+def _names_tools(message: m.UserMessage) -> bool:
+    return message.plan is not None or (message.settings is not None and bool(message.settings.tools))
 
 
 async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:

@@ -1,20 +1,32 @@
 """A person's own version of a plan that acts, held against the tools there are. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
-from shared.domain.plan_steps import refusal
-from shared.plan_checks import completed_steps, step_problems
+from shared.domain.plan_steps import called, refusal
+from shared.domain.policy import outdated
+from shared.plan_checks.steps import checked, with_ids
 
 
-def edited_steps(edit: c.EditPlan, before: Sequence[Step], tools: Tools) -> c.EditPlan:
-    """The edit, with what each tool does to the world, and ids for the steps that are new.
+def edited_steps(
+    edit: c.EditPlan, before: Sequence[Step], tools: Tools, *, allowed: Collection[str] = ()
+) -> c.EditPlan:
+    """The edit, with what each tool does to the world, ids for the steps that are new, and what its checks found.
 
-    Raises Invalid with all that is wrong, step by step.
+    `allowed`: the only tools that the plan may use; none: all. Raises Invalid with all that is wrong, step by step.
     """
-    steps = completed_steps(edit.steps, before, tools)
-    if problems := step_problems(steps, tools):
-        raise refusal(steps, problems)
-    return edit.model_copy(update={"steps": steps})
+    found = checked(with_ids(edit.steps, before), tools, allowed=allowed)
+    if found.problems:
+        raise refusal(found.steps, found.problems)
+    return edit.model_copy(update={"steps": found.steps, "checks": found.checks})
+
+
+def check_current(steps: Sequence[Step], tools: Tools) -> None:
+    """Raises Invalid, step by step, where a tool has changed since the plan was made, or is gone."""
+    rules = {name: spec.rule for name, spec in tools.items()}
+    why = [outdated(step, rules.get(step.tool or "")) for step in steps]
+    if any(why):
+        named = [called(number, step) for number, step in enumerate(steps, 1)]
+        raise refusal(steps, [f"{name}: {text}" for name, text in zip(named, why, strict=True) if text])

@@ -28,7 +28,7 @@ from shared.domain.commands import BeginFor, By, EditPlan
 from shared.domain.errors import Invalid, Refused
 from shared.library_log import TemplateSaved
 from shared.log import Loaded, UpgradeNeeded, commit
-from shared.plan_checks import completed_steps, step_problems
+from shared.plan_checks.steps import checked, with_ids
 from shared.store_api import StoreError
 from shared.templates.checks import template_problems
 from shared.templates.filling import filled
@@ -121,9 +121,10 @@ class Schedules:
             if wrong := template_problems(template.template, tools, template.fingerprints):
                 raise Invalid(" ".join(wrong))
             plan = filled(template.template, schedule.values)
-            steps = completed_steps([one for one in plan.steps if not isinstance(one, str)], (), tools)
-            if wrong := step_problems(steps, tools):
-                raise Invalid(" ".join(wrong))
+            steps = with_ids([one for one in plan.steps if not isinstance(one, str)])
+            found = checked(steps, tools, allowed=schedule.settings.tools if schedule.settings else ())
+            if found.problems:
+                raise Invalid(" ".join(found.problems))
             via = f"{SCHEDULED}{template.id}/{due.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
             begin = BeginFor(
                 owner=template.owner,
@@ -132,7 +133,7 @@ class Schedules:
                 workflow=WORKFLOW,
                 settings=schedule.settings,
             )
-            edit = EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
+            edit = EditPlan(base=1, steps=found.steps, goal=plan.goal, notes=plan.notes, checks=found.checks)
             await self._append(session_id, begin, edit, due)
         except Refused as refused:
             return Run(due=due, problem=str(refused)[:2_000])

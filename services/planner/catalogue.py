@@ -15,16 +15,19 @@ class Catalogue:
         self._bus = bus
         self._calls_only = calls_only
 
-    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
-        """All tools if they are few; else those that fit the words, and those that are in use already."""
-        everything = await self._list(ListTools(limit=FEW, calls_only=self._calls_only))
+    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        """All tools if they are few; else those that fit the words, and those that are in use already.
+
+        `only`: none but these, if it names any.
+        """
+        everything = await self._list(ListTools(limit=FEW, calls_only=self._calls_only, only=only))
         if everything.total <= FEW:
             return everything
-        ask = ListTools(query=words[:5000], limit=SHOWN + len(used), names=used, calls_only=self._calls_only)
-        return await self._list(ask)
+        shown = {"query": words[:5000], "limit": SHOWN + len(used), "names": used}
+        return await self._list(ListTools(calls_only=self._calls_only, only=only, **shown))
 
-    async def all(self) -> ToolPage:
-        return await self._list(ListTools())
+    async def all(self, only: tuple[str, ...] = ()) -> ToolPage:
+        return await self._list(ListTools(only=only))
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         """Why these calls are forbidden; nothing where they are not."""

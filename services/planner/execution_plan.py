@@ -12,14 +12,16 @@ from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, brief, shown
 from shared.domain import commands as c
-from shared.domain.plan_steps import fresh_id, rewritten
+from shared.domain.plan_steps import rewritten
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
-from shared.plan_checks import repaired, step_problems
+from shared.plan_checks.calls import repaired
+from shared.plan_checks.steps import checked, with_ids
 from shared.worker import Desk
 
 TRIES = 3  # proposals of one plan; after that the work has failed, and can be tried again
+NO_TOOLS = "There are no tools to plan with."
 SEARCHES = 2  # besides these, wishes for other tools
 
 
@@ -27,9 +29,11 @@ async def draft_steps(
     desk: Desk, tools: Tools, examples: Examples = no_examples
 ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
     session = drafting(desk.session)
-    page = await tools.fitting(_words(session), _used(session))
+    allowed = session.settings.tools
+    page = await tools.fitting(_words(session), _used(session), allowed)
     if not page.tools:
-        return c.Fail(reason=" ".join(("There are no tools to plan with.", *page.troubles)), retryable=True)
+        none = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
+        return c.Fail(reason=" ".join((none, *page.troubles))[:5_000], retryable=True)
     problems: Sequence[str] = ()
     alike = await examples(session)
     for _ in range(TRIES + SEARCHES):
@@ -42,25 +46,25 @@ async def draft_steps(
         )
         match reply.reply:
             case MoreTools(words=words):
-                page = await tools.fitting(words, _used(session))
+                page = await tools.fitting(words, _used(session), allowed)
                 problems = (f"These are the tools that fit “{words[:200]}”. Is none of them right, say so.",)
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in page.tools}
-                steps = _steps(draft.steps, session, known)
-                problems = (*_no_ids(draft.steps), *step_problems(steps, known), *rewritten(session, steps))
+                found = checked(_steps(draft.steps, session, known), known, allowed=allowed)
+                problems = (*_no_ids(draft.steps), *found.problems, *rewritten(session, found.steps))
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
-                    return c.DraftPlan(goal=goal, steps=steps, notes=notes, kind="execution")
+                    told = {"goal": goal, "notes": notes, "steps": found.steps, "checks": found.checks}
+                    return c.DraftPlan(kind="execution", **told)
             case other:
                 return to_command(other, desk.session)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
 
 
 def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """The steps with ids, their literal arguments put right, and what their tools do to the world."""
+    """The steps with ids, and their literal arguments put right."""
     before = session.plan.steps if session.plan else ()
-    taken = {draft.id for draft in drafts} | {step.id for step in before if step.id}
-    return tuple(_step(draft, draft.id if _is_id(draft.id) else fresh_id(taken), known) for draft in drafts)
+    return with_ids([_step(draft, known.get(draft.tool)) for draft in drafts], before)
 
 
 def _no_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:
@@ -73,18 +77,14 @@ def _is_id(text: str) -> bool:
     return re.fullmatch(STEP_ID, text) is not None
 
 
-def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
-    spec = known.get(draft.tool)
+def _step(draft: StepDraft, spec: ToolSpec | None) -> Step:
     given: JsonValue = draft.arguments if draft.arguments is not None else {}
     return Step(
         text=draft.text.strip()[:2_000] or draft.tool,
         tool=draft.tool,
         arguments=repaired(given, spec) if spec else {},
-        id=step_id,
+        id=draft.id if _is_id(draft.id) else None,
         after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
-        effect=spec.effect if spec else None,
-        policy=spec.policy if spec else None,
-        waits_for=spec.waits_for if spec else None,
         for_each=(draft.for_each or "").strip()[:500] or None,
     )
 

@@ -40,6 +40,7 @@ words: nothing runs before the person has approved the plan.
 <plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
 an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
 <examples> are plans that the person accepted for similar requests: their ids and values are not those of this one.
+<instructions> are what the person wants every version of the plan to keep to, as far as these rules allow it.
 Reply in one of these ways, whichever of them are offered:
 1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}} where text says in plain
    words what the step is for; notes: what the person should know, or nothing.
@@ -99,6 +100,7 @@ def brief(
             "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
             "examples": [example(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "instructions": session.settings.instructions or None,
             "request": session.words.request,
             "plan": [plan.goal, *map(_step, plan.steps)] if plan and plan.task else None,
             "executed": _executed(stands),

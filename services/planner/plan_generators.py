@@ -17,13 +17,13 @@ from services.planner.examples import Examples
 from services.planner.execution_plan import TRIES, draft_steps
 from shared.domain import commands as c
 from shared.domain.errors import Refused
-from shared.domain.plan_steps import fresh_id, rewritten
+from shared.domain.plan_steps import MOST_STEPS, rewritten
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm import ModelError
 from shared.llm.sections import prompt
 from shared.log import LogDown, UpgradeNeeded
-from shared.plan_checks import step_problems
+from shared.plan_checks.steps import checked, with_ids
 from shared.plugins import named
 from shared.settings import MODEL
 from shared.worker import BudgetExceeded, Desk
@@ -40,10 +40,10 @@ class Unusable(Exception):
 class PlanGenerators:
     """Those with these names; the first one drafts where a session names none. `model` is Parley's own.
 
-    `all_tools` asks for the tools that the others may use.
+    `all_tools` asks for the tools that the others may use: those with these names, or all where there are none.
     """
 
-    def __init__(self, names: Sequence[str], all_tools: Callable[[], Awaitable[ToolPage]]) -> None:
+    def __init__(self, names: Sequence[str], all_tools: Callable[[tuple[str, ...]], Awaitable[ToolPage]]) -> None:
         self._all_tools = all_tools
         self._generators = {name: _loaded(name) for name in dict.fromkeys(names)}
 
@@ -58,7 +58,7 @@ class PlanGenerators:
             known = ", ".join(self._generators)
             return c.Fail(reason=generator or f"There is no plan generator “{name[:64]}” here, only: {known}.")
         try:
-            return await _draft(generator, desk, await self._all_tools())
+            return await _draft(generator, desk, await self._all_tools(desk.session.settings.tools))
         except Unusable as error:
             return c.Fail(reason=f"The plan generator {name} made no plan that can be carried out. {error}"[:5_000])
 
@@ -70,9 +70,10 @@ async def _draft(generator: PlanGenerator, desk: Desk, page: ToolPage) -> c.Draf
     last: c.DraftPlan | None = None
     problems: tuple[str, ...] = ()
     for _ in range(TRIES):
-        made = await _asked(generator, session.words.request, page.tools, _context(desk, session, page, problems))
-        draft = _command(made, session, known)
-        problems = (*step_problems(draft.steps, known), *rewritten(session, draft.steps))
+        context = _context(desk, session, page, problems)
+        made = await _asked(generator, session.words.request, page.tools, context)
+        draft, wrong = _command(made, session, known)
+        problems = (*wrong, *rewritten(session, draft.steps))
         if not problems:
             return draft
         if draft == last:
@@ -110,41 +111,28 @@ def _context(desk: Desk, session: Session, page: ToolPage, problems: tuple[str, 
         problems=problems,
         rules=page.rules,
         knowledge=session.words.knowledge,
+        instructions=session.settings.instructions,
     )
 
 
-def _command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -> c.DraftPlan:
-    """The draft as it is recorded. Raises Unusable."""
+def _command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -> tuple[c.DraftPlan, tuple[str, ...]]:
+    """The draft as it is recorded, and what is wrong with its steps. Raises Unusable."""
     try:
         steps = tuple(Step.model_validate(step) for step in draft.steps)
         before = session.plan.steps if session.plan else ()
-        taken = {step.id for step in (*steps, *before) if step.id}
-        if not 0 < len(steps) <= 100:
-            raise Unusable(f"It has {len(steps)} steps; 1 to 100 are allowed.")
-        return c.DraftPlan(
-            goal=draft.goal[:50_000],
-            steps=tuple(_step(step, step.id or fresh_id(taken), known) for step in steps),
-            notes=draft.notes[:10_000],
-            kind="execution",
-        )
+        if not 0 < len(steps) <= MOST_STEPS:
+            raise Unusable(f"It has {len(steps)} steps; 1 to {MOST_STEPS} are allowed.")
+        found = checked(with_ids([_step(step) for step in steps], before), known, allowed=session.settings.tools)
+        told = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": found.checks}
+        return c.DraftPlan(kind="execution", steps=found.steps, **told), found.problems
     except (ValidationError, TypeError) as error:
         raise Unusable(f"Its draft is none: {_said(error)}") from error
 
 
-def _step(step: Step, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
-    """The step, and what its tool does to the world, whatever the generator says of that."""
-    spec = known.get(step.tool or "")
-    return Step(
-        text=step.text,
-        tool=step.tool,
-        arguments=step.arguments or {},
-        id=step_id,
-        after=step.after,
-        effect=spec.effect if spec else None,
-        policy=spec.policy if spec else None,
-        waits_for=spec.waits_for if spec else None,
-        for_each=step.for_each,
-    )
+def _step(step: Step) -> Step:
+    """What a generator may say of a step."""
+    said = {name: getattr(step, name) for name in ("text", "tool", "id", "after", "for_each")}
+    return Step(arguments=step.arguments or {}, **said)
 
 
 async def _ask_model[R: Reply](

@@ -104,6 +104,7 @@ class EditPlan(Command):
     steps: tuple[Step, ...]
     goal: str | None = None
     notes: str | None = None
+    checks: tuple[Check, ...] = ()
 
 
 class EditCode(Command):
@@ -217,6 +218,7 @@ class DraftPlan(Command):
     notes: str = ""
     kind: PlanKind = "text"
     path: PathPlan | None = None
+    checks: tuple[Check, ...] = ()
 
 
 class BeginPlan(Command):

@@ -58,6 +58,7 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
         status=status,
         path=path,
         task=task,
+        checks=event.checks,
     )
 
 

@@ -128,7 +128,8 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
-    needs = {"needs": 2} if command.brings_plan else {}
+    limits_tools = command.settings is not None and bool(command.settings.tools)
+    needs = {"needs": 2} if command.brings_plan or limits_tools else {}
     return facts.MessageReceived(
         **stamp(session, by, "message.received") | needs,
         brings_plan=command.brings_plan,

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from parley.events.hashing import canonical_size
 from parley.events.values import ActionSpec, Step
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.references import ITEM, malformed, references, steps_in
 from shared.domain.session import Session
-from shared.domain.state import DONE, Action, Plan
+from shared.domain.state import DONE, Action, Plan, plan_content
 from shared.domain.waves import leave_turn
 
+MOST_STEPS = 100  # of a plan
+LARGEST_PLAN = 200_000  # bytes of a plan as canonical JSON
 GATHER = "for each"  # the tool of an action that gathers what a step gave for each item: no other tool is called so
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
@@ -51,10 +54,11 @@ def refusal(steps: Sequence[Step], wrong: Sequence[str]) -> Invalid:
     return Invalid(" ".join(wrong), of)
 
 
-def problems(steps: Sequence[Step]) -> tuple[str, ...]:
+def problems(steps: Sequence[Step], goal: str = "", notes: str = "") -> tuple[str, ...]:
     """Why these steps cannot be carried out as a plan, whatever their tools are; none: they can."""
     names = [step.id for step in steps if step.id]
-    found = [f"Step {number} has no id." for number, step in enumerate(steps, 1) if not step.id]
+    found = [*_too_large(steps, goal, notes)]
+    found += [f"Step {number} has no id." for number, step in enumerate(steps, 1) if not step.id]
     found += [f"Two steps have the id {name}." for name in dict.fromkeys(names) if names.count(name) > 1]
     for number, step in enumerate(steps, 1):
         which = called(number, step)
@@ -64,6 +68,15 @@ def problems(steps: Sequence[Step]) -> tuple[str, ...]:
         found += [f"{which} has {text[:80]}, which is no reference." for text in malformed(step.arguments)]
         found += [f"{which} {problem}" for problem in _for_each_problems(step)]
     return (*found, *(() if found else _circle(steps)))
+
+
+def _too_large(steps: Sequence[Step], goal: str, notes: str) -> Iterator[str]:
+    if len(steps) > MOST_STEPS:
+        instead = "make two plans of it, or do one step for each item of a list."
+        yield f"The plan has {len(steps)} steps, and may have {MOST_STEPS}: {instead}"
+    if (size := canonical_size(plan_content(goal, tuple(steps), notes))) > LARGEST_PLAN:
+        instead = "keep long texts in files of the session, or make two plans of it."
+        yield f"The plan has {size:,} bytes, and may have {LARGEST_PLAN:,}: {instead}"
 
 
 def _for_each_problems(step: Step) -> Iterator[str]:

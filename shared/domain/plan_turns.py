@@ -13,7 +13,7 @@ from shared.domain.plan_steps import already_done, problems, refusal, rewritten,
 from shared.domain.policy import ruled
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Session
-from shared.domain.stamp import stamp
+from shared.domain.stamp import stamp, step_format
 from shared.domain.state import Plan
 from shared.domain.waves import leave_turn
 from shared.domain.workflows import of_plan
@@ -22,11 +22,12 @@ from shared.domain.workflows import of_plan
 def draft(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
     acts = of_plan(session, command.kind).turn.by_step
     drafted_in = drafting(session)
-    if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
-        raise refusal(command.steps, wrong)
+    goal, steps, notes = command.goal, command.steps, command.notes
+    if acts and (wrong := (*problems(steps, goal, notes), *rewritten(drafted_in, steps))):
+        raise refusal(steps, wrong)
     task = task_of(drafted_in) if acts else None
     fields = dict(command) | {"begins_round": begins_round(session), "task": task}
-    return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **fields)
+    return facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **fields)
 
 
 def approve(session: Session, plan: Plan, command: c.Approve, by: By) -> facts.PlanApproved:

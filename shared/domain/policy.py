@@ -42,10 +42,13 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
 def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionSpec | None:
     """The action ruled by its tool's own effect and policy, if that is stricter than its plan; else None.
 
-    What a person allowed stays allowed, unless the tool does more than they were shown or is denied by now. A tool
-    that nobody knows (None) is taken as it was planned.
+    What a person allowed stays allowed, unless the tool does more than they were shown, has changed since the plan was
+    made, or is denied by now. A tool that nobody knows (None) is taken as it was planned.
     """
     planned = action.spec
+    step = step_of(session, planned.id)
+    if tool and step and planned.tool == step.tool and (why := outdated(step, tool)):
+        return planned.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
     tool = tool or ToolRule(effect=planned.effect, policy=planned.policy, quiet=planned.quiet)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
     shown = None if action.allowed or understated else planned.approval_reason
@@ -61,6 +64,20 @@ def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionS
         return anew
     planned_as = f"says that it {PLANNED_AS[planned.effect]}" if understated else "would not have asked you"
     return anew.model_copy(update={"approval_reason": f"{anew.approval_reason}; the plan {planned_as}"})
+
+
+def outdated(step: Step, tool: ToolRule | None) -> str:
+    """Why the step must not run as it was planned: its tool has changed since, or is gone. "" where neither is so."""
+    if step.fingerprint is None or (tool and tool.fingerprint in (step.fingerprint, "")):
+        return ""
+    if tool is None:
+        gone = f"The tool {step.tool} is gone: it was there when this plan was made."
+        return f"{gone} Change the step, or wait until the tool is there again."
+    what = "it takes other arguments now"
+    if tool.effect != step.effect:
+        what = f"the plan says that it {PLANNED_AS[step.effect or 'read']}, and now it {PLANNED_AS[tool.effect]}"
+    again = "Save the plan again to have it held against the tool as it is now."
+    return f"The tool {step.tool} has changed since this plan was made: {what}. {again}"
 
 
 def ruled_as(specs: tuple[ActionSpec, ...]) -> str:

@@ -6,7 +6,7 @@ the item of the list that a step is done for.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -37,12 +37,17 @@ class Unresolved(Exception):
 
 def references(value: JsonValue) -> tuple[Reference, ...]:
     """All references in the value's texts, in order."""
-    return tuple(reference for text in _texts(value) for reference in _found(text))
+    return tuple(reference for text in texts(value) for reference in _found(text))
+
+
+def is_whole(text: str) -> bool:
+    """Whether the text is one reference and nothing else, which keeps the type of what it stands for."""
+    return _REFERENCE.fullmatch(text.strip()) is not None
 
 
 def malformed(value: JsonValue) -> tuple[str, ...]:
     """What looks like a reference and is none, and references in names, where they may not be."""
-    wrong = [part for text in _texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
+    wrong = [part for text in texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
     return (*wrong, *(name for name in _names(value) if "{{" in name))
 
 
@@ -55,7 +60,8 @@ def resolved(value: JsonValue, outputs: Outputs) -> JsonValue:
     """The value with what its references stand for. Raises Unresolved."""
     match value:
         case str():
-            return _in_text(value, outputs)
+            whole = _REFERENCE.fullmatch(value.strip())
+            return _value(_reference(whole), outputs) if whole else in_text(value, outputs)
         case list():
             return [resolved(item, outputs) for item in value]
         case dict():
@@ -64,16 +70,15 @@ def resolved(value: JsonValue, outputs: Outputs) -> JsonValue:
             return value
 
 
-def _in_text(text: str, outputs: Outputs) -> JsonValue:
-    if whole := _REFERENCE.fullmatch(text.strip()):
-        return _value(_reference(whole), outputs)
+def in_text(text: str, outputs: Outputs, encode: Callable[[str], str] = str) -> str:
+    """The text with the scalars that its references stand for, each encoded. Raises Unresolved."""
 
     def scalar(match: re.Match[str]) -> str:
         reference = _reference(match)
         found = _value(reference, outputs)
         if isinstance(found, (dict, list)):
             raise Unresolved(f"{reference.text} stands for several values, which cannot be put into a text.")
-        return _spelled(found)
+        return encode(_spelled(found))
 
     return _REFERENCE.sub(scalar, text)
 
@@ -122,16 +127,17 @@ def _reference(match: re.Match[str]) -> Reference:
     return Reference(match[0], match["step"] or ITEM, tuple(path))
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def texts(value: JsonValue) -> Iterator[str]:
+    """All texts in the value, in order; names of fields are none."""
     match value:
         case str():
             yield value
         case list():
             for item in value:
-                yield from _texts(item)
+                yield from texts(item)
         case dict():
             for item in value.values():
-                yield from _texts(item)
+                yield from texts(item)
 
 
 def _names(value: JsonValue) -> Iterator[str]:

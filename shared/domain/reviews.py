@@ -11,7 +11,7 @@ from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.plan_steps import problems, refusal, rewritten
 from shared.domain.policy import policy_of
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
-from shared.domain.stamp import stamp
+from shared.domain.stamp import stamp, step_format
 from shared.domain.state import Action, Code, Plan
 from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS, of_plan
@@ -117,11 +117,16 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     _check_words(command.steps, calls=of_plan(session, plan.kind).steps_call)
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
-    if plan.task and (wrong := (*problems(command.steps), *rewritten(session, command.steps))):
+    if plan.task and (wrong := (*problems(command.steps, goal, notes), *rewritten(session, command.steps))):
         raise refusal(command.steps, wrong)
     kind = "plan.edited"
     return facts.PlanEdited(
-        **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes
+        **stamp(session, by, kind) | step_format(command.steps),
+        base_version=plan.version,
+        goal=goal,
+        steps=command.steps,
+        notes=notes,
+        checks=command.checks,
     )
 
 

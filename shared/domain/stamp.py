@@ -1,7 +1,9 @@
 """The envelope of a decided event. Ids are deterministic: whoever decides twice makes the same event."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from parley.events.values import Step
 from shared.domain.commands import By
 from shared.domain.session import Session
 
@@ -25,3 +27,8 @@ def stamp(session: Session, by: By, kind: str, suffix: str = "") -> dict[str, An
         "actor": by.actor,
         "usage": by.usage,
     }
+
+
+def step_format(steps: Sequence[Step]) -> dict[str, Any]:
+    """The format that a reader of these steps must know: one that overlooks a fingerprint computes another hash."""
+    return {"needs": 2} if any(step.fingerprint for step in steps) else {}

@@ -53,14 +53,18 @@ def _step(step: Step) -> str:
 
 def _hashed(step: Step) -> dict[str, JsonValue]:
     """All of a step that can run."""
-    hashed: dict[str, JsonValue] = {
-        "text": step.text,
-        "tool": step.tool,
-        "arguments": step.arguments,
-        "effect": step.effect,
-    }
-    hashed |= {name: value for name in ("waits_for", "for_each") if (value := getattr(step, name))}
+    hashed: dict[str, JsonValue] = {"text": step.text, "tool": step.tool, "arguments": step.arguments}
+    hashed["effect"] = step.effect
+    hashed |= {name: value for name in ("waits_for", "for_each", "fingerprint") if (value := getattr(step, name))}
     return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
+
+
+def plan_content(
+    goal: str, steps: tuple[Step, ...], notes: str = "", path: PathPlan | None = None
+) -> dict[str, JsonValue]:
+    """All of a plan that can run, and the words about it: what its hash covers."""
+    nodes: JsonValue = list(path.nodes) if path else None
+    return {"goal": goal, "notes": notes, "steps": [_hashed(step) for step in steps], "nodes": nodes}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Plan:
     task: str = ""
     approved_by_setting: bool = False
     preapproved: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()  # of an execution plan: how its draft was held against the tools there are
 
     @property
     def text(self) -> str:
@@ -90,9 +95,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """What an approval of this version is bound to: all of it that can run, never a text made from it."""
-        steps: list[JsonValue] = [_hashed(step) for step in self.steps]
-        nodes: JsonValue = list(self.path.nodes) if self.path else None
-        return canonical_hash({"goal": self.goal, "notes": self.notes, "steps": steps, "nodes": nodes})
+        return canonical_hash(plan_content(self.goal, self.steps, self.notes, self.path))
 
 
 @dataclass(frozen=True)

@@ -130,12 +130,13 @@ def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEven
     """Between two nodes: where the next one is another one, or runs with what is now known."""
     _my_turn(session, by, "executing")
     need(not running(session), "An action is running: what comes next is changed between actions.")
-    if session.turn and session.turn.rules.by_step:
-        return _turn_changed(session, session.turn, _resolved(session, session.turn, command), command.reason, by)
-    if session.turn is None or not session.turn.rules.changeable:
+    turn = session.turn
+    if turn and turn.rules.by_step:
+        return _turn_changed(session, turn, _resolved(session, turn, command), command.reason, by)
+    if turn is None or not turn.rules.changeable:
         raise OutOfTurn("No path is being walked now.")
-    specs = (ruled(session, spec) for spec in paths.numbered(session.turn, command.actions, given=False))
-    return _turn_changed(session, session.turn, tuple(specs), command.reason, by)
+    specs = tuple(ruled(session, spec) for spec in paths.numbered(turn, command.actions, given=False))
+    return _turn_changed(session, turn, specs, command.reason, by)
 
 
 def _resolved(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:

@@ -105,6 +105,7 @@ class OpenAIModel:
         reply: type[R],
         *,
         quality: str = "",
+        model: str = "",
         temperature: float | None = None,
         refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
@@ -112,7 +113,7 @@ class OpenAIModel:
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        chosen = await self._model(role, quality)
+        chosen = await self._named(model) if model else await self._model(role, quality)
         question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature, refuse)
         ability = self._abilities.get((question.model, reply.__name__), Ability())
         repair: list[Message] = []
@@ -230,6 +231,17 @@ class OpenAIModel:
         if self._client.base_url.host != "api.openai.com":  # its list is long and its order means nothing
             self._default_model = await self._first_model()
         return self._default_model or DEFAULT_MODEL
+
+    async def _named(self, name: str) -> str:
+        """The model of this name, if the operator has configured it for any role. Raises ModelFailed."""
+        named = {*self._settings.parley_models.values(), self._settings.openai_model} - {""}
+        configured = named or {await self._model("planner")}
+        if name in configured:
+            return name
+        known = ", ".join(sorted(configured))
+        raise ModelFailed(
+            f"the model “{name[:100]}” is not configured here. These can be named: {known}.", retryable=False
+        )
 
     async def _first_model(self) -> str:
         """The first model the endpoint lists, "" where it lists none or cannot list."""

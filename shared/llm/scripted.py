@@ -20,6 +20,7 @@ class Prompt(NamedTuple):
     messages: list[Message]
     reply: type[BaseModel]
     temperature: float | None = None
+    model: str = ""
 
     @property
     def text(self) -> str:
@@ -60,6 +61,7 @@ class ScriptedModel:
         reply: type[R],
         *,
         quality: str = "",
+        model: str = "",
         temperature: float | None = None,
         refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
@@ -69,7 +71,7 @@ class ScriptedModel:
         """See `Model.ask`; AssertionError where the script has no such reply."""
         if before_call:
             await before_call()
-        prompt = Prompt(role, list(messages), reply, temperature)
+        prompt = Prompt(role, list(messages), reply, temperature, model)
         self.prompts.append(prompt)
         while True:
             scripted = self.reply_to(prompt)

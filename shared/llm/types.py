@@ -32,6 +32,7 @@ class Model(Protocol):
         reply: type[R],
         *,
         quality: str = "",
+        model: str = "",
         temperature: float | None = None,
         refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
@@ -40,8 +41,9 @@ class Model(Protocol):
     ) -> R:
         """Return the reply as `reply`; raise a `ModelError` after bounded tries.
 
-        For a `quality` another model may be configured than for the role alone; a `temperature` configured for the
-        role comes before the one that is asked for here.
+        For a `quality` another model may be configured than for the role alone; a `model` that is named comes before
+        both, and must be one that is configured. A `temperature` configured for the role comes before the one that is
+        asked for here.
 
         `refuse` says why a valid reply cannot be taken, or "": such a reply is treated as one that is not valid.
         `before_call` is awaited before every HTTP call; what it raises ends the question, and no call is made.

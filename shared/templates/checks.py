@@ -4,18 +4,19 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from parley.events.hashing import canonical_hash
 from parley.events.values import Step
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.domain.plan_steps import called, problems
-from shared.plan_checks import LITERAL, call_problems
+from shared.plan_checks.calls import call_problems
+from shared.plan_checks.kinds import RUN, argument_kind, kind_of
 from shared.repair import repair
 from shared.repair.schema import fault_of
 from shared.templates.parameters import REFERENCE, in_host, is_url, names, parameters_in, texts, without
 
 Tools = Mapping[str, ToolSpec]
 Fingerprints = Mapping[str, str]
+AS_WRITTEN = "{name} is run as it is written: no parameter may stand in it."
 
 
 def template_problems(template: Template, tools: Tools, fingerprints: Fingerprints | None = None) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def template_problems(template: Template, tools: Tools, fingerprints: Fingerprin
     for number, step in enumerate(template.steps, 1):
         found += [f"{called(number, plain(step))}: {problem}" for problem in _of_call(step, tools)]
     changed = [
-        name for name, known in (fingerprints or {}).items() if name in tools and fingerprint(tools[name]) != known
+        name for name, known in (fingerprints or {}).items() if name in tools and tools[name].fingerprint != known
     ]
     found += [
         f"{name} has changed since the template was saved: look at its steps, and save the template again."
@@ -52,12 +53,7 @@ def form_problems(template: Template) -> tuple[str, ...]:
 def fingerprints_of(template: Template, tools: Tools) -> dict[str, str]:
     """Of each of its tools that there is."""
     used = dict.fromkeys(step.tool for step in template.steps)
-    return {name: fingerprint(tools[name]) for name in used if name in tools}
-
-
-def fingerprint(tool: ToolSpec) -> str:
-    """Of what a tool takes, and does to the world."""
-    return canonical_hash({"parameters": tool.parameters, "effect": tool.effect})
+    return {name: tools[name].fingerprint for name in used if name in tools}
 
 
 def values_schema(template: Template) -> dict[str, JsonValue]:
@@ -97,8 +93,10 @@ def _of_call(step: TemplateStep, tools: Tools) -> tuple[str, ...]:
     rest = spec.model_copy(update={"parameters": without(unset, spec.parameters)})
     unknown = spec.parameters.get("properties")
     strange = [name for name in unset if isinstance(unknown, dict) and name not in unknown]
+    run = [name for name in unset if argument_kind(name, spec.parameters) in RUN - {kind_of(name, {})}]
     return (
         *(f"{spec.name} has no argument {name}." for name in strange),
+        *(AS_WRITTEN.format(name=name) for name in run),
         *call_problems(plain(step).model_copy(update={"arguments": left}), {spec.name: rest}),
     )
 
@@ -108,9 +106,9 @@ def _misplaced(step: TemplateStep) -> Iterator[str]:
     if "{{" in step.tool:
         yield "no reference may stand in the name of a tool."
     yield from (
-        f"{name} is run as it is written: no parameter may stand in it."
-        for name in sorted(LITERAL & step.arguments.keys())
-        if parameters_in(step.arguments[name])
+        AS_WRITTEN.format(name=name)
+        for name in sorted(step.arguments)
+        if kind_of(name, {}) in RUN and parameters_in(step.arguments[name])
     )
     for name, value in step.arguments.items():
         if is_url(name) and isinstance(value, str) and in_host(value):

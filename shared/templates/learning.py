@@ -17,7 +17,7 @@ from shared.domain.errors import Invalid
 from shared.domain.plan_steps import GATHER
 from shared.domain.references import references
 from shared.domain.workflows.flow import plans_path
-from shared.plan_checks import LITERAL
+from shared.plan_checks.kinds import argument_kind
 from shared.templates.checks import Tools
 from shared.templates.making import Path, Wanted, leaves, made_from, same
 from shared.templates.schemas import schema_at
@@ -119,7 +119,8 @@ def _referring(step: Step, outputs: Outputs, chosen: Sequence[JsonValue], tools:
                 return [replaced(item, (*path, at)) for at, item in enumerate(value)]
             case _:
                 taken = schema_at(spec.parameters, path) if spec else {}
-                stays = path[0] in LITERAL or "enum" in taken or "const" in taken or not _tells(value)
+                kind = argument_kind(str(path[0]), spec.parameters if spec else {})
+                stays = kind != "text" or "enum" in taken or "const" in taken or not _tells(value)
                 return (
                     value if stays or any(same(value, one) for one in chosen) else _reference(value, outputs) or value
                 )

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 from parley.events.values import Step
 from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
-from shared.plan_checks import LITERAL
+from shared.plan_checks.kinds import RUN, argument_kind
 from shared.templates.checks import Tools
 from shared.templates.parameters import reference
 from shared.templates.schemas import schema_at
@@ -35,7 +35,7 @@ def made_from(goal: str, steps: Sequence[Step], wanted: Wanted, tools: Tools) ->
     parameters: dict[str, Parameter] = {}
     texts = {step.id or "": step.text for step in steps}
     for chosen in wanted.parameters:
-        places = [(step, path) for step in steps for path in _places(step, chosen)]
+        places = [(step, path) for step in steps for path in _places(step, chosen, tools)]
         if not places:
             raise Invalid(f"{chosen.name}: no argument of the plan is {str(chosen.value)[:100]!r}.")
         for step, path in places:
@@ -86,11 +86,13 @@ def same(one: JsonValue, other: JsonValue) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _places(step: Step, chosen: ChosenValue) -> Iterator[Path]:
+def _places(step: Step, chosen: ChosenValue, tools: Tools) -> Iterator[Path]:
     if chosen.step not in (None, step.id):
         return
+    spec = tools.get(step.tool or "")
     for name, value in (step.arguments or {}).items():
-        if name in LITERAL or chosen.argument not in (None, name):
+        kind = argument_kind(name, spec.parameters if spec else {})
+        if kind in RUN or chosen.argument not in (None, name):
             continue
         if same(value, chosen.value):
             yield (name,)

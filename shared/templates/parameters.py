@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from parley.protocol.templates import PARAMETER
 from shared.domain.errors import Invalid
+from shared.plan_checks.kinds import in_scheme_or_host, kind_of
 
 REFERENCE = re.compile(rf"\{{\{{\s*params\.({PARAMETER.removeprefix('^').removesuffix('$')})\s*\}}\}}")
-_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 Values = Mapping[str, JsonValue]
 
@@ -85,15 +85,12 @@ def _unset(value: JsonValue, values: Values) -> bool:
 
 
 def is_url(argument: str) -> bool:
-    return argument == "url" or argument.endswith("_url")
+    return kind_of(argument, {}) == "url"
 
 
 def in_host(text: str) -> bool:
     """Whether a parameter is a part of the URL's scheme or host."""
-    if REFERENCE.fullmatch(text.strip()) or not (first := REFERENCE.search(text)):
-        return False
-    host = _HOST.match(text)
-    return host is None or first.start() < host.end()
+    return not REFERENCE.fullmatch(text.strip()) and REFERENCE.search(text) is not None and in_scheme_or_host(text)
 
 
 def spelled(value: JsonValue, name: str) -> str:

@@ -123,12 +123,13 @@ class Desk:
         async def called(call: ModelCall) -> None:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
 
-        quality = self.session.settings.quality
+        settings = self.session.settings
         return await self.kit.model.ask(
             self.kit.service,
             messages,
             reply,
-            quality=quality,
+            quality=settings.quality,
+            model=settings.model,
             temperature=temperature,
             refuse=refuse,
             before_call=self._before_call,

@@ -33,6 +33,7 @@ class LateModel:
         reply: type[R],
         *,
         quality: str = "",
+        model: str = "",
         temperature: float | None = None,
         refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
@@ -40,12 +41,13 @@ class LateModel:
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `shared.llm.Model.ask`."""
-        model = await asyncio.shield(self.load())
-        return await model.ask(
+        client = await asyncio.shield(self.load())
+        return await client.ask(
             role,
             messages,
             reply,
             quality=quality,
+            model=model,
             temperature=temperature,
             refuse=refuse,
             before_call=before_call,

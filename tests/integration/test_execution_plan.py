@@ -109,14 +109,14 @@ async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     lost = BY_REFERENCE.model_copy(
-        update={"arguments": {"order_id": "{{steps.s2.output.colour}}", "reason": "no longer needed"}}
+        update={"arguments": {"order_id": "{{steps.s2.output.items[9].item_id}}", "reason": "no longer needed"}}
     )
     async with asked(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
         await approve(ann)
         done = await ann.phase("resting", "failed")
         assert done.plan
         assert (done.rest_reason, done.plan.status) == ("answered", "failed")
-        assert "there is no colour in what step s2 gave" in done.answer.text
+        assert "there is no 9 in what step s2 gave" in done.answer.text
         assert await order_status(settings) == "pending"
         assert "actions.started" in [event.type for event in await ann.events()]
 
@@ -200,3 +200,77 @@ async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_wha
         assert (done.plan and done.plan.status, await order_status(settings)) == ("completed", "cancelled")
         begun = [one.action_id for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
         assert begun == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]
+
+
+async def test_a_reference_to_no_field_of_a_result_goes_back_with_what_there_is(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    wrong = BY_REFERENCE.model_copy(
+        update={"arguments": {"order_id": "{{steps.s2.output.number}}", "reason": "no longer needed"}}
+    )
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, wrong), plan(WHO, LOOK, CANCEL)) as (ann, model):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert "step s2 (get_order_details) has no “number”, only order_id, user_id, address" in model.prompts[1].text
+        assert shown.plan
+        assert [check.ok for check in shown.plan.checks] == [True] * 6
+        assert all(step.fingerprint for step in shown.plan.steps)
+
+
+async def test_what_the_tools_declare_is_as_they_are_when_the_plan_runs_or_it_does_not_run(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
+        shown = await ann.phase("awaiting_approval")
+        assert shown.plan
+        *others, cancel = shown.plan.steps
+        older = (*others, cancel.model_copy(update={"fingerprint": "0" * 64}))
+        await ann.does(c.EditPlan(base=shown.plan.version, steps=older))
+        await approve(ann)
+        done = await ann.phase("resting", "failed")
+        assert (done.plan and done.plan.status, await order_status(settings)) == ("failed", "pending")
+        assert "The tool cancel_pending_order has changed since this plan was made" in done.answer.text
+        await ann.does(c.Retry())
+        again = await ann.sees(lambda session: session.phase == "resting" and session.version > done.version + 1)
+        assert (again.plan and again.plan.status, await order_status(settings)) == ("failed", "pending")
+        assert again.plan
+        gone = cancel.model_copy(update={"tool": "cancel_it_all", "id": "s4"})
+        await ann.does(c.EditPlan(base=again.plan.version, steps=(*others, gone)))
+        await approve(ann)
+        lost = await ann.sees(lambda session: session.phase == "resting" and session.version > again.version + 2)
+        assert "The tool cancel_it_all is gone: it was there when this plan was made." in lost.answer.text
+        assert lost.plan
+        await ann.does(c.EditPlan(base=lost.plan.version, steps=(*others, cancel.model_copy(update={"id": "s5"}))))
+        await approve(ann)
+        await ann.sees(lambda session: bool(session.plan) and session.plan.status == "completed")  # type: ignore[union-attr]
+        assert await order_status(settings) == "cancelled"
+
+
+async def test_only_tools_that_are_allowed_are_offered_and_instructions_are_told_to_every_version(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    tools = (WHO.tool, LOOK.tool)
+    wanted = {"tools": tools, "instructions": "Look everything up twice.", "model": "big"}
+    async with asked(settings, bus, session_id, plan(WHO, CANCEL), plan(WHO, LOOK), plan(WHO), **wanted) as (
+        ann,
+        model,
+    ):
+        await ann.phase("awaiting_approval", "failed")
+        first, second = model.prompts
+        assert '"name": "cancel_pending_order"' not in first.text
+        refused = "cancel_pending_order is not among the tools that this plan may use: find_user_id_by_email"
+        assert refused in second.text
+        await ann.does(c.Say(text="Leave the order out", feedback=True))
+        await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        for prompt in model.prompts:
+            assert prompt.model == "big"
+            assert "<instructions>\nLook everything up twice.\n</instructions>" in prompt.data
+            assert "Look everything up twice." not in prompt.messages[0]["content"]
+
+
+async def test_a_plan_that_uses_no_allowed_tool_is_told_to_the_person(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, *[plan(CANCEL)] * 5, tools=(WHO.tool,)) as (ann, _):
+        failed = await ann.phase("failed")
+        assert failed.failure
+        assert "cancel_pending_order is not among the tools that this plan may use" in failed.failure.reason

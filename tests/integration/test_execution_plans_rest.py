@@ -260,3 +260,23 @@ async def test_a_plan_that_was_accepted_is_an_example_for_the_next_one_like_it(s
         assert "<examples>\n" not in first
         told = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
         assert (told["request"], [step["tool"] for step in told["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
+
+
+async def test_a_plan_is_generated_with_some_tools_a_model_and_instructions(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+        made = await parley.execution_plans.generate(
+            "Look my order up", tools=[WHO.tool, LOOK.tool], model="big", instructions="Be quick."
+        )
+        assert {check.name: check.ok for check in made.checks}["references"] is True
+        assert there.model.prompts[0].model == "big"
+        assert "<instructions>\nBe quick.\n</instructions>" in there.model.prompts[0].data
+        refused = await there.post(request="x", tools=["get_order_detail"])
+        assert (there.status, "Do you mean get_order_details" in refused["message"]) == (422, True)
+        await there.post(request="x", tools=[])
+        assert there.status == 422
+        step = {"text": "get_order_details", "tool": LOOK.tool, "arguments": {"order_id": ORDER["order_id"]}}
+        own = await there.post("/store", description="Look", steps=[step, {**step, "tool": "think"}])
+        assert (there.status, "thought" in own["message"]) == (422, True)
+        stored = await there.post("/store", description="Look", steps=[step])
+        assert "Worth a look:\n- Step 1 (s1): no words say what it is for." in stored["text"]
+        assert [check["name"] for check in stored["checks"] if check["ok"] is None] == ["descriptions"]

@@ -126,4 +126,104 @@ async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
             one.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for one in (LOOK, CANCEL)
         ]
         await her.send("edit", version=review["version"], steps=same)
+        review = await her.until("text_plan_review")  # held against the tools as they are now
+        await her.send("edit", version=review["version"], steps=same)
         assert "steps" not in await her.error("invalid")
+
+
+def _now(*tools: ToolSpec) -> Any:
+    return lambda _: ToolPage(tools=tools, total=len(tools)).model_dump_json().encode()
+
+
+async def _reviewed(world: World, her: Client) -> dict[str, Any]:
+    """A version in review that was held against the tools as they are."""
+    review = await _in_review(world, her)
+    steps = [
+        step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for step in (LOOK, CANCEL)
+    ]
+    await her.send("edit", version=review["version"], steps=steps, goal="Cancel it now")
+    return await her.until("text_plan_review")
+
+
+async def test_a_plan_is_not_approved_once_a_tool_has_changed_and_saving_it_again_takes_the_tool_as_it_is() -> None:
+    world = _world()
+    async with serving(world.app) as address, client(address) as her:
+        review = await _reviewed(world, her)
+        looser = TOOLS[1].model_copy(update={"effect": "irreversible"})
+        world.bus.answers[TOOLS_LIST] = _now(looser)
+        await her.send("approval", approved=True, version=review["version"], hash=review["hash"])
+        error = await her.error("invalid")
+        assert list(error["steps"]) == ["s1", "s2"]
+        assert error["steps"]["s1"][0].startswith("The tool look is gone: it was there when this plan was made.")
+        assert error["steps"]["s2"][0].startswith(
+            "The tool cancel has changed since this plan was made: the plan says that"
+        )
+        assert (await _plan(world, her)).status == "pending_approval"
+        world.bus.answers[TOOLS_LIST] = _now(TOOLS[0], looser)
+        await her.send("edit", version=review["version"], steps=review["steps"])
+        again = await her.until("text_plan_review")
+        assert (again["steps"][1]["effect"], again["hash"] != review["hash"]) == ("irreversible", True)
+        await her.send("approval", approved=True, version=again["version"], hash=again["hash"])
+        await her.until("event", version=again["version"] + 1)
+        assert (await _plan(world, her)).status == "executing"
+
+
+async def test_a_plan_is_approved_while_no_executor_answers() -> None:
+    world = _world()
+    async with serving(world.app) as address, client(address) as her:
+        review = await _reviewed(world, her)
+        del world.bus.answers[TOOLS_LIST]
+        await her.send("approval", approved=True, version=review["version"])
+        await her.until("event", version=review["version"] + 1)
+        assert (await _plan(world, her)).status == "executing"
+
+
+async def test_what_a_client_says_of_a_tool_is_not_believed_and_the_checks_are_recorded() -> None:
+    world = _world()
+    async with serving(world.app) as address, client(address) as her:
+        review = await _in_review(world, her)
+        step = {"text": "cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2", "fingerprint": "f"}
+        await her.send("edit", version=review["version"], steps=[step, step | {"id": "s3"}])
+        await her.until("text_plan_review")
+        plan = await _plan(world, her)
+        assert {one.fingerprint for one in plan.steps} == {TOOLS[1].fingerprint}
+        assert {check.name: check.ok for check in plan.checks} == {
+            "steps": True,
+            "tools": True,
+            "arguments": True,
+            "references": True,
+            "changes": None,
+            "descriptions": None,
+        }
+
+
+async def test_a_session_whose_plans_may_use_some_tools_only() -> None:
+    world = _world()
+    only = {"tools": ["look"], "instructions": "Be careful."}
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="x", workflow="execution_plan", settings={"tools": ["lok"]})
+        assert "There is no tool lok. Do you mean look" in (await her.error("invalid"))["message"]
+        await her.send("user_message", content="x", workflow="agentflow", settings=only)
+        assert "for plans that act" in (await her.error("invalid"))["message"]
+        steps = [{"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}}]
+        await her.send("user_message", content="x", workflow="execution_plan", settings=only, plan={"steps": steps})
+        assert "cancel is not among the tools that this plan may use: look." in (await her.error("invalid"))["message"]
+        look = {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"}
+        await her.send("user_message", content="x", workflow="execution_plan", settings=only, plan={"steps": [look]})
+        review = await her.until("text_plan_review")
+        await her.send("edit", version=review["version"], steps=[look, *steps])
+        assert (await her.error("invalid"))["steps"] == {
+            "s2": ["cancel is not among the tools that this plan may use: look."]
+        }
+
+
+async def test_a_hundred_steps_are_taken_and_one_more_is_refused_in_words() -> None:
+    world = _world()
+    async with serving(world.app) as address, client(address) as her:
+        review = await _in_review(world, her)
+        steps = [{"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": f"n{one}"} for one in range(101)]
+        await her.send("edit", version=review["version"], steps=steps)
+        error = await her.error("too_large")
+        assert "100" in error["message"]
+        await her.send("edit", version=review["version"], steps=steps[:100])
+        assert len((await her.until("text_plan_review"))["steps"]) == 100

@@ -3,14 +3,20 @@
 import json
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
 from packs.retail.data import Data, Document, Kind
+from packs.retail.pack import result_of
 from packs.retail.records import Draft, Index, Stored
+from packs.retail.specs import SPECS
 from packs.retail.tools import perform
 
 HOME = {"address1": "1 Elm St", "address2": "", "city": "Austin", "country": "USA", "state": "TX", "zip": "78701"}
 NEW_HOME = {"address1": "9 Oak Rd", "address2": "B", "city": "Reno", "state": "NV", "country": "USA", "zip": "89501"}
 CARD, PAYPAL, GIFT, POOR = "credit_card_1", "paypal_1", "gift_card_1", "gift_card_2"
 RED, BLUE, GONE = "1000000001", "1000000002", "1000000003"  # cups: 10.1, 12.4, and one that is not available
+PARAMETERS = {spec.name: Draft202012Validator(spec.parameters) for spec in SPECS}
+RETURNS = {spec.name: Draft202012Validator(spec.returns or {}) for spec in SPECS}
 SMALL, LARGE = "2000000001", "2000000002"  # lamps: 50, 80.55
 
 
@@ -30,6 +36,8 @@ class Shop:
     def call(self, tool: str, /, **arguments: Any) -> str:
         draft = Draft(self._index, self._read)
         result = perform(draft, tool, arguments)
+        if tool in RETURNS and PARAMETERS[tool].is_valid(arguments) and not result.startswith("Error: "):
+            RETURNS[tool].validate(result_of(result))  # in every test
         for (kind, document_id), document in draft.after.items():
             self.data[kind][document_id] = document
         return result

@@ -132,7 +132,7 @@ class Play:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
-    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
+    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         """As the catalogue has them: all where they are few, else those that fit the words or are in use."""
         shown = self._tools
         if len(shown) > FEW:

@@ -13,19 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = (
-    "services",
-    "shared",
-    "parley",
-    "packs",
-    "sql",
-    "flows",
-    "rehearsal",
-    "cli",
-    "bench",
-    "chaos",
-    "scripts",
-)
+CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
     "contracts",
@@ -93,6 +81,7 @@ RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the las
 LINES, TEST_LINES = 300, 450
 LONGER = {  # each on one page: lists, not logic
     "parley/events/facts.py": 510,
+    "parley/events/values.py": 320,
     "shared/domain/commands.py": 345,
     "services/plan_store/tables.py": 340,
 }

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from parley.events.values import Step
-from services.gateway.views.touched import same_changes, touched
+from services.gateway.views.touched import touched
+from shared.plan_checks.steps import same_changes
 
 LOOK = "{{steps.s1.output}}"
 

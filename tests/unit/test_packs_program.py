@@ -9,7 +9,7 @@ from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry, Result
 from shared.domain.changing import replace
 from shared.domain.session import Session
-from shared.plan_checks import step_problems
+from shared.plan_checks.steps import step_problems
 from tests.support.bus import FakeBus
 
 SUM = "import json, sys\nprint(json.dumps({'total': sum(json.load(sys.stdin)['amounts'])}))"

@@ -227,7 +227,7 @@ class Shelf:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
-    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
+    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         self.asked.append((words, used))
         return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
 

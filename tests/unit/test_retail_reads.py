@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from packs.retail.results import OrderRecord, ProductRecord, UserRecord
 from tests.support.retail import NEW_HOME, Shop, small
+from tests.support.store import STORE
 
 
 @pytest.fixture
@@ -86,3 +88,9 @@ def test_unknown_tools_and_arguments(shop: Shop) -> None:
         "Error: list_all_product_types takes no arguments: order_id is not a parameter of it, "
         "data is not a parameter of it"
     )
+
+
+def test_every_document_is_as_the_tools_declare_it() -> None:
+    for kind, model in (("users", UserRecord), ("orders", OrderRecord), ("products", ProductRecord)):
+        for document in STORE[kind].values():  # type: ignore[literal-required]
+            model.model_validate(document, strict=True)

@@ -12,7 +12,7 @@ from parley.events.values import ActionSpec, Outcome, PathPlan, Step
 from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.domain.errors import Invalid
-from shared.plan_checks import step_problems
+from shared.plan_checks.steps import step_problems
 from shared.templates.checks import fingerprints_of, form_problems, template_problems
 from shared.templates.filling import filled
 from shared.templates.learning import learned

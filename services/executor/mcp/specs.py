@@ -7,15 +7,18 @@ shown. A server that later says something else of it changes nothing but its eff
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from mcp.types import Tool
+from pydantic import JsonValue
 from pydantic_core import to_json
 
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import ServerConfig, ToolRule
 from services.executor.mcp.results import clean
+from services.executor.mcp.transport import OUTPUT_SCHEMA
+from shared.plan_checks.kinds import without_weaker
 from shared.repair.schema import fault_of
 
 DESCRIPTION = 2_000  # characters
@@ -118,11 +121,19 @@ def _spec(server: ServerConfig, name: str, tool: Tool) -> ToolSpec:
     return ToolSpec(
         name=name,
         description=clean(tool.description or tool.title or "")[:DESCRIPTION],
-        parameters=tool.input_schema,
+        parameters=cast("dict[str, JsonValue]", without_weaker(tool.input_schema)),
+        returns=_returns(tool),
         effect=rule.effect or _said(tool) or server.effect,
         policy=rule.policy or server.policy,
         origin=server.name,
     )
+
+
+def _returns(tool: Tool) -> dict[str, JsonValue] | None:
+    """The schema of its results, for plans that refer to them; None where it is none, or a monster."""
+    schema = (tool.meta or {}).get(OUTPUT_SCHEMA)
+    usable = isinstance(schema, dict) and not fault_of(schema) and len(to_json(schema)) <= SCHEMA
+    return schema if usable else None
 
 
 def _said(tool: Tool) -> Effect | None:

@@ -21,6 +21,7 @@ from services.executor.mcp.config import ServerConfig
 from services.executor.mcp.stdio import child
 from shared.message_limits import bounded
 
+OUTPUT_SCHEMA = "parley/outputSchema"  # where a tool's `_meta` has it
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes of a line, and lines in so many seconds
 HTTP_PATIENCE = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
 
@@ -84,8 +85,8 @@ def _is_near(url: str) -> bool:
 class Watched:
     """The stream of what a server sends; whoever reads it leaves it when it is over, and we hear of that.
 
-    Schemas of results are left out of lists of tools: the library would hold results against them, and so evaluate
-    a stranger's regular expressions in our event loop.
+    In lists of tools the schemas of results are moved out of the library's sight: it would hold results against them,
+    and so evaluate a stranger's regular expressions in our event loop.
     """
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str], None]) -> None:
@@ -97,7 +98,7 @@ class Watched:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return _without_output_schemas(await self._stream.receive())
+        return _with_schemas_aside(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -106,7 +107,7 @@ class Watched:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return _without_output_schemas(await self._stream.__anext__())
+        return _with_schemas_aside(await self._stream.__anext__())
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -119,12 +120,13 @@ class Watched:
         return await self._stream.__aexit__(kind, error, trace)
 
 
-def _without_output_schemas(message: SessionMessage | Exception) -> SessionMessage | Exception:
+def _with_schemas_aside(message: SessionMessage | Exception) -> SessionMessage | Exception:
     if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
         tools = message.message.result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict):
-                tool.pop("outputSchema", None)
+            if isinstance(tool, dict) and (schema := tool.pop("outputSchema", None)) is not None:
+                meta = tool.get("_meta")
+                tool["_meta"] = {**(meta if isinstance(meta, dict) else {}), OUTPUT_SCHEMA: schema}
     return message
 
 

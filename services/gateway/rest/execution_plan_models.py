@@ -28,12 +28,19 @@ class Asked(BaseModel):
 
 
 class Generate(Asked):
-    """A request to make a plan for. `generator`: the plan generator that makes it, as `settings` may say, too."""
+    """A request to make a plan for. The last four may stand in `settings`, too; the session keeps them.
+
+    `generator`: the plan generator that makes it. `tools`: the only tools that the plan may call. `model`: the model
+    that is asked, one that the operator configured. `instructions`: what every version of the plan is to keep to.
+    """
 
     request: Text
     settings: Settings | None = None
-    generator: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     knowledge: SentKnowledge = ()
+    generator: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    tools: Annotated[tuple[Line, ...], Field(min_length=1, max_length=500)] | None = None
+    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    instructions: Annotated[str, Field(min_length=1, max_length=20_000)] | None = None
 
 
 class Store(Asked):

@@ -100,9 +100,8 @@ async def told(session: Session, core: Core, *, current: bool = True) -> Executi
 @router.post("", status_code=201)
 async def generate(asked: Generate, me: Calling) -> ExecutionPlan:
     """A plan for a request, for you to approve; or the question that comes before it."""
-    settings = asked.settings
-    if asked.generator is not None:
-        settings = (settings or SessionSettings()).model_copy(update={"generator": asked.generator})
+    named = asked.model_dump(include={"generator", "tools", "model", "instructions"}, exclude_none=True)
+    settings = (asked.settings or SessionSettings()).model_copy(update=named) if named else asked.settings
     message = m.UserMessage(
         type="user_message",
         content=asked.request,

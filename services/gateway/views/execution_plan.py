@@ -51,6 +51,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         result=session.answer.text,
         text=formatted(session),
         current=current,
+        checks=plan.checks if plan else (),
     )
 
 
@@ -74,6 +75,8 @@ def formatted(session: Session) -> str:
         lines.append(f"   `{step.tool}({arguments})`")
         lines += [f"   {_change(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
+    notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
+    lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
 
 

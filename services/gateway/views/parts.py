@@ -29,6 +29,7 @@ def plan_view(plan: Plan | None) -> s.PlanView | None:
         status=plan.status,
         by=plan.by,
         path=planned_path(plan.path),
+        checks=plan.checks,
     )
 
 

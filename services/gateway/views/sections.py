@@ -23,13 +23,14 @@ from services.gateway.views.parts import (
     verdict_view,
 )
 from services.gateway.views.phrases import ACTION_TONES, word_of
-from services.gateway.views.touched import same_changes, touched
+from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
 from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
+from shared.plan_checks.steps import same_changes
 
 type Sections = Mapping[str, Any]  # by name, as JSON
 
@@ -169,7 +170,8 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
     told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
-    return told | {"until": until if state == "waiting" else None}
+    problem = action.explanation if action and action.dead else ""
+    return told | {"until": until if state == "waiting" else None, "problem": problem}
 
 
 def _usage(session: Session) -> v.UsageSection:

@@ -1,10 +1,9 @@
-"""What a step of a plan reaches, and which steps would make the same change again, read off their calls. Pure.
+"""What a step of a plan reaches, read off its call. Pure.
 
 Only what the arguments say as they stand: what another step gives is not known before the plan runs.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -42,15 +41,3 @@ def _hosts(value: JsonValue) -> Iterator[str]:
         case list():
             for one in value:
                 yield from _hosts(one)
-
-
-def same_changes(steps: Sequence[Step]) -> dict[str, str]:
-    """By the id of a step that makes the very change that an earlier one makes: the id of the first such one."""
-    first: dict[str, str] = {}
-    again: dict[str, str] = {}
-    for step in steps:
-        if step.id and step.effect in ("write", "irreversible"):
-            call = json.dumps([step.tool, step.arguments or {}], sort_keys=True)
-            if (earlier := first.setdefault(call, step.id)) != step.id:
-                again[step.id] = earlier
-    return again

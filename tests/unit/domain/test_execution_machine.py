@@ -2,7 +2,8 @@
 
 no call runs but one that the version a person approved shows with these very arguments, or a change of a step that they
 preapproved with it, or a read of the version at hand, or one that a person approved by its hash. No step is done twice
-unless a person said so, and nothing runs of a plan that was approved to be started later, before it is started.
+unless a person said so, none by a tool that has changed since, and nothing runs of a plan that was approved to be
+started later, before it is started.
 """
 
 from random import Random
@@ -61,6 +62,7 @@ def plan(number: int) -> tuple[Step, ...]:
                 after=(before,) if before and draw % 2 else (),
                 effect=TOOLS[tool],
                 policy=SAYS[draw % 5] if draw % 7 == 0 else None,
+                fingerprint={0: None, 1: "before"}.get(draw % 97, "now"),
                 for_each=each,
             )
         )
@@ -77,6 +79,7 @@ class Plans(RuleBasedStateMachine):
         self.doubtful: set[str] = set()  # steps of which nobody knew
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
         self.stale: list[tuple[AnyCommand, By]] = []
+        self.tools: dict[str, ToolRule] = {}  # as the executor that starts a wave knows them
 
     def drawn(self, number: int) -> int:
         """Another number for each place of the schedule: small ones come more often than others, and say too little."""
@@ -86,6 +89,7 @@ class Plans(RuleBasedStateMachine):
 
     def tell(self, command: AnyCommand, by: By) -> SessionEvent | None:
         before = self.session
+        self.tools = dict(command.tools) if isinstance(command, c.Start) else self.tools
         try:
             event, after = decided(before, command, by)
         except Refused:
@@ -147,6 +151,9 @@ class Plans(RuleBasedStateMachine):
             return
         assert self.shown(spec.id, spec.tool, dict(spec.arguments), spec.effect)
         assert not references(spec.arguments)
+        known = self.tools[spec.tool].fingerprint if spec.tool in self.tools else ""
+        assert step is not None
+        assert not known or step.fingerprint in (None, known), "the tool has changed since"
         assert action_id not in self.done or action_id in self.again, "done twice"
         doubtful = action_id in self.doubtful and spec.effect != "read"
         assert not doubtful or action_id in self.again, "perhaps done twice"
@@ -209,7 +216,7 @@ class Plans(RuleBasedStateMachine):
             acts += [c.EditPlan(base=shown.version, steps=one) for one in edits]
         for action in waiting:
             allow = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
-            acts += [allow] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
+            acts += [allow] * 16 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
         acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())] * 3
         acts += [c.Answer(text=option.label) for option in options] * 3
         for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
@@ -276,7 +283,8 @@ def _registry(number: int) -> dict[str, ToolRule]:
     """What the executor knows of the tools: as they were planned, or more, or under other policies."""
     effects = TOOLS if number % 3 else dict(zip(TOOLS, ("write", "irreversible", "irreversible"), strict=True))
     policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
-    return {name: ToolRule(effect=effect, policy=policy) for name, effect in effects.items()}
+    fingerprint = "later" if number % 41 == 0 else "now"
+    return {name: ToolRule(effect=one, policy=policy, fingerprint=fingerprint) for name, one in effects.items()}
 
 
 def _begins_plan(event: SessionEvent) -> bool:
@@ -294,6 +302,8 @@ def seen(event: SessionEvent) -> None:
     if isinstance(event, facts.PlanApproved) and event.already_done:
         REACHED.add("carried over")
     for spec in event.actions if isinstance(event, facts.TurnChanged | facts.PlanApproved) else ():
+        if "has changed since" in spec.decision_reason:
+            REACHED.add("its tool has changed")
         if "done already" in (spec.approval_reason or ""):
             REACHED.add("asked in doubt")
         elif spec.approval_reason and isinstance(event, facts.TurnChanged):
@@ -312,5 +322,6 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         assert {"woken", "asked as a step", "ran for an item", "gathered"} <= REACHED
         assert {"ran preapproved", "ran for an item, preapproved", "ran when started"} <= REACHED
         assert {"began by the settings", "asked after the settings' approval"} <= REACHED
+        assert "its tool has changed" in REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

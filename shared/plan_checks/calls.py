@@ -1,55 +1,44 @@
-"""What is wrong with the steps of an execution plan, held against the tools there are. Pure."""
+"""What is wrong with one call of a plan, and a model's arguments put right. Pure."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
 from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
-from shared.domain.plan_steps import called, fresh_id, problems
 from shared.domain.references import references
+from shared.plan_checks.kinds import PYTHON, misplaced
 from shared.repair import repair
 
-PYTHON = "text/x-python"  # of an argument, by JSON Schema's contentMediaType: it is run
-LITERAL = frozenset({"sql", "code"})  # arguments that are executed as text: no output of a step may become part of them
-
-
-def step_problems(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
-    """Why these steps cannot be carried out; none: they can, as far as can be known before they are."""
-    found = [*problems(steps)]
-    for number, step in enumerate(steps, 1):
-        found += [f"{called(number, step)}: {problem}" for problem in call_problems(step, tools)]
-    return tuple(found)
-
-
-def completed_steps(steps: Sequence[Step], before: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """A person's steps with what each tool does to the world, and ids, that no step `before` has, for those without."""
-    taken = {step.id for step in (*before, *steps) if step.id}
-
-    def completed(step: Step) -> Step:
-        spec = tools.get(step.tool or "")
-        told = {"effect": spec.effect, "policy": spec.policy, "waits_for": spec.waits_for} if spec else {}
-        return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})
-
-    return tuple(completed(step) for step in steps)
+SHOWN = 20  # tools that are named
 
 
 def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
     """What is wrong with the step's tool and arguments."""
     spec = tools.get(step.tool or "")
+    return tool_problems(step, spec) or (argument_problems(step, spec) if spec else ())
+
+
+def tool_problems(step: Step, spec: ToolSpec | None, allowed: Collection[str] = ()) -> tuple[str, ...]:
+    """Why this tool cannot be used. `allowed`: the only tools that the plan may use; none: all."""
+    name = (step.tool or "")[:80]
+    if allowed and step.tool not in allowed:
+        others = ", ".join(sorted(allowed)[:SHOWN])
+        return (f"{name or 'no tool'} is not among the tools that this plan may use: {others}.",)
     if spec is None:
-        return (f"there is no tool “{(step.tool or '')[:80]}” here.",)
-    if spec.policy == "deny":
-        return (f"{spec.name} must not be used here.",)
+        return (f"there is no tool “{name}” here.",)
+    return (f"{spec.name} must not be used here.",) if spec.policy == "deny" else ()
+
+
+def argument_problems(step: Step, spec: ToolSpec) -> tuple[str, ...]:
     arguments = step.arguments or {}
-    bound = [name for name in sorted(LITERAL & arguments.keys()) if references(arguments[name])]
-    checked = repair(_literal(arguments), _without(spec, arguments))
+    read = repair(_literal(arguments), _without(spec, arguments))
     return (
-        *(f"{name} is run as it is written: no reference may stand in it." for name in bound),
-        *(f"{spec.name}: {problem}" for problem in checked.problems),
+        *misplaced(arguments, spec.parameters),
+        *(f"{spec.name}: {problem}" for problem in read.problems),
         *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
-        *(f"{spec.name}: {fix}" for fix in checked.repairs),
+        *(f"{spec.name}: {fix}" for fix in read.repairs),
     )
 
 

@@ -1,0 +1,1 @@
+"""Drafts of plans that act, held against the tools there are. Pure."""

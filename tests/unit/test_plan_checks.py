@@ -1,0 +1,299 @@
+"""A draft of a plan that acts, held against the tools there are: what blocks it, and what its reviewer is told."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from parley import Context, Tool, tool
+from parley.events.values import Check, Step
+from parley.protocol.tools import ToolSpec
+from shared.domain.references import Unresolved
+from shared.plan_checks.kinds import filled, kind_of, misplaced, without_weaker
+from shared.plan_checks.steps import NAMES, checked, step_problems
+
+ANY: dict[str, Any] = {"type": "object"}
+
+
+class Parcel(BaseModel):
+    code: str
+    weight: float | None = None
+
+
+class Order(BaseModel):
+    """`by_item` has any names."""
+
+    id: str
+    parcels: list[Parcel]
+    by_item: dict[str, Parcel]
+    note: str | int = ""
+
+
+class Wanted(BaseModel):
+    id: str
+
+
+@tool()
+async def look(wanted: Wanted, context: Context) -> Order:
+    """Look an order up."""
+    return Order(id=wanted.id, parcels=[], by_item={})
+
+
+def spec(name: str, returns: dict[str, Any] | None = None, effect: Any = "read", **parameters: Any) -> ToolSpec:
+    schema = {"type": "object", "properties": parameters} if parameters else ANY
+    return ToolSpec(name=name, description="", parameters=schema, effect=effect, returns=returns)
+
+
+TOOLS = {
+    one.name: one
+    for one in (
+        look.spec("shop"),
+        spec("guess"),
+        spec("pair", {"type": "array", "prefixItems": [{"type": "string"}], "items": False}),
+        spec("looped", {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}),
+        spec("pay", effect="write"),
+        ToolSpec(name="burn", description="", parameters=ANY, effect="irreversible", policy="deny"),
+    )
+}
+LOOK = Step(id="s1", text="Look order 1 up", tool="look", arguments={"id": "1"})
+
+
+def step(name: str, value: Any, *, number: int = 2, each: str | None = None) -> Step:
+    return Step(id=f"s{number}", text="Go on", tool=name, arguments={"x": value}, for_each=each)
+
+
+def found(*steps: Step, **more: Any) -> dict[str, Check]:
+    return {check.name: check for check in checked(steps, TOOLS, **more).checks}
+
+
+# --- references
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".id", ".parcels", ".parcels[3].code", ".by_item.a-1.weight", ".note"],
+)
+def test_a_reference_to_what_the_tool_declares_is_right(path: str) -> None:
+    steps = (LOOK, step("guess", "{{steps.s1.output" + path + "}}"))
+    assert step_problems(steps, TOOLS) == ()
+    assert found(*steps)["references"] == Check(name="references", ok=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (".colour", "step s1 (look) has no “colour”, only id, parcels, by_item, note."),
+        (".parcels[0].size", "has no “size”, only code, weight."),
+        (".id[0]", "has a text where [0] wants a list."),
+        (".parcels.code", "has a list where “code” would be."),
+        (".by_item.a.code.x", "has a text where “x” would be."),
+        (".by_item[1]", "has an object where [1] wants a list."),
+    ],
+)
+def test_a_reference_to_what_is_not_there_names_the_step_and_what_there_is(path: str, words: str) -> None:
+    reference = "{{steps.s1.output" + path + "}}"
+    (problem,) = step_problems((LOOK, step("guess", reference)), TOOLS)
+    assert problem.startswith(f"Step 2 (s2): {reference}")
+    assert problem.endswith(words)
+
+
+def test_several_values_cannot_be_put_into_a_text() -> None:
+    (problem,) = step_problems((LOOK, step("guess", "All: {{steps.s1.output.parcels}}")), TOOLS)
+    assert "stands for several values, which cannot be put into a text" in problem
+    assert step_problems((LOOK, step("guess", "It is {{steps.s1.output.note}}")), TOOLS) == ()
+
+
+def test_what_no_tool_declares_is_a_note_and_blocks_nothing() -> None:
+    guess = Step(id="s1", text="Guess", tool="guess", arguments={})
+    steps = (guess, step("guess", ["{{steps.s1.output.a}}", "{{steps.s1.output[0]}}", "{{steps.s1.output.a}}"]))
+    assert step_problems(steps, TOOLS) == ()
+    note = found(*steps)["references"]
+    assert note.ok is None
+    assert note.detail == (
+        "Step 2 (s2): {{steps.s1.output.a}}, {{steps.s1.output[0]}} can only be checked when the plan runs: "
+        "no tool declares what is there."
+    )
+    assert found(guess, step("guess", "{{steps.s1.output}}"))["references"].ok is True
+
+
+def test_a_step_for_each_item_is_held_against_the_list() -> None:
+    each = "{{steps.s1.output.parcels}}"
+    assert step_problems((LOOK, step("guess", "{{item.code}}", each=each)), TOOLS) == ()
+    (wrong,) = step_problems((LOOK, step("guess", "{{item.size}}", each=each)), TOOLS)
+    assert wrong == "Step 2 (s2): {{item.size}}: the item has no “size”, only code, weight."
+    (none,) = step_problems((LOOK, step("guess", "{{item}}", each="{{steps.s1.output.id}}")), TOOLS)
+    assert none == "Step 2 (s2): {{steps.s1.output.id}} is a text, and no list."
+    unknown = found(step("guess", 1, number=1), step("guess", "{{item.a}}", each="{{steps.s1.output.list}}"))
+    assert unknown["references"].ok is None
+
+
+def test_what_a_step_for_each_item_gives_is_a_list() -> None:
+    list_ = step("look", 1, each="{{steps.s1.output.parcels}}").model_copy(
+        update={"arguments": {"id": "{{item.code}}"}}
+    )
+    assert step_problems((LOOK, list_, step("guess", "{{steps.s2.output[0].id}}", number=3)), TOOLS) == ()
+    (wrong,) = step_problems((LOOK, list_, step("guess", "{{steps.s2.output.id}}", number=3)), TOOLS)
+    assert wrong.endswith("step s2 (look) has a list where “id” would be.")
+    gathered = step("guess", "{{item}}", each="{{steps.s1.output.parcels}}")
+    assert step_problems((LOOK, gathered, step("guess", "{{steps.s2.output.x}}", number=3)), TOOLS) != ()
+
+
+def test_lists_of_fixed_length_and_schemas_that_refer_to_themselves() -> None:
+    pair = Step(id="s1", text="Two", tool="pair", arguments={})
+    assert step_problems((pair, step("guess", "{{steps.s1.output[0]}}")), TOOLS) == ()
+    (short,) = step_problems((pair, step("guess", "{{steps.s1.output[1]}}")), TOOLS)
+    assert short.endswith("has a list that is too short for [1].")
+    looped = Step(id="s1", text="Round", tool="looped", arguments={})
+    assert step_problems((looped, step("guess", "{{steps.s1.output" + ".next" * 30 + "}}")), TOOLS) == ()
+    assert step_problems((looped, step("guess", "{{steps.s1.output.next.last}}")), TOOLS) != ()
+
+
+def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says() -> None:
+    class Open(BaseModel, extra="allow"):
+        id: str
+
+    opened = Tool(name="open", arguments=Wanted, run=look.run, returns=Open).spec("shop")
+    mapped = Tool(name="mapped", arguments=Wanted, run=look.run, returns={"type": "object", "properties": {}})
+    tools = TOOLS | {"open": opened, "mapped": mapped.spec("shop")}
+    for name in ("open", "mapped"):
+        first = Step(id="s1", text="Look", tool=name, arguments={"id": "1"})
+        steps = (first, step("guess", "{{steps.s1.output.more}}"))
+        assert step_problems(steps, tools) == ()
+        assert {one.name: one.ok for one in checked(steps, tools).checks}["references"] is None
+    returns = TOOLS["look"].returns
+    assert returns
+    assert returns["additionalProperties"] is False
+
+
+# --- where references may stand
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "kind"),
+    [
+        ("sql", {}, "sql"),
+        ("code", {}, "code"),
+        ("url", {}, "url"),
+        ("picture_url", {}, "url"),
+        ("where", {"format": "uri"}, "url"),
+        ("statement", {"x-kind": "sql"}, "sql"),
+        ("script", {"contentMediaType": "text/x-python"}, "code"),
+        ("code", {"x-kind": "text"}, "text"),
+        ("code", {"x-kind": ["text"]}, "code"),
+        ("text", {}, "text"),
+    ],
+)
+def test_a_tool_says_what_its_arguments_are_and_names_decide_where_it_does_not(
+    name: str, schema: dict[str, Any], kind: str
+) -> None:
+    assert kind_of(name, schema) == kind
+
+
+def test_a_stranger_can_only_be_stricter() -> None:
+    told = {"properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}}
+    nested = {"$defs": {"Deep": told}, "anyOf": [told]}
+    held = {"properties": {"sql": {}, "code": {}, "q": {"x-kind": "sql"}}}
+    assert without_weaker(nested) == {"$defs": {"Deep": held}, "anyOf": [held]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        ({"sql": "SELECT {{steps.s1.output}}"}, "sql"),
+        ({"many": [{"statement": "{{steps.s1.output}}"}]}, "many[0].statement"),
+        ({"url": "{{steps.s1.output.url}}"}, "url"),
+        ({"url": "https://{{steps.s1.output}}/a"}, "url"),
+        ({"url": "{{steps.s1.output}}://a.example/"}, "url"),
+        ({"url": "https://a.example:{{steps.s1.output}}/"}, "url"),
+        ({"url": "https://a.example\\{{steps.s1.output}}/"}, "url"),
+        ({"url": "//{{steps.s1.output}}/x"}, "url"),
+    ],
+)
+def test_no_reference_stands_in_what_runs_or_in_a_host(arguments: dict[str, Any], where: str) -> None:
+    inside = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
+    schema = {"type": "object", "properties": {"many": {"type": "array", "items": {"$ref": "#/$defs/One"}}}}
+    whole = schema | {"$defs": {"One": inside}}
+    (wrong,) = misplaced(arguments, whole)
+    assert wrong.startswith(where)
+    with pytest.raises(Unresolved, match="reference may stand"):
+        filled(arguments, whole, {"s1": {"url": "http://10.0.0.1"}})
+
+
+def test_what_is_put_into_a_url_stays_a_part_of_its_path_or_query() -> None:
+    url = "https://a.example/orders/{{steps.s1.output.id}}/x?q={{steps.s1.output.q}}#{{steps.s1.output.n}}"
+    outputs: dict[str, Any] = {"s1": {"id": "#W1/../../admin?x", "q": "a&b=ü", "n": 7}}
+    assert misplaced({"url": url}, ANY) == ()
+    assert filled({"url": url, "text": "{{steps.s1.output.id}}"}, ANY, outputs) == {
+        "url": "https://a.example/orders/%23W1%2F..%2F..%2Fadmin%3Fx/x?q=a%26b%3D%C3%BC#7",
+        "text": "#W1/../../admin?x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("segment", "value"), [("{{item}}", ".."), ("{{item}}", "."), (".{{item}}", "."), ("%2{{item}}%2e", "e")]
+)
+def test_no_value_leads_to_another_path(segment: str, value: str) -> None:
+    with pytest.raises(Unresolved, match="would lead to another path"):
+        filled({"url": f"https://a.example/x/{segment}/y"}, ANY, {"": value})
+
+
+# --- all checks of a draft
+
+
+def test_a_draft_that_has_nothing_wrong_passes_every_check() -> None:
+    made = checked((LOOK,), TOOLS)
+    assert made.checks == tuple(Check(name=name, ok=True) for name in NAMES)
+    assert (made.steps[0].effect, made.steps[0].fingerprint) == ("read", TOOLS["look"].fingerprint)
+
+
+def test_what_blocks_and_what_is_worth_a_look() -> None:
+    steps = (
+        Step(id="s1", text="look", tool="look", arguments={}),
+        Step(id="s2", text="Pay", tool="pay", arguments={"sum": 1}),
+        Step(id="s3", text="P" * 301, tool="pay", arguments={"sum": 1}, after=("s9",)),
+        Step(id="s4", text="Fly", tool="fly"),
+        Step(id="s5", text="Burn it", tool="burn"),
+    )
+    told = found(*steps)
+    assert {name: check.ok for name, check in told.items()} == {
+        "steps": False,
+        "tools": False,
+        "arguments": False,
+        "references": True,
+        "changes": None,
+        "descriptions": None,
+    }
+    assert told["steps"].detail == "Step 3 (s3) depends on s9, which is no step."
+    assert told["tools"].detail.splitlines() == [
+        "Step 4 (s4): there is no tool “fly” here.",
+        "Step 5 (s5): burn must not be used here.",
+    ]
+    assert told["arguments"].detail == "Step 1 (s1): look: id is missing"
+    assert told["changes"].detail == "Step 3 (s3): it makes the very change that s2 makes, once more."
+    assert told["descriptions"].detail.splitlines() == [
+        "Step 1 (s1): no words say what it is for.",
+        "Step 3 (s3): it takes 301 characters to say what it is for: is it one step?",
+    ]
+    assert len(step_problems(steps, TOOLS)) == 4
+
+
+def test_only_tools_that_are_allowed_may_be_used() -> None:
+    told = checked((LOOK, step("guess", 1)), TOOLS, allowed=("pay", "look"))
+    assert told.problems == ("Step 2 (s2): guess is not among the tools that this plan may use: look, pay.",)
+
+
+def test_a_plan_of_many_steps_and_one_of_many_findings_stay_readable() -> None:
+    many = [LOOK.model_copy(update={"id": f"n{number}"}) for number in range(31)]
+    assert found(*many)["steps"].ok is None
+    assert found(*many[:30])["steps"].ok is True
+    strange = [LOOK.model_copy(update={"id": f"n{number}", "tool": "x" * 400}) for number in range(100)]
+    limited = found(*strange, allowed=[f"{number}{'y' * 400}" for number in range(30)])["tools"]
+    assert len(limited.detail) <= 20_000
+    assert limited.detail.splitlines()[-1].startswith("… and ")
+
+
+def test_a_fingerprint_is_of_what_a_call_means() -> None:
+    same = TOOLS["look"].model_copy(update={"description": "Other words", "returns": None, "policy": "always"})
+    assert same.fingerprint == TOOLS["look"].fingerprint
+    assert TOOLS["look"].model_copy(update={"effect": "write"}).fingerprint != same.fingerprint
+    assert TOOLS["look"].model_copy(update={"parameters": ANY}).fingerprint != same.fingerprint
