@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from parley.events.values import Step
+from parley.polling import AT_MOST, EVERY, condition_problem, looks_problem
 from parley.protocol.tools import ToolSpec
 from shared.domain.plan_steps import called, fresh_id, problems
 from shared.domain.references import references
@@ -50,7 +51,36 @@ def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
         *(f"{spec.name}: {problem}" for problem in checked.problems),
         *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
         *(f"{spec.name}: {fix}" for fix in checked.repairs),
+        *(_polling_problems(step, tools) if spec.waits_for == "condition" else ()),
     )
+
+
+def polled_tool(step: Step) -> str | None:
+    """The name of the tool that the step polls; None for any other step."""
+    name = (step.arguments or {}).get("tool") if step.waits_for == "condition" else None
+    return name if isinstance(name, str) else None
+
+
+def _polling_problems(step: Step, tools: Mapping[str, ToolSpec]) -> Iterator[str]:
+    """What is wrong with the call that the step makes at each look, and with its condition."""
+    arguments = step.arguments or {}
+    name, condition, called_with = (arguments.get(part) for part in ("tool", "condition", "arguments"))
+    if isinstance(called_with, str):
+        yield "arguments must be written out: a reference may stand in each of them, not for all."
+    if isinstance(name, str):
+        spec = tools.get(name)
+        if spec and (spec.effect != "read" or spec.waits_for):
+            yield f"{name} does more than read: it cannot be polled."
+        elif isinstance(called_with, dict) or called_with is None:
+            yield from call_problems(step.model_copy(update={"tool": name, "arguments": called_with}), tools)
+    if isinstance(condition, str):
+        if references(condition):
+            yield "condition is evaluated as it is written: no reference may stand in it."
+        elif wrong := condition_problem(condition):
+            yield f"{wrong}."
+    every, at_most = arguments.get("every", EVERY), arguments.get("at_most", AT_MOST)
+    if isinstance(every, int) and isinstance(at_most, int) and (wrong := looks_problem(every, at_most)):
+        yield f"{wrong}."
 
 
 def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[tuple[str, str]]:

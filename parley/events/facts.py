@@ -23,6 +23,7 @@ from parley.events.values import (
     Outcome,
     PathPlan,
     PlanKind,
+    PollEnd,
     Recalled,
     Role,
     SessionId,
@@ -287,11 +288,15 @@ class ApprovalDenied(Event):
 
 
 class ApprovalExpired(Event):
-    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited."""
+    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited.
+
+    `unanswered`: the step whose question it was. It has failed.
+    """
 
     type: Literal["approval.expired"] = "approval.expired"
     requested_version: Version
     denied: Annotated[tuple[ActionId, ...], Field(max_length=MAX_ACTIONS)] = ()
+    unanswered: ActionId | None = Field(None, exclude_if=is_none)
 
 
 class ActionsStarted(Event):
@@ -302,7 +307,7 @@ class ActionsStarted(Event):
 
 
 class ActionsWaiting(Event):
-    """Steps of a plan that wait for a time: the others go on meanwhile."""
+    """Steps of a plan that wait for a time or poll for a condition: the others go on meanwhile."""
 
     type: Literal["actions.waiting"] = "actions.waiting"
     actions: Annotated[tuple[Waiting, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
@@ -313,6 +318,21 @@ class ActionsWoken(Event):
 
     type: Literal["actions.woken"] = "actions.woken"
     actions: Annotated[tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+
+
+class ActionPolled(Event):
+    """A step that polls saw another value than before, or has come to its end. `looks`: how often it looked by then.
+
+    `error` tells why the look failed, or why the step gave up. Looks that show nothing new are not recorded.
+    """
+
+    type: Literal["action.polled"] = "action.polled"
+    action_id: ActionId
+    attempt: Attempt = 1
+    looks: Annotated[int, Field(ge=1)]
+    value: JsonValue = None
+    error: str = ""
+    end: PollEnd | None = None
 
 
 class ActionsFinished(Event):
@@ -402,6 +422,8 @@ class BudgetRaised(Event):
     type: Literal["budget.raised"] = "budget.raised"
     tokens: int = Field(0, ge=0)
     cost: float = Field(0, ge=0, allow_inf_nan=False)
+    calls: int = Field(0, ge=0, exclude_if=is_empty)
+    seconds: int = Field(0, ge=0, exclude_if=is_empty)
 
 
 class PolicySet(Event):

@@ -216,11 +216,13 @@ class Remember(ClientMessage):
 
 
 class RaiseBudget(ClientMessage):
-    """Allow more tokens or money (US dollars)."""
+    """Allow more tokens, money (US dollars), calls of tools, or seconds of work."""
 
     type: Literal["raise_budget"]
     tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
+    calls: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    seconds: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 class Rename(ClientMessage):

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from parley.events.values import Effect
+from parley.protocol.screen import PollView
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
@@ -15,7 +16,10 @@ class Answer(BaseModel):
 
 
 class PlanStep(Answer):
-    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan."""
+    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
+
+    `poll`: how a step stands that polls.
+    """
 
     id: str
     number: int
@@ -30,6 +34,7 @@ class PlanStep(Answer):
     output: JsonValue
     error: str
     seconds: float
+    poll: PollView | None = None
 
 
 class ExecutionPlan(Answer):

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import nats.errors
+import nats.js.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -274,6 +275,16 @@ class Bus:
             )
         except AMBIGUOUS as error:
             raise BusDown(f"The timer cannot be armed: {error!r}") from error
+
+    async def timer(self, session_id: str, kind: str) -> bytes | None:
+        """The payload of the timer, if it is armed. Raises BusDown."""
+        try:
+            found = await self.client.jetstream().get_last_msg(TIMERS, f"timer.{session_id}.{kind}")
+        except nats.js.errors.NotFoundError:
+            return None
+        except AMBIGUOUS as error:
+            raise BusDown(f"The timer cannot be read: {error!r}") from error
+        return found.data or b""
 
     async def disarm(self, session_id: str, kind: str) -> None:
         """Cancel the timer, if it is armed."""

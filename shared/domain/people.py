@@ -1,5 +1,6 @@
 """What a person may do, and when."""
 
+from math import ceil
 from typing import assert_never
 
 from parley.events import SessionEvent, facts
@@ -102,10 +103,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             kind = "policy.set"
             return facts.PolicySet(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
         case c.RaiseBudget():
-            if not command.tokens and not command.cost:
-                raise Invalid("By how much? A budget is raised by tokens, by cost, or by both.")
-            kind = "budget.raised"
-            return facts.BudgetRaised(**stamp(session, by, kind), tokens=command.tokens, cost=command.cost)
+            return _raise_budget(session, command, by)
         case c.Rename():
             return facts.SessionRenamed(**stamp(session, by, "session.renamed"), title=command.title)
         case c.Share():
@@ -128,7 +126,8 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
-    needs = {"needs": 2} if command.brings_plan else {}
+    limits = command.settings is not None and bool(command.settings.call_budget or command.settings.time_budget)
+    needs = {"needs": 2} if command.brings_plan or limits else {}
     return facts.MessageReceived(
         **stamp(session, by, "message.received") | needs,
         brings_plan=command.brings_plan,
@@ -181,9 +180,26 @@ def _about_budget(session: Session, key: str | None, by: By) -> SessionEvent:
         labels = " or ".join(f"“{option.label}”" for option in BUDGET_OPTIONS)
         raise Invalid(f"Answer {labels}, or raise it by an amount of your own.")
     had, spent = session.settings, session.spent
-    tokens = max(had.token_budget, spent.tokens) * 3 // 2 + 1 - had.token_budget if had.token_budget else 0
     cost = max(had.cost_budget, spent.cost) * 1.5 - had.cost_budget if had.cost_budget else 0
-    return facts.BudgetRaised(**stamp(session, by, "budget.raised"), tokens=tokens, cost=cost)
+    more = c.RaiseBudget(
+        tokens=_half_more(had.token_budget, spent.tokens),
+        cost=cost,
+        calls=_half_more(had.call_budget, spent.tool_calls),
+        seconds=_half_more(had.time_budget, ceil(spent.seconds)),
+    )
+    return _raise_budget(session, more, by)
+
+
+def _half_more(limit: int | None, spent: int) -> int:
+    """By how much a limit is raised to be half more than what is spent; nothing where there is no limit."""
+    return max(limit, spent) * 3 // 2 + 1 - limit if limit else 0
+
+
+def _raise_budget(session: Session, command: c.RaiseBudget, by: By) -> facts.BudgetRaised:
+    if not (command.tokens or command.cost or command.calls or command.seconds):
+        raise Invalid("By how much? A budget is raised by tokens, cost, calls or seconds.")
+    needs = {"needs": 2} if command.calls or command.seconds else {}
+    return facts.BudgetRaised(**stamp(session, by, "budget.raised"), **needs, **dict(command))
 
 
 def _continue(session: Session, by: By) -> SessionEvent:

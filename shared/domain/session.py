@@ -11,6 +11,7 @@ Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
@@ -143,6 +144,7 @@ class Session:
     question: Question | None = None
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
+    at_work_since: datetime | None = None  # the time of the last event, while a service is due
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
     shared_with: dict[str, Role] = field(default_factory=dict)
     parent_id: str | None = None
@@ -169,8 +171,21 @@ class Session:
 
     @property
     def over_budget(self) -> bool:
+        return self.over_model_budget or self.over_work_budget
+
+    @property
+    def over_model_budget(self) -> bool:
+        """Tokens or money are used up: no model is asked."""
         tokens, cost = self.settings.token_budget, self.settings.cost_budget
         return (tokens is not None and self.spent.tokens >= tokens) or (cost is not None and self.spent.cost >= cost)
+
+    @property
+    def over_work_budget(self) -> bool:
+        """Calls of tools or time are used up: what has begun ends, and nothing else begins."""
+        calls, seconds = self.settings.call_budget, self.settings.time_budget
+        return (calls is not None and self.spent.tool_calls >= calls) or (
+            seconds is not None and self.spent.seconds >= seconds
+        )
 
 
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
@@ -196,6 +211,13 @@ def undecided(turn: Turn | None) -> tuple[Action, ...]:
         return waiting
     done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
+
+
+def asking_step(session: Session) -> str | None:
+    """The action of the plan's step whose question a person is asked now."""
+    question = session.question
+    by_step = session.turn is not None and session.turn.rules.by_step
+    return question.action_id if by_step and question is not None and question.about == "action" else None
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:

@@ -13,7 +13,7 @@ from shared.domain.memory import SUB_GOALS
 from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
-from shared.domain.session import Phase, Session, put_back
+from shared.domain.session import Phase, Session, asking_step, put_back
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
@@ -41,6 +41,7 @@ WorkerCommand = (
     | c.BeginFor
     | c.Expire
     | c.Wake
+    | c.Poll
 )
 
 
@@ -66,6 +67,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _expire(session, command, by)
         case c.Wake():
             return waiting.wake(session, by)
+        case c.Poll():
+            return waiting.poll(session, command, by)
         case c.BeginFor():
             need(session.version == 0, "The session was begun before.")
             told = command.model_dump(exclude={"settings"})
@@ -295,6 +298,14 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
 
 
 def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    if put_back(session).phase != "awaiting_approval" or session.since_version != command.requested_version:
-        raise OutOfTurn("The approval has been decided.")
-    return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), requested_version=command.requested_version)
+    """Of a decision, or of the answer to a step's question."""
+    step = asking_step(session)
+    asks = step is not None or put_back(session).phase == "awaiting_approval"
+    if not asks or session.since_version != command.requested_version:
+        raise OutOfTurn("What was asked has been decided or answered.")
+    return facts.ApprovalExpired(
+        **stamp(session, by, "approval.expired"),
+        **({"needs": 2} if step else {}),
+        requested_version=command.requested_version,
+        unanswered=step,
+    )

@@ -99,7 +99,7 @@ def _of_call(step: TemplateStep, tools: Tools) -> tuple[str, ...]:
     strange = [name for name in unset if isinstance(unknown, dict) and name not in unknown]
     return (
         *(f"{spec.name} has no argument {name}." for name in strange),
-        *call_problems(plain(step).model_copy(update={"arguments": left}), {spec.name: rest}),
+        *call_problems(plain(step).model_copy(update={"arguments": left}), {**tools, spec.name: rest}),
     )
 
 

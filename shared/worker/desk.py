@@ -75,8 +75,8 @@ class Desk:
 
     @property
     def over_budget(self) -> bool:
-        """Whether recorded and pending calls have used up the session's budget."""
-        return replace(self.session, spent=total(self.session.spent, self._pending)).over_budget
+        """Whether recorded and pending calls have used up the session's tokens or money."""
+        return replace(self.session, spent=total(self.session.spent, self._pending)).over_model_budget
 
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
         """Make a fact of it, which carries the pending calls.
