@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from parley.conditions import BadCondition, Condition
-from parley.events.values import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL
+from parley.events.facts import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL
 
 OUTPUT = "output"  # the name of the whole result in a condition, as in a reference to it
 EVERY, AT_MOST = 60, 3600  # seconds, where the plan does not say

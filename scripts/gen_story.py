@@ -20,8 +20,8 @@ from parley.events.values import (
     SessionSettings,
     Step,
     ToolRule,
-    Waiting,
 )
+from scripts.gen_story_plans import gives_up, polls, waits
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.decide import AnyCommand
@@ -251,78 +251,6 @@ def walk() -> list[Transition]:
     )
 
 
-def waits() -> list[Transition]:
-    """A plan whose second step waits for a time."""
-    steps = (
-        Step(text="Look the order up", tool="get_order_details", arguments={"order_id": "#W1"}, id="s1", effect="read"),
-        Step(text="Wait", tool="wait_until", arguments={"seconds": 5}, id="s2", effect="read", waits_for="time"),
-    )
-    return tell(
-        [
-            c.Say(text="Look up #W1, and wait five seconds", workflow="execution_plan"),
-            c.DraftPlan(goal="Look up #W1 and wait", steps=steps, kind="execution"),
-            c.Approve(version=2),
-            c.Wait(actions=(Waiting(action_id="t2.s2", until=BEGAN + timedelta(seconds=5)),)),
-            *_ran("t2.s1", {"status": "pending"}),
-            c.Wake(),
-        ]
-    )
-
-
-_LOOKS: dict[str, JsonValue] = {
-    "tool": "get_order_details",
-    "arguments": {"order_id": "#W1"},
-    "condition": 'status == "delivered"',
-    "every": 60,
-    "at_most": 3600,
-}
-_POLLS = Step(text="Wait for it", tool="poll_until", arguments=_LOOKS, id="s1", effect="read", waits_for="condition")
-
-
-def polls() -> list[Transition]:
-    """A plan whose first step polls until an order is delivered, and whose second asks a question in vain."""
-    steps = (
-        _POLLS,
-        Step(
-            text="Ask",
-            tool="ask_person",
-            arguments={"question": "Did all arrive?"},
-            id="s2",
-            after=("s1",),
-            effect="read",
-            waits_for="person",
-        ),
-    )
-    settings = SessionSettings(approval_timeout=60, call_budget=100)
-    until = BEGAN + timedelta(hours=1)
-    return tell(
-        [
-            c.Say(text="Tell me when #W1 has come", workflow="execution_plan", settings=settings),
-            c.DraftPlan(goal="Wait until #W1 is delivered", steps=steps, kind="execution"),
-            c.Approve(version=2),
-            c.Wait(actions=(Waiting(action_id="t2.s1", until=until, every=60),)),
-            c.Poll(action_id="t2.s1", looks=1, value={"status": "pending"}),
-            c.Poll(action_id="t2.s1", looks=31, value={"status": "delivered"}, met=True),
-            c.Ask(text="Did all arrive?", about="action", action_id="t2.s2"),
-            c.RaiseBudget(calls=50),
-            c.Expire(requested_version=7),
-        ]
-    )
-
-
-def gives_up() -> list[Transition]:
-    """A step that polls until its time is over."""
-    return tell(
-        [
-            c.Say(text="Tell me when #W1 has come", workflow="execution_plan"),
-            c.DraftPlan(goal="Wait until #W1 is delivered", steps=(_POLLS,), kind="execution"),
-            c.Approve(version=2),
-            c.Wait(actions=(Waiting(action_id="t2.s1", until=BEGAN + timedelta(seconds=4), every=60),)),
-            c.Poll(action_id="t2.s1", looks=1, error="The order is not known."),
-        ]
-    )
-
-
 def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
     return c.Start(), finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
@@ -330,5 +258,5 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
 @cache
 def stories() -> tuple[Transition, ...]:
     """All of them, one after the other."""
-    plans_that_act = (*waits(), *polls(), *gives_up())
+    plans_that_act = (told for story in (waits, polls, gives_up) for told in tell(story(BEGAN)))
     return (*conversation(), *turns(), *walk(), *plans_that_act, *ruled_again(), *expiry(), *forked(), *repaired())

@@ -23,7 +23,6 @@ from parley.events.values import (
     Outcome,
     PathPlan,
     PlanKind,
-    PollEnd,
     Recalled,
     Role,
     SessionId,
@@ -39,12 +38,15 @@ from parley.events.values import (
 )
 
 Intent = Literal["request", "feedback", "guidance", "remark"]
+PollEnd = Literal["met", "given_up"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 # 1, 2, 3 for people; 0 in what older releases stored.
 PeopleNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
+SHORTEST_POLL, LONGEST_POLL = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
+MOST_LOOKS = 1_000  # of one such step
 
 
 class MessageReceived(Event):

@@ -18,9 +18,6 @@ Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 OutcomeCause = Literal["stopped", "budget", "timeout"]
 WaitsFor = Literal["person", "time", "condition"]
-PollEnd = Literal["met", "given_up"]
-SHORTEST_POLL, LONGEST_POLL = 10, 24 * 3600  # seconds between two looks of a step that polls; seconds of all of them
-MOST_LOOKS = 1_000  # of one such step
 CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
 Role = Literal["viewer", "editor", "approver"]
 
@@ -179,10 +176,7 @@ class ActionSpec(Stored):
 
 
 class Waiting(Stored):
-    """A step that waits, and until when (aware).
-
-    With `every` it polls: its tool is called every so many seconds, and at `until` it gives up.
-    """
+    """A step that waits, and until when (aware). With `every` it polls every so many seconds, and gives up then."""
 
     action_id: ActionId
     until: AwareDatetime

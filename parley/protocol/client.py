@@ -1,7 +1,6 @@
 """What a client sends over `/ws`: one JSON object a message, told apart by `type`.
 
-Every message may carry `id` (its own, so that sending it twice does it once) and `session_id` (else the session that
-the socket is on).
+Every message may carry `id` (its own: sent twice, it is done once) and `session_id` (else the socket's session).
 """
 
 from typing import Annotated, Literal

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from services.plan_store.history import Step
+from shared.domain.expiry import expires
 from shared.domain.plan_steps import held_up
-from shared.domain.session import SESSION, Session, asking_step, put_back
+from shared.domain.session import SESSION, Session
 from shared.domain.state_names import state_name
 from shared.domain.waiting import wakes_at
 from shared.log import Loaded
@@ -48,8 +49,7 @@ class Folded(NamedTuple):
     def expires_at(self) -> datetime | None:
         """When the approval that is asked for now, or the answer to a step's question, is given up."""
         timeout = self.session.settings.approval_timeout
-        asks = put_back(self.session).phase == "awaiting_approval" or asking_step(self.session) is not None
-        if self.times is None or not asks or timeout is None or timeout > LONGEST:
+        if self.times is None or not expires(self.session) or timeout is None or timeout > LONGEST:
             return None
         return self.times.phase_began_at + timedelta(seconds=timeout)
 

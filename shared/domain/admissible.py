@@ -14,8 +14,9 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
+from shared.domain.expiry import wrong_expiry
 from shared.domain.plan_steps import already_done
-from shared.domain.session import Session, Target, asking_step, put_back, reviewing, undecided
+from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waiting import due, waits_for, wrong_poll
 from shared.domain.waves import find, ready
@@ -258,13 +259,6 @@ def _polled(session: Session, event: facts.ActionPolled) -> str:
     return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"
 
 
-def _expired(session: Session, event: facts.ApprovalExpired) -> str:
-    """What a release before knew of it stays admissible."""
-    if event.unanswered is None or event.unanswered == asking_step(session):
-        return ""
-    return f"{event.unanswered} asks nobody now: {RELOAD}"
-
-
 CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "message.received": _not_said_by_a_person,
     "plan.approved": _plan_approved,
@@ -282,7 +276,7 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "actions.waiting": _waiting,
     "actions.woken": _woken,
     "action.polled": _polled,
-    "approval.expired": _expired,
+    "approval.expired": wrong_expiry,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
 from shared.domain import drafts, forks, outcomes, said, turns, waiting, workflows
+from shared.domain.budgets import with_budgets
 from shared.domain.changing import replace
 from shared.domain.session import (
     COMMANDS_KEPT,
@@ -201,15 +202,7 @@ def _as_the_workflow_says(session: Session, event: SessionEvent) -> Session:
 
 
 def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
-    had = session.settings
-    more = (
-        ("token_budget", had.token_budget, event.tokens),
-        ("cost_budget", had.cost_budget, event.cost),
-        ("call_budget", had.call_budget, event.calls),
-        ("time_budget", had.time_budget, event.seconds),
-    )
-    raised = had.model_copy(update={name: limit + by for name, limit, by in more if limit is not None})
-    session = replace(session, settings=raised)
+    session = with_budgets(session, event)
     waits = session.question is not None and session.question.about == "budget"
     return turns.go_on(session, session.resume_phase or "planning", event.version) if waits else session
 

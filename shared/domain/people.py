@@ -1,12 +1,11 @@
 """What a person may do, and when."""
 
-from math import ceil
 from typing import assert_never
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
+from shared.domain import budgets, paths, reviews
 from shared.domain import commands as c
-from shared.domain import paths, reviews
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.plan_steps import check_left_out, step_of, unfinished
@@ -15,7 +14,6 @@ from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
-from shared.domain.wording import BUDGET_OPTIONS
 
 PersonCommand = (
     c.Say
@@ -103,7 +101,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             kind = "policy.set"
             return facts.PolicySet(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
         case c.RaiseBudget():
-            return _raise_budget(session, command, by)
+            return budgets.raised(session, command, by)
         case c.Rename():
             return facts.SessionRenamed(**stamp(session, by, "session.renamed"), title=command.title)
         case c.Share():
@@ -164,42 +162,13 @@ def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
         raise Invalid("The answer is empty.")
     key = question.key_of(command.text)
     if question.about == "budget":
-        return _about_budget(session, key, by)
+        return budgets.answered(session, key, by)
     if question.about == "uncertain" and key is None:
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     kind = "question.answered"
     return facts.QuestionAnswered(
         **stamp(session, by, kind, question.action_id), question_id=question.action_id, text=command.text, key=key
     )
-
-
-def _about_budget(session: Session, key: str | None, by: By) -> SessionEvent:
-    if key == "give_up":
-        return facts.SessionStopped(**stamp(session, by, "session.stopped"), reason="the budget is spent")
-    if key != "raise":
-        labels = " or ".join(f"“{option.label}”" for option in BUDGET_OPTIONS)
-        raise Invalid(f"Answer {labels}, or raise it by an amount of your own.")
-    had, spent = session.settings, session.spent
-    cost = max(had.cost_budget, spent.cost) * 1.5 - had.cost_budget if had.cost_budget else 0
-    more = c.RaiseBudget(
-        tokens=_half_more(had.token_budget, spent.tokens),
-        cost=cost,
-        calls=_half_more(had.call_budget, spent.tool_calls),
-        seconds=_half_more(had.time_budget, ceil(spent.seconds)),
-    )
-    return _raise_budget(session, more, by)
-
-
-def _half_more(limit: int | None, spent: int) -> int:
-    """By how much a limit is raised to be half more than what is spent; nothing where there is no limit."""
-    return max(limit, spent) * 3 // 2 + 1 - limit if limit else 0
-
-
-def _raise_budget(session: Session, command: c.RaiseBudget, by: By) -> facts.BudgetRaised:
-    if not (command.tokens or command.cost or command.calls or command.seconds):
-        raise Invalid("By how much? A budget is raised by tokens, cost, calls or seconds.")
-    needs = {"needs": 2} if command.calls or command.seconds else {}
-    return facts.BudgetRaised(**stamp(session, by, "budget.raised"), **needs, **dict(command))
 
 
 def _continue(session: Session, by: By) -> SessionEvent:

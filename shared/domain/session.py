@@ -20,7 +20,8 @@ from parley.events.values import FileRef, Knowledge, Role, Service, SessionSetti
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
-from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Spent, Turn
+from shared.domain.spent import Spent
+from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Turn
 
 Phase = Literal[
     "planning",
@@ -171,21 +172,7 @@ class Session:
 
     @property
     def over_budget(self) -> bool:
-        return self.over_model_budget or self.over_work_budget
-
-    @property
-    def over_model_budget(self) -> bool:
-        """Tokens or money are used up: no model is asked."""
-        tokens, cost = self.settings.token_budget, self.settings.cost_budget
-        return (tokens is not None and self.spent.tokens >= tokens) or (cost is not None and self.spent.cost >= cost)
-
-    @property
-    def over_work_budget(self) -> bool:
-        """Calls of tools or time are used up: what has begun ends, and nothing else begins."""
-        calls, seconds = self.settings.call_budget, self.settings.time_budget
-        return (calls is not None and self.spent.tool_calls >= calls) or (
-            seconds is not None and self.spent.seconds >= seconds
-        )
+        return self.spent.over_model_budget(self.settings) or self.spent.over_work_budget(self.settings)
 
 
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
@@ -211,13 +198,6 @@ def undecided(turn: Turn | None) -> tuple[Action, ...]:
         return waiting
     done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
-
-
-def asking_step(session: Session) -> str | None:
-    """The action of the plan's step whose question a person is asked now."""
-    question = session.question
-    by_step = session.turn is not None and session.turn.rules.by_step
-    return question.action_id if by_step and question is not None and question.about == "action" else None
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:

@@ -297,24 +297,3 @@ class Failure:
     reason: str
     retryable: bool
     raw: str = ""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Totals of a session: of its model calls, with their cost in US dollars, and of its work.
-
-    `tool_calls` are those that were started, and the looks of steps that poll. `seconds` is the wall clock while a
-    service was at work, or its work waited to be taken up.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    tool_calls: int = 0
-    seconds: float = 0.0
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens

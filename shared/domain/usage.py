@@ -7,7 +7,8 @@ from parley.events.values import ModelCall
 from shared.domain.changing import replace
 from shared.domain.plan_steps import GATHER
 from shared.domain.session import Session
-from shared.domain.state import Action, Spent
+from shared.domain.spent import Spent
+from shared.domain.state import Action
 from shared.domain.waves import find
 
 

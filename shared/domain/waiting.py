@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from parley.events import facts
-from parley.events.values import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL, PollEnd, Waiting, WaitsFor
+from parley.events.facts import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL, PollEnd
+from parley.events.values import Waiting, WaitsFor
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.changing import replace

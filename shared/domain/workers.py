@@ -8,12 +8,13 @@ from shared.domain import commands as c
 from shared.domain import paths, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.expiry import expire
 from shared.domain.for_each import MOST_ACTIONS, check_expanded
 from shared.domain.memory import SUB_GOALS
 from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
-from shared.domain.session import Phase, Session, asking_step, put_back
+from shared.domain.session import Phase, Session
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
@@ -64,7 +65,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.StoreResult() | c.LoseResult():
             return _result(session, command, by)
         case c.Expire():
-            return _expire(session, command, by)
+            return expire(session, command, by)
         case c.Wake():
             return waiting.wake(session, by)
         case c.Poll():
@@ -295,17 +296,3 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
     if action.attempt != attempt:
         return f"Action {action_id} has been started again since."
     return ""
-
-
-def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    """Of a decision, or of the answer to a step's question."""
-    step = asking_step(session)
-    asks = step is not None or put_back(session).phase == "awaiting_approval"
-    if not asks or session.since_version != command.requested_version:
-        raise OutOfTurn("What was asked has been decided or answered.")
-    return facts.ApprovalExpired(
-        **stamp(session, by, "approval.expired"),
-        **({"needs": 2} if step else {}),
-        requested_version=command.requested_version,
-        unanswered=step,
-    )

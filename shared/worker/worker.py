@@ -177,7 +177,7 @@ class Worker:
 
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if (desk.over_budget and _asks_models(desk)) or (desk.session.over_work_budget and _begins_work(desk)):
+        if (desk.over_budget and _asks_models(desk)) or (desk.over_work_budget and _begins_work(desk)):
             await self._ask_for_budget(desk)
             return
         try:

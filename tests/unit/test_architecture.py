@@ -92,8 +92,8 @@ READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {  # each on one page: lists, not logic
-    "parley/events/facts.py": 490,
-    "shared/domain/commands.py": 330,
+    "parley/events/facts.py": 515,
+    "shared/domain/commands.py": 345,
     "services/plan_store/tables.py": 340,
 }
 

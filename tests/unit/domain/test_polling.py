@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from parley.events import facts
-from parley.events.values import MOST_LOOKS, SHORTEST_POLL, Step, Waiting
+from parley.events.facts import MOST_LOOKS, SHORTEST_POLL
+from parley.events.values import Step, Waiting
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
