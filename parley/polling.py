@@ -48,6 +48,8 @@ class Polling(BaseModel):
 
 def looks_problem(every: int, at_most: int) -> str:
     """Why a step cannot look this often for so long (both in seconds); "" where it can."""
+    if not (SHORTEST_POLL <= every <= LONGEST_POLL and SHORTEST_POLL <= at_most <= LONGEST_POLL):
+        return f"every and at_most are from {SHORTEST_POLL} to {LONGEST_POLL:,} seconds"
     if at_most <= MOST_LOOKS * every:
         return ""
     return f"it would look more than {MOST_LOOKS:,} times: let it look less often, or give up earlier"
