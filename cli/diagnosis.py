@@ -163,6 +163,8 @@ def _budget(session: Session, *, priced: bool) -> Check:
     limits, spent = session.settings, session.spent
     told = [f"{spent.tokens} of {limits.token_budget} tokens"] if limits.token_budget is not None else []
     told += [f"${spent.cost:.4f} of ${limits.cost_budget:g}"] if limits.cost_budget is not None else []
+    told += [f"{spent.tool_calls} of {limits.call_budget} tool calls"] if limits.call_budget is not None else []
+    told += [f"{spent.seconds:.0f} of {limits.time_budget} s at work"] if limits.time_budget is not None else []
     text = ", ".join(told) or f"{spent.tokens} tokens, ${spent.cost:.4f}, no limit"
     if session.over_budget:
         return Check("budget", "warn", text, "spent: raise it")

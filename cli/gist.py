@@ -1,5 +1,6 @@
 """A stored event in one line of plain words. Pure and total."""
 
+import json
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -72,11 +73,15 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.ApprovalDenied():
             return f"{NOTES['action_declined'].format(action=event.action_id)}{_because(event.reason)}"
         case facts.ApprovalExpired():
+            if event.unanswered:
+                return f"nobody answered {event.unanswered} in time"
             return f"nobody decided in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
         case facts.ActionsWaiting():
             return f"waits: {', '.join(f'{one.action_id} until {one.until.isoformat()}' for one in event.actions)}"
         case facts.ActionsWoken():
             return f"has waited: {', '.join(event.actions)}"
+        case facts.ActionPolled():
+            return f"{event.action_id} looked {event.looks} times: {_seen(event)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (
@@ -97,7 +102,8 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.UsageRecorded():
             return cost(event.usage)
         case facts.BudgetRaised():
-            return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
+            more = f", {event.calls} calls, {event.seconds} s" if event.calls or event.seconds else ""
+            return f"raised the budget by {event.tokens} tokens, ${event.cost:g}{more}"
         case facts.PolicySet():
             return NOTES["policy"].format(tool=event.tool, policy=event.policy)
         case facts.SessionStopped():
@@ -127,6 +133,14 @@ def _item(event: _OfPlan | _OfCode) -> str:
     """ "plan 3"; where an older release has not told its number, "the plan"."""
     noun = "plan" if isinstance(event, _OfPlan) else "code"
     return f"{noun} {event.number}" if event.number else f"the {noun}"
+
+
+def _seen(event: facts.ActionPolled) -> str:
+    """What a step saw that polls, or what it came to."""
+    if event.error:
+        return short(event.error, WIDTH)
+    seen = short(json.dumps(event.value, ensure_ascii=False), WIDTH)
+    return f"the condition holds, {seen}" if event.end else seen
 
 
 def _came(event: OutcomeEvent) -> str:

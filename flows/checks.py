@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from flows.conditions import BadCondition, Condition
+from parley.conditions import BadCondition, Condition
 from parley.flow import NEXT
 from parley.protocol.flows import FlowSpec, NodeSpec
 from shared.flows import LONGEST, PERSON

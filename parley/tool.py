@@ -120,7 +120,8 @@ class Tool[A: BaseModel]:
     `hands_over`: a call hands the request over to a person, which ends the work on it.
     `waits_for`: the tool can only be a step of a plan, and its call says what is waited for. A step that waits for a
     "person" ends with the answer to what `run` returns (an `Asked`); one that waits for a "time", at the aware datetime
-    that it returns. Other steps go on meanwhile.
+    that it returns; one that waits for a "condition", when that of the `parley.polling.Polling` holds that it returns.
+    Other steps go on meanwhile.
     `seconds` is the deadline of a call. A result over `largest` bytes is kept beside the log, its beginning in it.
     """
 

@@ -28,6 +28,7 @@ OF_TURNS = {
     "approval.expired",
     "actions.waiting",
     "actions.woken",
+    "action.polled",
     "actions.finished",
     "result.stored",
     "turn.changed",

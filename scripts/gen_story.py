@@ -20,9 +20,10 @@ from parley.events.values import (
     SessionSettings,
     Step,
     ToolRule,
-    Waiting,
 )
+from scripts.gen_story_plans import gives_up, polls, waits
 from shared.domain import commands as c
+from shared.domain import wording
 from shared.domain.decide import AnyCommand
 from shared.story import Story, Transition, finish
 
@@ -160,6 +161,8 @@ def turns() -> list[Transition]:
             c.Fail(reason="The model did not answer in 120 s."),
             c.Retry(),
             c.RaiseBudget(tokens=5_000),
+            c.Ask(text=wording.BUDGET_SPENT, about="budget"),
+            c.Say(text=wording.BUDGET_OPTIONS[0].label),
             c.GiveAnswer(text="Order #W1 is cancelled.", confidence=0.9, evidence=("1.1", "1.2")),
         ],
     )
@@ -248,24 +251,6 @@ def walk() -> list[Transition]:
     )
 
 
-def waits() -> list[Transition]:
-    """A plan whose second step waits for a time."""
-    steps = (
-        Step(text="Look the order up", tool="get_order_details", arguments={"order_id": "#W1"}, id="s1", effect="read"),
-        Step(text="Wait", tool="wait_until", arguments={"seconds": 5}, id="s2", effect="read", waits_for="time"),
-    )
-    return tell(
-        [
-            c.Say(text="Look up #W1, and wait five seconds", workflow="execution_plan"),
-            c.DraftPlan(goal="Look up #W1 and wait", steps=steps, kind="execution"),
-            c.Approve(version=2),
-            c.Wait(actions=(Waiting(action_id="t2.s2", until=BEGAN + timedelta(seconds=5)),)),
-            *_ran("t2.s1", {"status": "pending"}),
-            c.Wake(),
-        ]
-    )
-
-
 def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
     return c.Start(), finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
@@ -273,4 +258,5 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
 @cache
 def stories() -> tuple[Transition, ...]:
     """All of them, one after the other."""
-    return (*conversation(), *turns(), *walk(), *waits(), *ruled_again(), *expiry(), *forked(), *repaired())
+    plans_that_act = (told for story in (waits, polls, gives_up) for told in tell(story(BEGAN)))
+    return (*conversation(), *turns(), *walk(), *plans_that_act, *ruled_again(), *expiry(), *forked(), *repaired())

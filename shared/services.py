@@ -94,7 +94,7 @@ _WORKERS = (
             *("action.uncertain", "result.stored", "result.lost"),
         ),
         requests=("plan_store.library.similar",),
-        answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "flows.list"),
+        answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "tools.look", "flows.list"),
         publishes=(
             "$O.ARTEFACTS.>",
             "$JS.API.STREAM.INFO.OBJ_ARTEFACTS",
@@ -113,10 +113,11 @@ _SPECS = (
         "plan_store",
         10002,
         appends=(
-            *("approval.expired", "actions.woken", "session.failed", "action.uncertain", "result.lost"),
+            *("approval.expired", "actions.woken", "action.polled", "session.failed"),
+            *("action.uncertain", "result.lost"),
             *("message.received", "plan.edited"),  # by schedule
         ),
-        requests=("tools.list",),
+        requests=("tools.list", "tools.look"),
         answers=("plan_store.>",),
         consumers=(
             Consumer("SESSIONS", "plan_store", "session.>"),
@@ -124,7 +125,7 @@ _SPECS = (
             Consumer("TIMERS", "timers", "timerfired.>"),
         ),
         publishes=(
-            *("timer.>", "$JS.API.STREAM.PURGE.TIMERS"),
+            *("timer.>", "$JS.API.STREAM.PURGE.TIMERS", "$JS.API.STREAM.MSG.GET.TIMERS"),
             *("library.*", "$JS.API.STREAM.MSG.GET.LIBRARY"),
             *(f"$JS.API.CONSUMER.INFO.SESSIONS.{worker}" for worker in WORKERS),
             *("$JS.API.DIRECT.GET.SESSIONS", "$JS.API.STREAM.PURGE.SESSIONS"),

@@ -159,15 +159,17 @@ def _tail(part: RenderableType, rows: int, console: Console) -> RenderableType:
 
 
 def usage(view: View) -> RenderableType:
-    """Calls, tokens and cost so far, with their limits."""
+    """Model calls, tokens and cost so far, with their limits; tool calls and seconds where they have one."""
     spent = view.stands.usage if view.stands else None
-    if not spent or not spent.calls:
+    if not spent or not (spent.calls or spent.tool_calls or spent.seconds):
         return Text(TERMINAL["nothing_spent"])
     tokens = spent.prompt_tokens + spent.completion_tokens
     limit = f" of {spent.token_budget}" if spent.token_budget else ""
     money = f" of ${spent.cost_budget:g}" if spent.cost_budget else ""
+    work = f" · {spent.tool_calls} of {spent.call_budget} tool calls" if spent.call_budget else ""
+    work += f" · {spent.seconds or 0:.0f} of {spent.time_budget} s at work" if spent.time_budget else ""
     return Text(
-        f"{spent.calls} calls · {tokens}{limit} tokens ({spent.cached_tokens} cached) · ${spent.cost:.4f}{money}"
+        f"{spent.calls} calls · {tokens}{limit} tokens ({spent.cached_tokens} cached) · ${spent.cost:.4f}{money}{work}"
     )
 
 

@@ -70,11 +70,11 @@ def _remember(_view: View, argument: str) -> Doing:
 
 def _budget(_view: View, argument: str) -> Doing:
     what, amount = argument.split()
-    if what == "tokens":
-        return Send(c.RaiseBudget(type="raise_budget", tokens=int(amount)), moves=False)
     if what == "cost":
         return Send(c.RaiseBudget(type="raise_budget", cost=float(amount)), moves=False)
-    raise ValueError(what)
+    if what not in ("tokens", "calls", "seconds"):
+        raise ValueError(what)
+    return Send(c.RaiseBudget.model_validate({"type": "raise_budget", what: int(amount)}), moves=False)
 
 
 def _take(_view: View, argument: str) -> Doing:
@@ -130,7 +130,7 @@ COMMANDS: dict[str, Command] = {
     "memories": Command("[WORDS]", HELP["memories"], _local("memories")),
     "forget": Command("MEMORY", HELP["forget"], _local("forget")),
     "inbox": Command("", HELP["inbox"], _local("inbox")),
-    "budget": Command("tokens|cost N", HELP["budget"], _budget),
+    "budget": Command("tokens|cost|calls|seconds N", HELP["budget"], _budget),
     "path": Command("[NODE, NODE …]", HELP["path"], _path),
     "csv": Command("FILE", HELP["csv"], _local("csv")),
     "accept": Command("", HELP["accept"], lambda _v, _a: _judge(saved=False)),

@@ -1,4 +1,4 @@
-"""Steps of a plan that are no calls: one asks a person, one waits for a time."""
+"""Steps of a plan that are no calls: one asks a person, one waits for a time, one polls until a condition holds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from parley import Context, Pack, tool
+from parley.polling import Polling
 
 LONGEST = 90 * 24 * 3600  # seconds
 TEXT = 5_000  # characters of a question
@@ -15,9 +16,11 @@ UNTIL = {  # what the step gives: until when it waited
     "additionalProperties": False,
 }
 PROMPT = (
-    "Two steps of a plan are no calls. ask_person asks the person who owns the plan while it is carried out, and gives "
-    "their answer: use it for what only they can know or decide by then. wait_until waits for an instant, or for some "
-    "seconds from when it begins. Steps that come after them wait; all others go on."
+    "Three steps of a plan are no calls. ask_person asks the person who owns the plan while it is carried out, and "
+    "gives their answer: use it for what only they can know or decide by then. wait_until waits for an instant, or for "
+    "some seconds from when it begins. poll_until calls a tool that only reads, again and again, until a condition on "
+    "its result holds, and gives that result: use it for what happens elsewhere at an unknown time. Steps that come "
+    "after them wait; all others go on."
 )
 
 
@@ -62,4 +65,13 @@ async def wait_until(wait: WaitUntil, context: Context) -> datetime:
     return wait.until or datetime.now(UTC) + timedelta(seconds=wait.seconds or 0)
 
 
-pack = Pack("waiting", [ask_person, wait_until], prompt=PROMPT)
+@tool(waits_for="condition")
+async def poll_until(polling: Polling, context: Context) -> Polling:
+    """Call a tool that only reads every so many seconds until a condition on its result holds; gives that result.
+
+    It looks at most for 24 hours and 1,000 times. Where the condition never holds the step fails.
+    """
+    return polling
+
+
+pack = Pack("waiting", [ask_person, wait_until, poll_until], prompt=PROMPT)

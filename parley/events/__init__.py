@@ -39,6 +39,7 @@ SessionEvent = Annotated[
     | facts.ActionsStarted
     | facts.ActionsWaiting
     | facts.ActionsWoken
+    | facts.ActionPolled
     | facts.ActionsFinished
     | facts.ResultStored
     | facts.ResultLost

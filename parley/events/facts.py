@@ -40,12 +40,15 @@ from parley.events.values import (
 )
 
 Intent = Literal["request", "feedback", "guidance", "remark"]
+PollEnd = Literal["met", "given_up"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 # 1, 2, 3 for people; 0 in what older releases stored.
 PeopleNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
+SHORTEST_POLL, LONGEST_POLL = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
+MOST_LOOKS = 1_000  # of one such step
 
 
 class MessageReceived(Event):
@@ -300,11 +303,15 @@ class ApprovalDenied(Event):
 
 
 class ApprovalExpired(Event):
-    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited."""
+    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited.
+
+    `unanswered`: the step whose question it was. It has failed.
+    """
 
     type: Literal["approval.expired"] = "approval.expired"
     requested_version: Version
     denied: Annotated[tuple[ActionId, ...], Field(max_length=MAX_ACTIONS)] = ()
+    unanswered: ActionId | None = Field(None, exclude_if=is_none)
 
 
 class ActionsStarted(Event):
@@ -315,7 +322,7 @@ class ActionsStarted(Event):
 
 
 class ActionsWaiting(Event):
-    """Steps of a plan that wait for a time: the others go on meanwhile."""
+    """Steps of a plan that wait for a time or poll for a condition: the others go on meanwhile."""
 
     type: Literal["actions.waiting"] = "actions.waiting"
     actions: Annotated[tuple[Waiting, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
@@ -326,6 +333,21 @@ class ActionsWoken(Event):
 
     type: Literal["actions.woken"] = "actions.woken"
     actions: Annotated[tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+
+
+class ActionPolled(Event):
+    """A step that polls saw another value than before, or has come to its end. `looks`: how often it looked by then.
+
+    `error` tells why the look failed, or why the step gave up. Looks that show nothing new are not recorded.
+    """
+
+    type: Literal["action.polled"] = "action.polled"
+    action_id: ActionId
+    attempt: Attempt = 1
+    looks: Annotated[int, Field(ge=1)]
+    value: JsonValue = None
+    error: str = ""
+    end: PollEnd | None = None
 
 
 class ActionsFinished(Event):
@@ -419,6 +441,8 @@ class BudgetRaised(Event):
     type: Literal["budget.raised"] = "budget.raised"
     tokens: int = Field(0, ge=0)
     cost: float = Field(0, ge=0, allow_inf_nan=False)
+    calls: int = Field(0, ge=0, exclude_if=is_empty)
+    seconds: int = Field(0, ge=0, exclude_if=is_empty)
 
 
 class PolicySet(Event):

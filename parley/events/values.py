@@ -17,7 +17,7 @@ Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 OutcomeCause = Literal["stopped", "budget", "timeout"]
-WaitsFor = Literal["person", "time"]
+WaitsFor = Literal["person", "time", "condition"]
 CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
 Role = Literal["viewer", "editor", "approver"]
 
@@ -104,6 +104,8 @@ class Planning(Stored):
 class SessionSettings(Stored):
     """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
 
+    `call_budget` limits calls of tools, `time_budget` the seconds during which a service was at work.
+
     `world`: the store that everybody shares, or a copy of its first state that is this session's own. `recall`: what
     earlier sessions of the same owner came to may be told to the planner, and what this one came to to later ones.
     `quality`: economy lets no model judge what rules leave open, thorough has a model judge every turn; a model can be
@@ -122,6 +124,8 @@ class SessionSettings(Stored):
     token_budget: int | None = Field(None, ge=1)
     cost_budget: float | None = Field(None, gt=0, allow_inf_nan=False)
     approval_timeout: int | None = Field(None, ge=1)
+    call_budget: int | None = Field(None, ge=1, exclude_if=is_none)
+    time_budget: int | None = Field(None, ge=1, exclude_if=is_none)
     world: Literal["shared", "own"] = "shared"
     recall: bool = True
     quality: Quality = "balanced"
@@ -166,7 +170,8 @@ class ActionSpec(Stored):
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
     `decision` is what the domain made of the call: only `skip` and `deny` keep it from being run. `quiet`: the read
     changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
-    `waits_for`: it is no call, but ends when a person has answered, or at a time. `sub_goal`: "" for the turn's own.
+    `waits_for`: it is no call, but ends when a person has answered, at a time, or when a condition holds. `sub_goal`:
+    "" for the turn's own.
     """
 
     id: ActionId
@@ -194,10 +199,11 @@ class SubGoalVerdict(Stored):
 
 
 class Waiting(Stored):
-    """A step that waits, and until when (aware)."""
+    """A step that waits, and until when (aware). With `every` it polls every so many seconds, and gives up then."""
 
     action_id: ActionId
     until: AwareDatetime
+    every: Annotated[int, Field(ge=1)] | None = Field(None, exclude_if=is_none)
 
 
 class ModelCall(Stored):

@@ -24,6 +24,8 @@ def _within_reason(settings: SessionSettings) -> SessionSettings:
         ("approval_timeout", settings.approval_timeout, MAX_APPROVAL_TIMEOUT),
         ("token_budget", settings.token_budget, MAX_TOKENS),
         ("cost_budget", settings.cost_budget, MAX_COST),
+        ("call_budget", settings.call_budget, MAX_TOKENS),
+        ("time_budget", settings.time_budget, MAX_TOKENS),
     )
     for name, value, most in bounds:
         if value is not None and value > most:

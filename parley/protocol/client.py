@@ -1,7 +1,6 @@
 """What a client sends over `/ws`: one JSON object a message, told apart by `type`.
 
-Every message may carry `id` (its own, so that sending it twice does it once) and `session_id` (else the session that
-the socket is on).
+Every message may carry `id` (its own: sent twice, it is done once) and `session_id` (else the socket's session).
 """
 
 from typing import Annotated, Literal
@@ -223,11 +222,13 @@ class Remember(ClientMessage):
 
 
 class RaiseBudget(ClientMessage):
-    """Allow more tokens or money (US dollars)."""
+    """Allow more tokens, money (US dollars), calls of tools, or seconds of work."""
 
     type: Literal["raise_budget"]
     tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
+    calls: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    seconds: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
 class Rename(ClientMessage):

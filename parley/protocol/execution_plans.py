@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from parley.events.values import Check, Effect
+from parley.protocol.screen import PollView
 from parley.protocol.tools import Preview
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
@@ -19,7 +20,7 @@ class PlanStep(Answer):
     """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
 
     `preapprovable`: an approval may allow its calls before the values of its references are known. `preapproved`: one
-    did.
+    did. `poll`: how a step stands that polls.
     """
 
     id: str
@@ -37,6 +38,7 @@ class PlanStep(Answer):
     seconds: float
     preapprovable: bool = False
     preapproved: bool = False
+    poll: PollView | None = None
 
 
 class ExecutionPlan(Answer):

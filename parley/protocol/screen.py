@@ -46,8 +46,23 @@ class TurnSection(View):
     final: bool
 
 
+class PollView(View):
+    """How a step stands that polls. It looks every so many seconds (`every`), and gives up at `until`.
+
+    `looks`, `value` and `error` are of the last look that showed something new; `next_look` is when the one after it
+    was due. Looks that show nothing new are in no event, and follow every so many seconds.
+    """
+
+    every: int
+    until: datetime | None
+    looks: int
+    value: JsonValue
+    error: str
+    next_look: datetime
+
+
 class ActionSection(View):
-    """An action of the turn at hand. Its result is in the event that brought it."""
+    """An action of the turn at hand. Its result is in the event that brought it. `poll`: of a step that polls."""
 
     action_id: str
     tool: str
@@ -65,6 +80,7 @@ class ActionSection(View):
     seconds: float
     tokens: int
     sub_goal: str = Field("", exclude_if=is_empty)
+    poll: PollView | None = None
 
 
 class Touched(View):
@@ -79,7 +95,7 @@ class StepSection(View):
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
     waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
-    `preapproved`: one did. `problem`: why it was not done, in words.
+    `preapproved`: one did. `problem`: why it was not done, in words. `poll`: of a step that polls.
     """
 
     action_id: str
@@ -88,6 +104,7 @@ class StepSection(View):
     tone: Tone
     seconds: float
     until: datetime | None = None
+    poll: PollView | None = None
     touches: tuple[Touched, ...] = ()
     same_as: str = ""
     preapprovable: bool = False
@@ -151,7 +168,10 @@ class NextSection(View):
 
 
 class UsageSection(View):
-    """What the session's model calls came to; cost in US dollars."""
+    """What the session's model calls came to; cost in US dollars.
+
+    `tool_calls` and `seconds` of services at work are told where a budget limits them.
+    """
 
     calls: int
     prompt_tokens: int
@@ -160,6 +180,10 @@ class UsageSection(View):
     cost: float
     token_budget: int | None
     cost_budget: float | None
+    tool_calls: int | None = None
+    call_budget: int | None = None
+    seconds: float | None = None
+    time_budget: int | None = None
 
 
 class ScreenView(View):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
-from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow, is_empty
+from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow, is_empty, is_none
 from parley.protocol.views import ActionView as ActionView
 from parley.protocol.views import AnswerView as AnswerView
 from parley.protocol.views import CodeView as CodeView
@@ -181,7 +181,10 @@ class Delta(ServerMessage):
 
 
 class Usage(ServerMessage):
-    """What the session's model calls came to; cost in US dollars."""
+    """What the session's model calls came to; cost in US dollars.
+
+    `tool_calls` and `seconds` of services at work are told where a budget limits them.
+    """
 
     type: Literal["usage"] = "usage"
     calls: int
@@ -191,6 +194,10 @@ class Usage(ServerMessage):
     cost: float
     token_budget: int | None = None
     cost_budget: float | None = None
+    tool_calls: Annotated[int | None, Field(exclude_if=is_none)] = None
+    call_budget: Annotated[int | None, Field(exclude_if=is_none)] = None
+    seconds: Annotated[float | None, Field(exclude_if=is_none)] = None
+    time_budget: Annotated[int | None, Field(exclude_if=is_none)] = None
 
 
 class Forked(ServerMessage):

@@ -23,6 +23,7 @@ TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
 TOOLS_PREVIEWS = "tools.previews"  # PreviewCalls -> Previews
 TOOLS_CHECK = "tools.check"  # CheckCalls -> Violations
+TOOLS_LOOK = "tools.look"  # LookNow -> Looked
 
 
 class ToolSpec(Value):
@@ -32,8 +33,8 @@ class ToolSpec(Value):
     effect, so a call whose outcome is unknown may simply be made again. `quiet`: a read without any effect, also on
     time or money, which is worth no event of its own when it begins. `confirm`: why a person looks at each call before
     it runs, unless the session confirms nothing. `checked`: its pack can tell which calls are forbidden.
-    `waits_for`: it can only be a step of a plan, which waits for a person or a time. `returns` is a JSON schema of its
-    result; None where it declares none.
+    `waits_for`: it can only be a step of a plan, which waits for a person, a time or a condition. `returns` is a JSON
+    schema of its result; None where it declares none.
     """
 
     name: Line
@@ -138,6 +139,21 @@ class Previews(Value):
     """By step, where its tool could tell in time."""
 
     steps: dict[str, Preview] = Field(default_factory=dict)
+
+
+class LookNow(Value):
+    """What does this step see, which polls in this session, and does its condition hold?"""
+
+    session_id: Line
+    action_id: Line
+
+
+class Looked(Value):
+    """`error`: why there is no value now; the step looks again. `met`: the condition holds."""
+
+    value: JsonValue = None
+    error: str = ""
+    met: bool = False
 
 
 class PastCall(Value):

@@ -13,10 +13,13 @@ from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.tools import (
     TOOLS_CHECK,
     TOOLS_LIST,
+    TOOLS_LOOK,
     TOOLS_PREVIEW,
     TOOLS_PREVIEWS,
     CheckCalls,
     ListTools,
+    Looked,
+    LookNow,
     Preview,
     PreviewCall,
     PreviewCalls,
@@ -28,6 +31,7 @@ from services.executor.execution_plan import StepGuide
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor, Guide
 from services.executor.hints import Hints
+from services.executor.polling import Looks
 from services.executor.requests import Requests
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
@@ -46,6 +50,7 @@ class Tools(NamedTuple):
 
     executor: Executor
     requests: Requests
+    looks: Looks
     guide: PathGuide
 
 
@@ -78,6 +83,11 @@ def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
         """Which calls the packs' rules forbid, and why."""
         return await tools().requests.check(subject, data)
 
+    @app.broker.subscriber(TOOLS_LOOK, queue="executor", request=LookNow, answer=Looked)
+    async def look(subject: str, data: bytes) -> bytes:
+        """What a step sees that polls."""
+        return await tools().looks.look(subject, data)
+
     @app.broker.subscriber(FLOWS_LIST, queue="executor", request=ListFlows, answer=FlowPage)
     async def list_flows(subject: str, data: bytes) -> bytes | None:
         """The flows there are, with their nodes."""
@@ -106,7 +116,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
         guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus, executors)}
-        yield Tools(Executor(registry, here.bus, guides), requests, guide)
+        yield Tools(Executor(registry, here.bus, guides), requests, Looks(registry, here.store), guide)
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[Source, ...]:

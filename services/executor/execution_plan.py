@@ -4,9 +4,8 @@ What is against a pack's rules then, refers to nothing, or calls a tool that has
 denied before it starts.
 """
 
-import json
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
 
@@ -15,6 +14,8 @@ from pydantic import JsonValue, ValidationError
 from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import ToolSpec, past_calls
 from services.executor.calling import bounded
+from services.executor.keeping import parsed
+from services.executor.polling import CannotPoll, polled_tool, polling_of
 from services.executor.step_executors import StepExecutors
 from services.executor.tools import Call, RegisteredTool, Registry, Result
 from shared.domain import commands as c
@@ -96,6 +97,8 @@ class StepGuide:
     async def _waits_for(self, desk: Desk, action: Action) -> c.Ask | Waiting | str:
         """What this step asks, or until when it waits, as its tool says; or why it can do neither."""
         spec = action.spec
+        if spec.waits_for == "condition":
+            return await self._polls(desk.session, action)
         tool = self._registry.find(spec.tool)
         if tool is None or tool.spec.waits_for != spec.waits_for:
             return f"There is no tool “{spec.tool}” that waits for a {spec.waits_for}."
@@ -110,6 +113,15 @@ class StepGuide:
             return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
         except ValidationError as error:
             return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
+
+    async def _polls(self, session: Session, action: Action) -> Waiting | str:
+        try:
+            polling = await polling_of(self._registry, session, action)
+            polled_tool(self._registry, session, polling)
+        except CannotPoll as error:
+            return str(error)
+        until = datetime.now(UTC) + timedelta(seconds=polling.at_most)
+        return Waiting(action_id=action.spec.id, until=until, every=polling.every)
 
     async def _prepared(self, session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
         """What the action becomes: with the values of its references, once for each item of its list, or denied."""
@@ -160,11 +172,11 @@ class StepGuide:
         if action.artefact is None:
             if action.status == "finished" and action.error:  # the whole of its result could not be stored
                 raise Unresolved(f"What {action.spec.id} gave is not there whole: {action.error}")
-            return _parsed(action.result)
+            return parsed(action.result)
         body = await self._artefacts.fetch(action.artefact.name)
         if body is None or sha256(body).hexdigest() != action.artefact.sha256:
             raise Unresolved(f"What {action.spec.id} gave is not there any more as it was stored.")
-        return _parsed(body.decode())
+        return parsed(body.decode())
 
     async def _gather(self, call: Call) -> Result:
         """What a step gave for each item of its list, in order; null for one that was left out."""
@@ -181,14 +193,3 @@ def _fields(value: JsonValue) -> dict[str, JsonValue]:
 
 def _denied(spec: ActionSpec, why: str) -> ActionSpec:
     return spec.model_copy(update={"decision": "deny", "decision_reason": why[:2_000]})
-
-
-def _parsed(result: JsonValue) -> JsonValue:
-    """The value that a tool gave: some give their objects as JSON text."""
-    if isinstance(result, str) and result[:1] in ("{", "["):
-        try:
-            value: JsonValue = json.loads(result)
-        except ValueError:
-            return result
-        return value
-    return result

@@ -1,7 +1,9 @@
 """Results that are too large for an event go to the object store; the event keeps their beginning."""
 
+import json
 from typing import Protocol
 
+from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
 
 from parley.events.values import Artefact, Effect
@@ -29,6 +31,17 @@ def with_value(result: Result, value: object, effect: Effect) -> Result:
     except ValueError as error:
         ok = result.ok and effect != "read"
         return result._replace(ok=ok, value=None, error=not_kept(result.error, error))
+
+
+def parsed(result: JsonValue) -> JsonValue:
+    """The value that a tool gave: some give their objects as JSON text."""
+    if isinstance(result, str) and result[:1] in ("{", "["):
+        try:
+            value: JsonValue = json.loads(result)
+        except ValueError:
+            return result
+        return value
+    return result
 
 
 def room_for_results(session: Session) -> int:

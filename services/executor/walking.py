@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from flows.conditions import Condition
+from parley.conditions import Condition
 from parley.events.values import ActionSpec
 from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
 from parley.protocol.flows import FlowSpec, NodeSpec, tool_of

@@ -276,7 +276,7 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Judge: lambda message, at: (c.Judge(accepted=message.accepted, saved=message.saved),),
     m.SaveToLibrary: lambda message, at: (c.Judge(accepted=True, saved=True),),
     m.Remember: lambda message, at: (c.Remember(tool=known(message.tool, at.tools).name, policy=message.policy),),
-    m.RaiseBudget: lambda message, at: (c.RaiseBudget(tokens=message.tokens, cost=message.cost),),
+    m.RaiseBudget: lambda message, at: (c.RaiseBudget(**message.model_dump(include=set(c.RaiseBudget.model_fields))),),
     m.Rename: lambda message, at: (c.Rename(title=message.title),),
     m.ChooseWorkflow: _choose_workflow,
 }

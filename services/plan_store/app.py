@@ -23,6 +23,7 @@ from shared.store_api import QUEUE, VERBS
 from shared.worker.run import serve
 
 log = structlog.get_logger("plan_store")
+TIMERS_AT_ONCE = 50  # a look of a step that polls can take most of a minute, and keeps no deadline waiting
 
 
 class PlanStore(Application):
@@ -64,7 +65,7 @@ class PlanStore(Application):
             """Record what a consumer gave up, and fail its session."""
             await patiently(partial(self._keeper.dead_letter, delivery))
 
-        @self.broker.subscriber(durable="timers")
+        @self.broker.subscriber(durable="timers", limit=TIMERS_AT_ONCE)
         async def expire(delivery: Delivery) -> None:
             """End what waited for too long."""
             await patiently(partial(self._keeper.expired, delivery))

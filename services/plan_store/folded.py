@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from services.plan_store.history import Step
+from shared.domain.expiry import expires
 from shared.domain.plan_steps import held_up
-from shared.domain.session import SESSION, Session, put_back
+from shared.domain.session import SESSION, Session
 from shared.domain.state_names import state_name
 from shared.domain.waiting import wakes_at
 from shared.log import Loaded
@@ -46,15 +47,15 @@ class Folded(NamedTuple):
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the approval that is asked for now is given up."""
-        timeout, phase = self.session.settings.approval_timeout, put_back(self.session).phase
-        if self.times is None or phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
+        """When the approval that is asked for now, or the answer to a step's question, is given up."""
+        timeout = self.session.settings.approval_timeout
+        if self.times is None or not expires(self.session) or timeout is None or timeout > LONGEST:
             return None
         return self.times.phase_began_at + timedelta(seconds=timeout)
 
     @property
     def wakes_at(self) -> datetime | None:
-        """When the first step that waits for a time is due."""
+        """When the first step that waits for a time, or polls, is due."""
         return wakes_at(self.session)
 
 

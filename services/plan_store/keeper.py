@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from services.plan_store.folded import Folded
 from services.plan_store.history import StoreLog
 from services.plan_store.parking import bounded
 from services.plan_store.patience import DOWN
+from services.plan_store.polling import WAKE, Looks, Poller, parsed, wakes
+from services.plan_store.polling import Broker as PollingBroker
 from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
 from services.plan_store.tables import dead_letters, journal, sessions
@@ -25,19 +27,19 @@ from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Wake, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
+from shared.domain.session import Session
+from shared.domain.waiting import due
 from shared.log import Raw, UpgradeNeeded, commit
 from shared.store_api import StoreError
 
 log = structlog.get_logger("keeper")
-APPROVAL, WAKE = "approval", "wake"  # the kinds of timers
+APPROVAL = "approval"  # the other kind of timer
 STREAM = "SESSIONS"
 
 
-class Broker(Protocol):
+class Broker(PollingBroker, Protocol):
     """What the keeper needs of the bus."""
 
-    async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None: ...
-    async def disarm(self, session_id: str, kind: str) -> None: ...
     async def consumer(self, durable: str) -> Consumer: ...
 
 
@@ -81,6 +83,7 @@ class Keeper:
         self._projector = projector
         self._stuck_after = timedelta(seconds=stuck_work_timeout)
         self._now = now
+        self._poller = Poller(broker, log, now)
 
     # --- what the broker tells
 
@@ -110,7 +113,7 @@ class Keeper:
         """A timer has fired: `timerfired.<session>.<kind>`."""
         _, session_id, kind = (*delivery.subject.split("."), "", "")[:3]
         if kind == WAKE:
-            await self._wake(session_id)
+            await self._wake(session_id, parsed(delivery.data).polls)
             return
         try:
             deadline = Deadline.model_validate_json(delivery.data)
@@ -148,7 +151,8 @@ class Keeper:
         for session_id in await self._overdue(sessions.c.approval_expires_at, now - self._stuck_after / 4):
             await self._expire(session_id)
         for session_id in await self._overdue(sessions.c.wakes_at, now - self._stuck_after / 4):
-            await self._wake(session_id)
+            if not await self._poller.is_armed(session_id):  # that a look showed nothing is not in the log
+                await self._wake(session_id, {})
         await self.take_up()
         for session_id in await unfinished(self._database):
             await finish(self._log, self._database, session_id)
@@ -180,20 +184,18 @@ class Keeper:
         asked_anew = before.session.since_version != session.since_version
         try:
             if before.expires_at != after.expires_at or asked_anew:
-                payload = Deadline(requested_version=session.since_version).model_dump_json().encode()
-                await self._set(session.id, APPROVAL, before.expires_at, after.expires_at, payload)
-            if before.wakes_at != after.wakes_at:
-                await self._set(session.id, WAKE, before.wakes_at, after.wakes_at, b"{}")
+                await self._set_deadline(session, before.expires_at, after.expires_at)
+            if wakes(before.session) != wakes(session):
+                await self._poller.rearm(session)
         except BusDown as error:
             log.warning("timer_not_set", session=session.id, error=str(error))
 
-    async def _set(
-        self, session_id: str, kind: str, before: datetime | None, at: datetime | None, payload: bytes
-    ) -> None:
+    async def _set_deadline(self, session: Session, before: datetime | None, at: datetime | None) -> None:
         if at is not None:
-            await self._broker.arm(session_id, kind, at, payload)
+            payload = Deadline(requested_version=session.since_version).model_dump_json().encode()
+            await self._broker.arm(session.id, APPROVAL, at, payload)
         elif before is not None:
-            await self._broker.disarm(session_id, kind)
+            await self._broker.disarm(session.id, APPROVAL)
 
     # --- what it appends
 
@@ -222,14 +224,17 @@ class Keeper:
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
 
-    async def _wake(self, session_id: str) -> None:
-        """End the waits whose time has come."""
+    async def _wake(self, session_id: str, polls: Mapping[str, Looks]) -> None:
+        """End the waits whose time has come, and make the looks that are due."""
         try:
             loaded = await self._projector.load(session_id)
-            await commit(self._log, loaded, Wake(), By(actor=KEEPER, at=self._now()))
-            log.info("steps_woken", session=session_id)
+            if due(loaded.session, self._now()):
+                loaded, _ = await commit(self._log, loaded, Wake(), By(actor=KEEPER, at=self._now()))
+                log.info("steps_woken", session=session_id)
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_wake", session=session_id, reason=str(error))
+            return
+        await self._poller.look(loaded, polls)
 
 
 def _work_begun_by(raw: Raw, consumer: str) -> Work | None:

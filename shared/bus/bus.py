@@ -24,7 +24,8 @@ from shared.bus.replication import Replication
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
 from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
-from shared.bus.topology import SESSIONS, TIMERS
+from shared.bus.timers import arm_timer, disarm_timer, timer_payload
+from shared.bus.topology import SESSIONS
 from shared.bus.watched import Consumer, consumer_of
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
@@ -264,23 +265,15 @@ class Bus:
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         """Have `payload` delivered on timerfired.<session>.<kind> at this time (aware); it replaces an earlier one."""
-        headers = {
-            "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='milliseconds')}",
-            "Nats-Schedule-Target": f"timerfired.{session_id}.{kind}",
-        }
-        try:
-            await self.client.jetstream().publish(
-                f"timer.{session_id}.{kind}", payload, stream=TIMERS, headers=headers, timeout=5
-            )
-        except AMBIGUOUS as error:
-            raise BusDown(f"The timer cannot be armed: {error!r}") from error
+        await arm_timer(self.client, session_id, kind, at, payload)
+
+    async def timer(self, session_id: str, kind: str) -> bytes | None:
+        """The payload of the timer, if it is armed. Raises BusDown."""
+        return await timer_payload(self.client, session_id, kind)
 
     async def disarm(self, session_id: str, kind: str) -> None:
         """Cancel the timer, if it is armed."""
-        try:
-            await self.client.jetstream().purge_stream(TIMERS, subject=f"timer.{session_id}.{kind}")
-        except AMBIGUOUS as error:
-            raise BusDown(f"The timer cannot be cancelled: {error!r}") from error
+        await disarm_timer(self.client, session_id, kind)
 
 
 class _Core:

@@ -14,11 +14,12 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
+from shared.domain.expiry import wrong_expiry
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
-from shared.domain.waiting import due
+from shared.domain.waiting import due, waits_for, wrong_poll
 from shared.domain.waves import find, ready
 from shared.domain.workflows import of_plan, of_turn
 
@@ -258,10 +259,12 @@ def _result(session: Session, event: facts.ResultStored | facts.ResultLost) -> s
 
 
 def _waiting(session: Session, event: facts.ActionsWaiting) -> str:
-    """Only a step that the plan says waits for a time can do so."""
-    waits = {action.spec.id for action in ready(session.turn) if action.spec.waits_for == "time"}
-    wrong = [one.action_id for one in event.actions if one.action_id not in waits]
-    return f"{wrong[0]} is no step that could wait for a time now" if wrong else _not_of_the_work(session, event)
+    """Only a step that the plan says waits for a time, or polls, can do so."""
+    waits = {action.spec.id: action.spec.waits_for for action in ready(session.turn)}
+    wrong = [one for one in event.actions if waits.get(one.action_id) != waits_for(one)]
+    if wrong:
+        return f"{wrong[0].action_id} is no step that could wait for a {waits_for(wrong[0])} now"
+    return _not_of_the_work(session, event)
 
 
 def _woken(session: Session, event: facts.ActionsWoken) -> str:
@@ -269,6 +272,12 @@ def _woken(session: Session, event: facts.ActionsWoken) -> str:
     if wrong := [one for one in event.actions if one not in known]:
         return f"{wrong[0]} does not wait for a time that has come"
     return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} wakes a step"
+
+
+def _polled(session: Session, event: facts.ActionPolled) -> str:
+    if wrong := wrong_poll(session, event):
+        return wrong
+    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"
 
 
 CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
@@ -287,6 +296,8 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "actions.finished": _outcomes,
     "actions.waiting": _waiting,
     "actions.woken": _woken,
+    "action.polled": _polled,
+    "approval.expired": wrong_expiry,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,

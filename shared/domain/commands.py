@@ -182,8 +182,12 @@ class Remember(Command):
 
 
 class RaiseBudget(Command):
+    """At least one of them is more than 0. `calls` are calls of tools, `seconds` those of services at work."""
+
     tokens: int = Field(0, ge=0)
     cost: float = Field(0, ge=0)
+    calls: int = Field(0, ge=0)
+    seconds: int = Field(0, ge=0)
 
 
 class Rename(Command):
@@ -246,7 +250,7 @@ class Ask(Command):
 
 
 class Wait(Command):
-    """The executor's: these steps of the plan wait for a time, before anything else of the wave starts."""
+    """The executor's: these steps of the plan wait for a time or poll, before anything else of the wave starts."""
 
     actions: tuple[Waiting, ...]
 
@@ -340,3 +344,12 @@ class Expire(Command):
 
 class Wake(Command):
     """The keeper's: the time has come that steps wait for."""
+
+
+class Poll(Command, ActionAttempt):
+    """The keeper's: what a step that polls saw. `looks` counts this look; `met`: the condition holds."""
+
+    looks: int = Field(ge=1)
+    value: JsonValue = None
+    error: str = ""
+    met: bool = False

@@ -54,7 +54,8 @@ def _known(before: Session, event: SessionEvent) -> dict[str, object]:
     known: dict[str, object] = {}
     match event:
         case facts.ApprovalExpired():
-            known = {"denied": tuple(action.spec.id for action in undecided(before.turn))}
+            waited = undecided(before.turn) if event.unanswered is None else ()
+            known = {"denied": tuple(action.spec.id for action in waited)}
         case facts.PlanDrafted() | facts.PlanEdited():
             known = {"number": before.counts.plans + 1}
         case facts.CodeDrafted() | facts.CodeEdited():

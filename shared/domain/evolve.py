@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
 from shared.domain import drafts, forks, outcomes, said, turns, waiting, workflows
+from shared.domain.budgets import with_budgets
 from shared.domain.changing import replace
 from shared.domain.session import (
     COMMANDS_KEPT,
@@ -22,7 +23,7 @@ from shared.domain.session import (
     with_words,
 )
 from shared.domain.state import Failure
-from shared.domain.usage import counted
+from shared.domain.usage import counted, worked
 from shared.domain.waves import begin_quiet, end, follow, mark
 
 DECIDES = (
@@ -61,7 +62,8 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     )
     since = session.since_version if _scene(after) == _scene(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
-    return replace(after, version=event.version, needs=needs, rules=rules, recent_commands=recent, since_version=since)
+    after = replace(after, version=event.version, needs=needs, rules=rules, recent_commands=recent, since_version=since)
+    return worked(session, after, event)
 
 
 def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
@@ -129,6 +131,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return waiting.began_to_wait(session, event)
         case facts.ActionsWoken():
             return waiting.woken(session, event)
+        case facts.ActionPolled():
+            return waiting.polled(session, event)
         case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
         case facts.ActionSkipped():
@@ -200,14 +204,7 @@ def _as_the_workflow_says(session: Session, event: SessionEvent) -> Session:
 
 
 def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
-    tokens, cost = session.settings.token_budget, session.settings.cost_budget
-    raised = session.settings.model_copy(
-        update={
-            "token_budget": tokens + event.tokens if tokens is not None else None,
-            "cost_budget": cost + event.cost if cost is not None else None,
-        }
-    )
-    session = replace(session, settings=raised)
+    session = with_budgets(session, event)
     waits = session.question is not None and session.question.about == "budget"
     return turns.go_on(session, session.resume_phase or "planning", event.version) if waits else session
 

@@ -4,8 +4,8 @@ from typing import assert_never
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
+from shared.domain import budgets, paths, reviews
 from shared.domain import commands as c
-from shared.domain import paths, reviews
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.plan_steps import check_left_out, step_of, unfinished
@@ -14,7 +14,6 @@ from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
-from shared.domain.wording import BUDGET_OPTIONS
 
 PersonCommand = (
     c.Say
@@ -102,10 +101,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             kind = "policy.set"
             return facts.PolicySet(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
         case c.RaiseBudget():
-            if not command.tokens and not command.cost:
-                raise Invalid("By how much? A budget is raised by tokens, by cost, or by both.")
-            kind = "budget.raised"
-            return facts.BudgetRaised(**stamp(session, by, kind), tokens=command.tokens, cost=command.cost)
+            return budgets.raised(session, command, by)
         case c.Rename():
             return facts.SessionRenamed(**stamp(session, by, "session.renamed"), title=command.title)
         case c.Share():
@@ -128,8 +124,9 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
-    limits_tools = command.settings is not None and bool(command.settings.tools)
-    needs = {"needs": 2} if command.brings_plan or limits_tools else {}
+    asked = command.settings
+    limits = asked is not None and bool(asked.tools or asked.call_budget or asked.time_budget)
+    needs = {"needs": 2} if command.brings_plan or limits else {}
     return facts.MessageReceived(
         **stamp(session, by, "message.received") | needs,
         brings_plan=command.brings_plan,
@@ -166,25 +163,13 @@ def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
         raise Invalid("The answer is empty.")
     key = question.key_of(command.text)
     if question.about == "budget":
-        return _about_budget(session, key, by)
+        return budgets.answered(session, key, by)
     if question.about == "uncertain" and key is None:
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     kind = "question.answered"
     return facts.QuestionAnswered(
         **stamp(session, by, kind, question.action_id), question_id=question.action_id, text=command.text, key=key
     )
-
-
-def _about_budget(session: Session, key: str | None, by: By) -> SessionEvent:
-    if key == "give_up":
-        return facts.SessionStopped(**stamp(session, by, "session.stopped"), reason="the budget is spent")
-    if key != "raise":
-        labels = " or ".join(f"“{option.label}”" for option in BUDGET_OPTIONS)
-        raise Invalid(f"Answer {labels}, or raise it by an amount of your own.")
-    had, spent = session.settings, session.spent
-    tokens = max(had.token_budget, spent.tokens) * 3 // 2 + 1 - had.token_budget if had.token_budget else 0
-    cost = max(had.cost_budget, spent.cost) * 1.5 - had.cost_budget if had.cost_budget else 0
-    return facts.BudgetRaised(**stamp(session, by, "budget.raised"), tokens=tokens, cost=cost)
 
 
 def _continue(session: Session, by: By) -> SessionEvent:

@@ -11,6 +11,7 @@ Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
@@ -19,7 +20,8 @@ from parley.events.values import FileRef, Knowledge, Role, Service, SessionSetti
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
-from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Spent, Turn
+from shared.domain.spent import Spent
+from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Turn
 
 Phase = Literal[
     "planning",
@@ -143,6 +145,7 @@ class Session:
     question: Question | None = None
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
+    at_work_since: datetime | None = None  # the time of the last event, while a service is due
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
     shared_with: dict[str, Role] = field(default_factory=dict)
     parent_id: str | None = None
@@ -169,8 +172,7 @@ class Session:
 
     @property
     def over_budget(self) -> bool:
-        tokens, cost = self.settings.token_budget, self.settings.cost_budget
-        return (tokens is not None and self.spent.tokens >= tokens) or (cost is not None and self.spent.cost >= cost)
+        return self.spent.over_model_budget(self.settings) or self.spent.over_work_budget(self.settings)
 
 
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)

@@ -141,6 +141,23 @@ class Said:
 
 
 @dataclass(frozen=True)
+class Poll:
+    """How a step that polls stands, by its last recorded look. `every`: seconds between two looks.
+
+    `began`: the version of the event by which it began. `next_look`: when the next look was due then. `value` and
+    `error` are what was seen last, and `changes` counts the values that were recorded.
+    """
+
+    every: int
+    began: int
+    next_look: datetime
+    looks: int = 0
+    changes: int = 0
+    value: JsonValue = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Action:
     spec: ActionSpec
     status: ActionStatus = "planned"
@@ -153,7 +170,8 @@ class Action:
     attempt: int = 1
     cause: OutcomeCause | None = None  # why it was ended from outside, if it was
     storing: bool = False  # `result` is the beginning of its result, and the whole of it is being stored
-    until: datetime | None = None  # what a step waits for that is waiting
+    until: datetime | None = None  # what a step waits for that is waiting; one that polls gives up then
+    poll: Poll | None = None
     began: int = 0  # the version of the work that has it in hand
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
     confirmed: bool | None = None  # by its pack: the result shows the change that was wanted; None: no telling
@@ -270,7 +288,7 @@ class Turn:
 
     @property
     def waiting(self) -> tuple[Action, ...]:
-        """The steps that wait for a time."""
+        """The steps that wait for a time or a condition."""
         return tuple(action for action in self.actions if action.status == "waiting")
 
 
@@ -288,18 +306,3 @@ class Failure:
     reason: str
     retryable: bool
     raw: str = ""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Totals of a session's model calls; cost in US dollars."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens

@@ -22,7 +22,7 @@ from shared.domain.session import (
 )
 from shared.domain.state import Action, PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, change, dead, leave_turn, mark, new_attempt, revive, running
-from shared.domain.wording import TRIED_BEFORE
+from shared.domain.wording import TRIED_BEFORE, UNANSWERED
 from shared.domain.workflow import unread_while_planning
 
 
@@ -84,6 +84,8 @@ def decided(session: Session, version: int) -> Session:
 
 
 def expired(session: Session, event: facts.ApprovalExpired) -> Session:
+    if event.unanswered:
+        return advance(mark(session, [event.unanswered], "failed", error=UNANSWERED), event.version)
     if event.denied:
         return advance(mark(session, event.denied, "denied", error="nobody decided in time"), event.version)
     return replace(settle(session, "resting", "stopped"), resume_phase=session.phase)

@@ -73,10 +73,13 @@ def quiet_reads(session: Session) -> tuple[Action, ...]:
 
 
 def begin_quiet(session: Session, event: SessionEvent) -> Session:
-    """The same session with the quiet reads running that this event begins."""
+    """The same session with the quiet reads running, and counted, that this event begins."""
     actions = session.turn.actions if session.turn and event.begins else ()
     ids = [a.spec.id for a in actions if a.spec.id in event.begins and a.quiet and a.status in ("planned", "approved")]
-    return mark(session, ids, "running", began=event.version) if ids else session
+    if not ids:
+        return session
+    spent = replace(session.spent, tool_calls=session.spent.tool_calls + len(ids))
+    return mark(replace(session, spent=spent), ids, "running", began=event.version)
 
 
 def find(session: Session, action_id: str) -> Action | None:
@@ -114,7 +117,7 @@ def new_attempt(session: Session, ids: Iterable[str], status: ActionStatus, **mo
     """These actions are to be run once more: as another attempt, with nothing left of the one before."""
 
     def again(action: Action) -> Action:
-        bare = replace(action, result=None, error="", cause=None, artefact=None, seconds=0.0)
+        bare = replace(action, result=None, error="", cause=None, artefact=None, seconds=0.0, poll=None)
         fresh = replace(bare, confirmed=None, violation="", handed_over=False, attempt=action.attempt + 1)
         return replace(fresh, status=status, **more)  # type: ignore[arg-type]
 

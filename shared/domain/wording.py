@@ -10,6 +10,7 @@ LEFT_BEFORE = "The executor was ended before it ran this."
 BUDGET_SPENT = "The budget is spent. Raise it, or stop here?"
 TRIED_BEFORE = "it cannot be undone, and has been tried before"
 OUT_OF_BUDGET = "The session's budget is spent: the model was not asked."
+UNANSWERED = "nobody answered in time"
 NOT_BEGUN: Mapping[EndReason, str] = {
     "dependency_failed": "an action it depends on did not finish",
     "stopped": "it had not begun when the session was stopped",
@@ -25,3 +26,10 @@ BUDGET_OPTIONS = (
     Option(key="raise", label="Raise the budget by half"),
     Option(key="give_up", label="Stop here"),
 )
+
+
+def gave_up(looks: int, *, last_error: str) -> str:
+    """Why a step that polls has failed."""
+    times = f"{looks:,} looks" if looks != 1 else "one look"
+    why = f"the last one failed: {last_error}" if last_error else "the condition did not hold"
+    return f"gave up after {times}: {why}"[:2_000]

@@ -8,11 +8,12 @@ from shared.domain import commands as c
 from shared.domain import paths, plan_turns, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.expiry import expire
 from shared.domain.for_each import MOST_ACTIONS, check_expanded
 from shared.domain.plan_steps import GATHER, step_of, unresolved
 from shared.domain.planned_turns import plan_turn, verify_turn
 from shared.domain.policy import ruled, ruled_as, stricter
-from shared.domain.session import Phase, Session, put_back
+from shared.domain.session import Phase, Session
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, ready, running, to_start
@@ -40,6 +41,7 @@ WorkerCommand = (
     | c.BeginFor
     | c.Expire
     | c.Wake
+    | c.Poll
 )
 
 
@@ -62,9 +64,11 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.StoreResult() | c.LoseResult():
             return _result(session, command, by)
         case c.Expire():
-            return _expire(session, command, by)
+            return expire(session, command, by)
         case c.Wake():
             return waiting.wake(session, by)
+        case c.Poll():
+            return waiting.poll(session, command, by)
         case c.BeginFor():
             need(session.version == 0, "The session was begun before.")
             told = command.model_dump(exclude={"settings"})
@@ -264,9 +268,3 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
     if action.attempt != attempt:
         return f"Action {action_id} has been started again since."
     return ""
-
-
-def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    if put_back(session).phase != "awaiting_approval" or session.since_version != command.requested_version:
-        raise OutOfTurn("The approval has been decided.")
-    return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), requested_version=command.requested_version)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pydantic import JsonValue
 
 from parley.events.values import Step
+from parley.polling import AT_MOST, EVERY, condition_problem, looks_problem
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.kinds import PYTHON, misplaced
@@ -17,7 +18,7 @@ SHOWN = 20  # tools that are named
 def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
     """What is wrong with the step's tool and arguments."""
     spec = tools.get(step.tool or "")
-    return tool_problems(step, spec) or (argument_problems(step, spec) if spec else ())
+    return tool_problems(step, spec) or (argument_problems(step, spec, tools) if spec else ())
 
 
 def tool_problems(step: Step, spec: ToolSpec | None, allowed: Collection[str] = ()) -> tuple[str, ...]:
@@ -31,7 +32,10 @@ def tool_problems(step: Step, spec: ToolSpec | None, allowed: Collection[str] = 
     return (f"{spec.name} must not be used here.",) if spec.policy == "deny" else ()
 
 
-def argument_problems(step: Step, spec: ToolSpec) -> tuple[str, ...]:
+def argument_problems(
+    step: Step, spec: ToolSpec, tools: Mapping[str, ToolSpec], allowed: Collection[str] = ()
+) -> tuple[str, ...]:
+    """What is wrong with the arguments of a call of this tool. A step that polls calls another of the `tools`."""
     arguments = step.arguments or {}
     read = repair(_literal(arguments), _without(spec, arguments))
     return (
@@ -39,7 +43,37 @@ def argument_problems(step: Step, spec: ToolSpec) -> tuple[str, ...]:
         *(f"{spec.name}: {problem}" for problem in read.problems),
         *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
         *(f"{spec.name}: {fix}" for fix in read.repairs),
+        *(_polling_problems(step, tools, allowed) if spec.waits_for == "condition" else ()),
     )
+
+
+def polled_tool(step: Step) -> str | None:
+    """The name of the tool that the step polls; None for any other step."""
+    name = (step.arguments or {}).get("tool") if step.waits_for == "condition" else None
+    return name if isinstance(name, str) else None
+
+
+def _polling_problems(step: Step, tools: Mapping[str, ToolSpec], allowed: Collection[str]) -> Iterator[str]:
+    """What is wrong with the call that the step makes at each look, and with its condition."""
+    arguments = step.arguments or {}
+    name, condition, called_with = (arguments.get(part) for part in ("tool", "condition", "arguments"))
+    if isinstance(called_with, str):
+        yield "arguments must be written out: a reference may stand in each of them, not for all."
+    if isinstance(name, str):
+        spec = tools.get(name)
+        if spec and (spec.effect != "read" or spec.waits_for):
+            yield f"{name} does more than read: it cannot be polled."
+        elif isinstance(called_with, dict) or called_with is None:
+            call = step.model_copy(update={"tool": name, "arguments": called_with})
+            yield from tool_problems(call, spec, allowed) or (argument_problems(call, spec, tools) if spec else ())
+    if isinstance(condition, str):
+        if references(condition):
+            yield "condition is evaluated as it is written: no reference may stand in it."
+        elif wrong := condition_problem(condition):
+            yield f"{wrong}."
+    every, at_most = arguments.get("every", EVERY), arguments.get("at_most", AT_MOST)
+    if isinstance(every, int) and isinstance(at_most, int) and (wrong := looks_problem(every, at_most)):
+        yield f"{wrong}."
 
 
 def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[tuple[str, str]]:

@@ -95,7 +95,7 @@ def _of_step(step: Step, tools: Tools, allowed: Collection[str]) -> Iterator[Fin
     wrong = tool_problems(step, spec, allowed)
     yield from (Finding("tools", problem) for problem in wrong)
     if spec and not wrong:
-        yield from (Finding("arguments", problem) for problem in argument_problems(step, spec))
+        yield from (Finding("arguments", problem) for problem in argument_problems(step, spec, tools, allowed))
     text = step.text.strip()
     if not text or text == step.tool:
         yield Finding("descriptions", "no words say what it is for.", blocks=False)

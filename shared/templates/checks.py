@@ -97,7 +97,7 @@ def _of_call(step: TemplateStep, tools: Tools) -> tuple[str, ...]:
     return (
         *(f"{spec.name} has no argument {name}." for name in strange),
         *(AS_WRITTEN.format(name=name) for name in run),
-        *call_problems(plain(step).model_copy(update={"arguments": left}), {spec.name: rest}),
+        *call_problems(plain(step).model_copy(update={"arguments": left}), {**tools, spec.name: rest}),
     )
 
 

@@ -13,7 +13,6 @@ from parley.events import SessionEvent
 from parley.events.values import ModelCall, Service
 from parley.reply import content_of
 from shared.domain import commands as c
-from shared.domain.changing import replace
 from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import OutOfTurn, Refused
@@ -75,8 +74,13 @@ class Desk:
 
     @property
     def over_budget(self) -> bool:
-        """Whether recorded and pending calls have used up the session's budget."""
-        return replace(self.session, spent=total(self.session.spent, self._pending)).over_budget
+        """Whether recorded and pending calls have used up the session's tokens or money."""
+        return total(self.session.spent, self._pending).over_model_budget(self.session.settings)
+
+    @property
+    def over_work_budget(self) -> bool:
+        """Whether the session's calls of tools, or its time, are used up."""
+        return self.session.spent.over_work_budget(self.session.settings)
 
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
         """Make a fact of it, which carries the pending calls.

@@ -177,7 +177,7 @@ class Worker:
 
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if desk.over_budget and _asks_models(desk):
+        if (desk.over_budget and _asks_models(desk)) or (desk.over_work_budget and _begins_work(desk)):
             await self._ask_for_budget(desk)
             return
         try:
@@ -255,6 +255,12 @@ def _asks_models(desk: Desk) -> bool:
     """Whether this work may cost money. What has begun is ended first."""
     session = desk.session
     return session.phase in of_work(session).asks_models and not running(session)
+
+
+def _begins_work(desk: Desk) -> bool:
+    """Whether this work would begin calls of tools, or ask a model. What has begun is ended first."""
+    session = desk.session
+    return _asks_models(desk) or (session.phase == "executing" and not running(session))
 
 
 def _stopped_at(data: bytes) -> int:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
+from parley.protocol.tools import TOOLS_LOOK, Looked, LookNow
 from services.plan_store.database import Database
 from services.plan_store.dead_letters import dismiss, list_dead
 from services.plan_store.keeper import Keeper
@@ -30,6 +31,8 @@ class Broker:
         self.armed: dict[str, tuple[datetime, bytes]] = {}
         self.done: dict[str, int] = {}  # up to which position everything is acknowledged
         self.down = False
+        self.seen: list[Looked | None] = []  # the executor's answers to the looks to come; None: it is away
+        self.looked: list[LookNow] = []
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         if self.down:
@@ -38,6 +41,17 @@ class Broker:
 
     async def disarm(self, session_id: str, kind: str) -> None:
         self.armed.pop(f"{session_id}.{kind}", None)
+
+    async def timer(self, session_id: str, kind: str) -> bytes | None:
+        armed = self.armed.get(f"{session_id}.{kind}")
+        return armed[1] if armed else None
+
+    async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
+        assert subject == TOOLS_LOOK
+        self.looked.append(LookNow.model_validate_json(data))
+        if (answer := self.seen.pop(0)) is None:
+            raise BusDown("no executor")
+        return answer.model_dump_json().encode()
 
     async def consumer(self, durable: str) -> Consumer:
         done = self.done.get(durable, 2**60)

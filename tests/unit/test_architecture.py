@@ -80,8 +80,8 @@ READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {  # each on one page: lists, not logic
-    "parley/events/facts.py": 510,
-    "parley/events/values.py": 320,
+    "parley/events/facts.py": 545,
+    "parley/events/values.py": 330,
     "shared/domain/commands.py": 345,
     "services/plan_store/tables.py": 340,
 }

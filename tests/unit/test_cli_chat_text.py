@@ -154,6 +154,7 @@ STARTED: dict[type[Event], dict[str, object]] = {
     facts.ActionsStarted: {"actions": ({"action_id": "1.1"},)},
     facts.ActionsWaiting: {"actions": ({"action_id": "1.1", "until": "2026-11-25T12:00:00Z"},)},
     facts.ActionsWoken: {"actions": ("1.1",)},
+    facts.ActionPolled: {"looks": 3},
 }
 
 

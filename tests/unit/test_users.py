@@ -10,7 +10,7 @@ import pytest
 from parley.events import facts
 from parley.events.envelope import Event
 from parley.protocol.flows import FLOWS_LIST
-from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_LOOK, TOOLS_PREVIEW
 from scripts.gen_nats import users_conf
 from scripts.gen_reach import reach
 from shared import store_api
@@ -100,6 +100,7 @@ def test_every_event_is_somebodys() -> None:
         ("actions.finished", {"executor"}),
         ("actions.waiting", {"executor"}),
         ("actions.woken", {"plan_store"}),
+        ("action.polled", {"plan_store"}),
         ("result.stored", {"executor"}),
         ("result.lost", {"executor", "plan_store"}),
         ("action.uncertain", {"executor", "plan_store"}),
@@ -137,7 +138,7 @@ def test_the_other_requests_are_answered_by_somebody() -> None:
         asked
         == answered - {"plan_store.>"}
         == {
-            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_CHECK, FLOWS_LIST, "draft.get.*"),
+            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_CHECK, TOOLS_LOOK, FLOWS_LIST, "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),
         }
     )

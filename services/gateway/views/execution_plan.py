@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 from parley.events.values import Effect
 from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, TaskStatus
+from parley.protocol.screen import PollView
+from parley.protocol.words import JOURNAL
 from services.gateway.trouble import Trouble
+from services.gateway.views.gist import gist
+from services.gateway.views.phrases import looking
+from services.gateway.views.sections import poll_view
 from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import SERVICE_OF, Session
@@ -75,6 +80,7 @@ def formatted(session: Session) -> str:
         lines.append(f"   `{step.tool}({arguments})`")
         lines += [f"   {_change(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
+        lines += [f"   {_looks(step.poll)}"] if step.poll and step.status == "waiting" else []
     notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
     lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
@@ -124,7 +130,14 @@ def _came_of(action: Action | None) -> dict[str, object]:
         "output": action.result if done else None,
         "error": "" if done else action.explanation,
         "seconds": action.seconds,
+        "poll": poll_view(action),
     }
+
+
+def _looks(poll: PollView) -> str:
+    """How a step polls, and what it saw last."""
+    seen = JOURNAL["look_failed"].format(error=poll.error) if poll.error else gist(poll.value)
+    return f"{looking(poll.every, poll.looks)}{f': {seen}' if poll.looks else ''}"
 
 
 def _in_words(status: TaskStatus) -> str:

@@ -163,7 +163,7 @@ def continue_(session: Session) -> s.Continue | None:
 
 
 def usage(session: Session) -> s.Usage:
-    spent = session.spent
+    spent, limits = session.spent, session.settings
     return s.Usage(
         session_id=session.id,
         version=session.version,
@@ -172,8 +172,12 @@ def usage(session: Session) -> s.Usage:
         cached_tokens=spent.cached_tokens,
         completion_tokens=spent.completion_tokens,
         cost=spent.cost,
-        token_budget=session.settings.token_budget,
-        cost_budget=session.settings.cost_budget,
+        token_budget=limits.token_budget,
+        cost_budget=limits.cost_budget,
+        tool_calls=spent.tool_calls if limits.call_budget else None,
+        call_budget=limits.call_budget,
+        seconds=spent.seconds if limits.time_budget else None,
+        time_budget=limits.time_budget,
     )
 
 

@@ -28,7 +28,7 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: PLR0911  one line
         case facts.PlanDeleted():
             return NOTES["plan_deleted"], "bad"
         case facts.ApprovalExpired():
-            return NOTES["approval_expired"], "bad"
+            return NOTES["approval_expired" if event.unanswered is None else "question_expired"], "bad"
         case facts.SessionCompleted():
             return NOTES["completed"], "good"
         case facts.AnswerJudged():
@@ -56,12 +56,23 @@ def preapproved(event: facts.PlanApproved) -> str:
     return NOTES["preapproved"].format(steps=", ".join(event.preapproved)) if event.preapproved else ""
 
 
+def _raised(event: facts.BudgetRaised) -> str:
+    """The name of the line that tells by how much."""
+    limits = {"tokens": event.tokens, "cost": event.cost, "calls": event.calls, "seconds": event.seconds}
+    limit = next((name for name, more in limits.items() if more), "")
+    return f"budget_raised_{limit}" if limit else "budget_raised"
+
+
 def _settings(event: SessionEvent) -> str:
     """What changes how the session goes on; "" for the rest."""
     match event:
         case facts.BudgetRaised():
-            limit = "_tokens" if event.tokens else "_cost" if event.cost else ""
-            line = NOTES[f"budget_raised{limit}"].format(tokens=f"{event.tokens:,}", cost=f"{event.cost:g}")
+            line = NOTES[_raised(event)].format(
+                tokens=f"{event.tokens:,}",
+                cost=f"{event.cost:g}",
+                calls=f"{event.calls:,}",
+                seconds=f"{event.seconds:,}",
+            )
         case facts.PolicySet():
             line = NOTES["policy"].format(tool=event.tool, policy=event.policy)
         case facts.SessionPaused():

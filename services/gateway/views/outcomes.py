@@ -12,6 +12,7 @@ from parley.protocol import journal as j
 from parley.protocol.words import ENDED, JOURNAL
 from services.gateway.views.gist import gist
 from services.gateway.views.phrases import ACTION_TONES, word_of
+from shared.domain.wording import UNANSWERED
 
 
 class Base(TypedDict):
@@ -51,16 +52,21 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
         case facts.ApprovalExpired():
             for action_id in event.denied:
                 yield _over(action_id, "skipped", JOURNAL["declined_in_time"])
+            if event.unanswered:
+                yield _over(event.unanswered, "failed", UNANSWERED)
         case facts.ActionsStarted():
             for one in event.actions:
                 yield _started(one.action_id)
         case facts.ActionsWaiting():
             for waits in event.actions:
                 until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-                yield _now(waits.action_id, "waiting", JOURNAL["waits_until"].format(until=until))
+                line = JOURNAL["waits_until" if waits.every is None else "polls_until"]
+                yield _now(waits.action_id, "waiting", line.format(until=until, every=waits.every))
         case facts.ActionsWoken():
             for woken in event.actions:
                 yield _now(woken, "finished", JOURNAL["woken"])
+        case facts.ActionPolled():
+            yield _polled(event)
         case facts.ActionsFinished():
             for outcome in event.outcomes:
                 yield _finished(event, outcome)
@@ -102,6 +108,18 @@ def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
     text = gist(outcome.result) or word_of("finished") if outcome.ok else outcome.error or word_of("failed")
     result_in = event.version if outcome.result is not None else None
     return _now(outcome.action_id, state, text, error=outcome.error, seconds=outcome.seconds, result_in=result_in)
+
+
+def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
+    """What the step saw last, how often it has looked, or what it came to."""
+    if event.end == "given_up":
+        return _over(event.action_id, "failed", event.error)
+    seen = JOURNAL["look_failed"].format(error=event.error) if event.error else gist(event.value)
+    line = JOURNAL["polled" if event.end is None else "poll_met"]
+    text = line.format(times=counted(event.looks, "look"), seen=seen)
+    if event.end is None:
+        return _now(event.action_id, "waiting", text)
+    return _now(event.action_id, "finished", text, result_in=event.version, error="")
 
 
 def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:

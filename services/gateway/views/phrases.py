@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from parley.events.values import Status
 from parley.protocol.journal import ActionState, Tone
-from parley.protocol.words import ACTION_STATES, JOURNAL, REASONS
+from parley.protocol.words import ACTION_STATES, JOURNAL, REASONS, WORK
 
 ACTION_TONES: Mapping[ActionState, Tone] = {
     "planned": "plain",
@@ -24,6 +24,11 @@ VERDICT_TONES: Mapping[Status, Tone] = {"success": "good", "partial": "wait", "f
 
 def word_of(state: ActionState) -> str:
     return ACTION_STATES.get(state, state)
+
+
+def looking(every: int, looks: int) -> str:
+    """How a step polls: how often, and how many looks are recorded."""
+    return WORK["looking" if looks else "looks"].format(every=every, looks=looks)
 
 
 def title(noun: str, number: int) -> str:

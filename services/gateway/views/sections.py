@@ -22,7 +22,7 @@ from services.gateway.views.parts import (
     plan_view,
     verdict_view,
 )
-from services.gateway.views.phrases import ACTION_TONES, word_of
+from services.gateway.views.phrases import ACTION_TONES, looking, word_of
 from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
 from shared.domain.plan_approval import preapprovable
@@ -134,6 +134,20 @@ def _action(action: Action) -> v.ActionSection:
         why=spec.decision_reason,
         seconds=action.seconds,
         tokens=action.tokens,
+        poll=poll_view(action),
+    )
+
+
+def poll_view(action: Action) -> v.PollView | None:
+    if (poll := action.poll) is None:
+        return None
+    return v.PollView(
+        every=poll.every,
+        until=action.until,
+        looks=poll.looks,
+        value=poll.value,
+        error=poll.error,
+        next_look=poll.next_look,
     )
 
 
@@ -171,7 +185,10 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
     told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
     problem = action.explanation if action and action.dead else ""
-    return told | {"until": until if state == "waiting" else None, "problem": problem}
+    if action and action.poll and state == "waiting":
+        told["word"] = looking(action.poll.every, action.poll.looks)
+    poll = poll_view(action) if action else None
+    return told | {"until": until if state == "waiting" else None, "problem": problem, "poll": poll}
 
 
 def _usage(session: Session) -> v.UsageSection:

@@ -6,7 +6,7 @@ import pytest
 
 from shared.domain.changing import replace
 from shared.domain.session import Session
-from shared.domain.state import Spent
+from shared.domain.spent import Spent
 
 
 def test_it_is_the_library_s_in_all_but_time() -> None:

@@ -1,8 +1,9 @@
-"""Conditions: small expressions over a flow's state, like `kind == "general" or not tables`.
+"""Conditions: small expressions over named values, like `kind == "general" or not tables`.
 
 Names, texts, numbers, True, False, None, lists of these, comparisons, `in`, `and`, `or`, `not`: nothing else, so that
 whoever writes a condition can break nothing with it. A name that is not in the state is None; what cannot be compared
-is not smaller, not greater, and not in anything. A condition that parses can be decided in any state.
+is not smaller, not greater, and not in anything. A condition that parses can be decided in any state. Flows use them
+to choose their next node, and plans to know when to stop polling.
 """
 
 import ast

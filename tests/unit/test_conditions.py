@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.conditions import BadCondition, Condition
+from parley.conditions import BadCondition, Condition
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""What a step polls: a tool that reads, called again and again until a condition on its result holds."""
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from parley.conditions import BadCondition, Condition
+from parley.events.facts import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL
+
+OUTPUT = "output"  # the name of the whole result in a condition, as in a reference to it
+EVERY, AT_MOST = 60, 3600  # seconds, where the plan does not say
+MOST_VALUE = 48_000  # bytes of a result, as JSON, that is looked at
+
+
+class Polling(BaseModel):
+    """Call `tool` with `arguments` every so many seconds, until `condition` holds or `at_most` seconds are over."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tool: Annotated[str, Field(description="The name of a tool that only reads.", min_length=1, max_length=500)]
+    arguments: Annotated[
+        dict[str, JsonValue], Field(description="The arguments of its calls.", default_factory=dict, max_length=200)
+    ]
+    condition: Annotated[
+        str,
+        Field(
+            description=(
+                'What ends the wait, for instance: status == "delivered". Names are the fields of what the tool gives, '
+                "and output is the whole of it. No reference may stand in it."
+            ),
+            min_length=1,
+            max_length=500,
+        ),
+    ]
+    every: Annotated[int, Field(description="Seconds between two looks.", ge=SHORTEST_POLL, le=LONGEST_POLL)] = EVERY
+    at_most: Annotated[
+        int,
+        Field(description="Seconds after which it gives up, and the step fails.", ge=SHORTEST_POLL, le=LONGEST_POLL),
+    ] = AT_MOST
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        if wrong := looks_problem(self.every, self.at_most) or condition_problem(self.condition):
+            raise ValueError(wrong)
+        return self
+
+
+def looks_problem(every: int, at_most: int) -> str:
+    """Why a step cannot look this often for so long (both in seconds); "" where it can."""
+    if not (SHORTEST_POLL <= every <= LONGEST_POLL and SHORTEST_POLL <= at_most <= LONGEST_POLL):
+        return f"every and at_most are from {SHORTEST_POLL} to {LONGEST_POLL:,} seconds"
+    if at_most <= MOST_LOOKS * every:
+        return ""
+    return f"it would look more than {MOST_LOOKS:,} times: let it look less often, or give up earlier"
+
+
+def condition_problem(text: str) -> str:
+    """Why this cannot be the condition of a step; "" where it can."""
+    try:
+        names = Condition(text).names
+    except BadCondition as error:
+        return f"the condition cannot be used: {error}"
+    return "" if names else f"the condition names nothing: name a field of what the tool gives, or {OUTPUT}"
+
+
+def holds(condition: str, result: JsonValue) -> bool:
+    """Whether the condition holds for this result. Raises BadCondition."""
+    fields: Mapping[str, JsonValue] = result if isinstance(result, dict) else {}
+    return Condition(condition).holds({OUTPUT: result, **fields})

@@ -1,0 +1,72 @@
+"""Stories of plans that act, for the documents: steps that wait, poll and ask."""
+
+from datetime import datetime, timedelta
+
+from pydantic import JsonValue
+
+from parley.events.values import SessionSettings, Step, Waiting
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.story import finish
+
+LOOKS: dict[str, JsonValue] = {
+    "tool": "get_order_details",
+    "arguments": {"order_id": "#W1"},
+    "condition": 'status == "delivered"',
+    "every": 60,
+    "at_most": 3600,
+}
+POLLS = Step(text="Wait for it", tool="poll_until", arguments=LOOKS, id="s1", effect="read", waits_for="condition")
+
+
+def waits(began: datetime) -> list[AnyCommand]:
+    """A plan whose second step waits for a time."""
+    steps = (
+        Step(text="Look the order up", tool="get_order_details", arguments={"order_id": "#W1"}, id="s1", effect="read"),
+        Step(text="Wait", tool="wait_until", arguments={"seconds": 5}, id="s2", effect="read", waits_for="time"),
+    )
+    return [
+        c.Say(text="Look up #W1, and wait five seconds", workflow="execution_plan"),
+        c.DraftPlan(goal="Look up #W1 and wait", steps=steps, kind="execution"),
+        c.Approve(version=2),
+        c.Wait(actions=(Waiting(action_id="t2.s2", until=began + timedelta(seconds=5)),)),
+        c.Start(),
+        finish(action_id="t2.s1", ok=True, result={"status": "pending"}, seconds=0.2),
+        c.Wake(),
+    ]
+
+
+def polls(began: datetime) -> list[AnyCommand]:
+    """A plan whose first step polls until an order is delivered, and whose second asks a question in vain."""
+    asks = Step(
+        text="Ask",
+        tool="ask_person",
+        arguments={"question": "Did all arrive?"},
+        id="s2",
+        after=("s1",),
+        effect="read",
+        waits_for="person",
+    )
+    settings = SessionSettings(approval_timeout=60, call_budget=100)
+    return [
+        c.Say(text="Tell me when #W1 has come", workflow="execution_plan", settings=settings),
+        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS, asks), kind="execution"),
+        c.Approve(version=2),
+        c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(hours=1), every=60),)),
+        c.Poll(action_id="t2.s1", looks=1, value={"status": "pending"}),
+        c.Poll(action_id="t2.s1", looks=31, value={"status": "delivered"}, met=True),
+        c.Ask(text="Did all arrive?", about="action", action_id="t2.s2"),
+        c.RaiseBudget(calls=50),
+        c.Expire(requested_version=7),
+    ]
+
+
+def gives_up(began: datetime) -> list[AnyCommand]:
+    """A step that polls until its time is over."""
+    return [
+        c.Say(text="Tell me when #W1 has come", workflow="execution_plan"),
+        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS,), kind="execution"),
+        c.Approve(version=2),
+        c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(seconds=4), every=60),)),
+        c.Poll(action_id="t2.s1", looks=1, error="The order is not known."),
+    ]

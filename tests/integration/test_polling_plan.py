@@ -1,0 +1,150 @@
+"""A plan that polls, with the real executor, plan_store and broker: it gives up in time, and outlives its executor."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from parley.events import facts
+from parley.events.values import SessionSettings
+from services.plan_store.app import PlanStore
+from services.plan_store.polling import WAKE, Looks, WakeTimer, parsed
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.waiting import polling
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.integration.test_waiting_plan import SERVICES, planned, results, step
+from tests.support.stack import Person, working
+
+OTHERS = tuple(service for service in SERVICES if service != "executor")
+
+
+def polls(**more: Any) -> StepDraft:
+    """A step that looks at the session's files until there are any."""
+    looks = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 10, "at_most": 600}
+    return StepDraft(id="s1", tool="poll_until", arguments=looks | more, text="Wait for a file")
+
+
+async def seen(ann: Person, looks: int = 1) -> Session:
+    """The session once a look is recorded."""
+    return await ann.sees(lambda session: any(poll.looks >= looks for poll in polling(session).values()))
+
+
+async def fire(bus: Bus, session: Session, looks: int) -> int:
+    """Have the keeper look now, as if its timer had fired after so many looks. Gives the looks that it then counts."""
+    rearmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def armed(_: str, data: bytes) -> None:
+        if not rearmed.done():
+            rearmed.set_result(parsed(data).polls["t2.s1"].looks)
+
+    began = polling(session)["t2.s1"].began
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    timer = WakeTimer(at=past, polls={"t2.s1": Looks(began=began, looks=looks, next_look=past)})
+    hears = await bus.subscribe(f"timer.{session.id}.{WAKE}", armed)
+    try:
+        await bus.client.publish(f"timerfired.{session.id}.{WAKE}", timer.model_dump_json().encode())
+        return await asyncio.wait_for(rearmed, 30)
+    finally:
+        await hears.stop()
+
+
+async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with planned(settings, bus, session_id, polls(at_most=10)) as ann:
+        done = await ann.phase("resting", "failed")
+        assert done.turn
+        action = done.turn.actions[0]
+        assert (action.status, action.error) == ("failed", "gave up after 2 looks: the condition did not hold")
+        polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
+        assert [(event.looks, event.end) for event in polled] == [(1, None), (2, "given_up")]
+        assert polled[1].at - polled[0].at > timedelta(seconds=9)
+
+
+async def test_it_looks_on_while_others_run_and_gives_what_it_saw(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    asks = step(2, "ask_person", question="Shall I go on?")
+    writes = step(3, "write_file", "s2", name="tea.md", text="Green")
+    reads = step(4, "read_file", "s1", name="{{steps.s1.output.files[0].name}}")
+    async with planned(settings, bus, session_id, polls(), asks, writes, reads) as ann:
+        await ann.phase("awaiting_input")
+        first = await seen(ann)
+        assert polling(first)["t2.s1"].value == {"files": [], "bytes": 0}
+        assert await fire(bus, first, looks=4) == 5
+        await ann.does(c.Answer(text="Yes"))
+        waiting = await ann.phase("waiting")
+        assert await fire(bus, waiting, looks=5) == 6
+        done = await ann.phase("resting", "failed")
+        assert done.plan
+        assert done.plan.status == "completed", done.answer.text
+        assert results(done)["s1"]["files"][0]["name"] == "tea.md"
+        polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
+        assert [(event.looks, event.end) for event in polled] == [(1, None), (6, "met")], "the fifth showed nothing new"
+        assert (done.spent.tool_calls, done.spent.seconds > 0) == (8, True)
+
+
+@asynccontextmanager
+async def kept(settings: Settings) -> AsyncIterator[None]:
+    store = PlanStore(settings)
+    await store.start()
+    try:
+        yield
+    finally:
+        await store.stop()
+
+
+async def test_an_executor_that_is_ended_between_two_looks_is_not_missed(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    plan = StepsDraft(goal="Wait", steps=[polls(condition="output == 'never' or files")])
+    ann = Person(bus, session_id)
+    async with kept(settings), working(settings, ScriptedModel(plan), *OTHERS):
+        async with working(settings, ScriptedModel(), "executor"):
+            await ann.does(c.Say(text="Wait", workflow="execution_plan"))
+            shown = await ann.phase("awaiting_approval", "failed")
+            assert shown.plan, shown.failure
+            await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+            first = await seen(ann)
+        assert await fire(bus, first, looks=1) == 2, "the next timer is armed before anybody is asked"
+        still = (await ann.load()).session
+        assert (still.phase, still.version) == ("waiting", first.version), "that nobody answers is no value"
+        async with working(settings, ScriptedModel(), "executor"):
+            assert await fire(bus, still, looks=999) == 1_000
+            done = await ann.phase("resting", "failed")
+    assert done.turn
+    assert done.turn.actions[0].error == "gave up after 1,000 looks: the condition did not hold"
+
+
+async def test_a_pause_holds_the_looks_and_a_stop_ends_them(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with planned(settings, bus, session_id, polls()) as ann:
+        first = await seen(ann)
+        await ann.does(c.Pause())
+        assert await fire(bus, first, looks=7) == 7
+        await ann.does(c.Resume())
+        assert await fire(bus, (await ann.load()).session, looks=7) == 8
+        await ann.does(c.Stop())
+        stopped = await ann.phase("resting")
+        assert polling(stopped) == {}
+
+
+async def test_what_may_not_be_polled_fails_before_it_begins(settings: Settings, bus: Bus, session_id: str) -> None:
+    for wrong, why in (
+        ({"tool": "write_file", "arguments": {"name": "a", "text": "b"}}, "does more than read"),
+        ({"condition": "output.status == 1"}, "more than a condition may hold"),
+        ({"condition": "1 < 2"}, "names nothing"),
+        ({"every": 5}, "from 10 to 86,400 seconds"),
+        ({"every": 10, "at_most": 86_400}, "more than 1,000 times"),
+        ({"tool": "nothing"}, "there is no tool “nothing”"),
+        ({"arguments": {"x": 1}}, "list_files"),
+    ):
+        draft = StepsDraft(goal="Wait", steps=[polls(**wrong)])
+        ann = Person(bus, f"{session_id}{abs(hash(why))}")
+        async with working(settings, ScriptedModel(*[draft] * 5), *SERVICES):
+            await ann.does(c.Say(text="Wait", workflow="execution_plan", settings=SessionSettings(recall=False)))
+            failed = await ann.phase("awaiting_approval", "failed")
+        assert failed.failure, why
+        assert why in failed.failure.reason
