@@ -52,6 +52,16 @@ async def test_a_circle_of_orders_and_references_is_told_with_its_steps(settings
         assert (await there.get())["total"] == 0
 
 
+async def test_nobody_says_that_a_plan_is_approved_but_by_approving_it(settings: Settings, bus: Bus) -> None:
+    async with serves(settings) as there:
+        for name in ("user_approved", "status", "approved"):
+            refused = await there.post("/store", description="Add", steps=[adds(1)], **{name: True})
+            assert (there.status, f"`{name}` is not known here" in refused["message"]) == (422, True)
+        own = await there.post("/store", description="Add", steps=[adds(1, status="finished")])
+        assert (there.status, "`steps.0.status` is not known here" in own["message"]) == (422, True)
+        assert (await there.get())["total"] == 0
+
+
 async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is_done_twice(
     settings: Settings, bus: Bus
 ) -> None:
@@ -73,7 +83,7 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
             taken = [answer.status_code == 200 for answer in answers]
             assert any(taken)
             for answer in answers:
-                assert answer.status_code in (200, 409), answer.text
+                assert answer.status_code in (200, 409, 422), answer.text
                 assert answer.status_code == 200 or answer.json()["message"]
             events = await parley.session(stored["session_id"]).journal()
             begun = [event for event in events if isinstance(event, facts.ActionsStarted)]
