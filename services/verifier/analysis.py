@@ -1,4 +1,4 @@
-"""What a verdict that no model gave says of the turn and of what is remembered: as it was recorded. Pure."""
+"""What a verdict says of the turn and of what is remembered, where a model did not: as it was recorded. Pure."""
 
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -8,11 +8,9 @@ LONGEST = 2_000  # characters of either text
 
 
 def analysed(session: Session, turn: Turn, verdict: c.VerifyTurn) -> c.VerifyTurn:
-    """The verdict with both analyses, if a rule gave it and said none itself."""
-    if not verdict.rule or verdict.execution_analysis or verdict.memory_analysis:
-        return verdict
-    did = " ".join(_did(action) for action in turn.actions)[:LONGEST]
-    holds = _holds(session, turn)[:LONGEST]
+    """The verdict with both analyses; one that a model or a rule wrote stays as it is."""
+    did = verdict.execution_analysis.strip() or " ".join(_did(action) for action in turn.actions)[:LONGEST]
+    holds = verdict.memory_analysis.strip() or _holds(session, turn)[:LONGEST]
     return verdict.model_copy(update={"execution_analysis": did, "memory_analysis": holds})
 
 

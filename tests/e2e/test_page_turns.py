@@ -125,6 +125,23 @@ async def test_a_request_of_a_session_keeps_what_the_session_has(ada: Customer) 
     assert second["settings"] == first["settings"] | {"recall": False}
 
 
+async def test_each_sub_goal_of_a_turn_has_a_verdict_of_its_own(ada: Customer) -> None:
+    goals = "Cancel the order", "Work out the rest"
+    (change,) = cancel(*ONE)["actions"]
+    halves = call("calculate", "Divide", expression="1 / 0")
+    both = turn("Do both", *({**one, "sub_goal": goal} for one, goal in zip((change, halves), goals, strict=True)))
+    replies = cancelling(*ONE) | {"turn": [FIND, LOOK, both, {"reason": "The rest cannot be worked out."}]}
+    tab = await asked(ada, replies, "Cancel one order, and divide")
+    await tab.press("action-approve")
+    verdicts = tab("sub-goal-verdicts").locator("li")
+    await expect(verdicts).to_have_count(2)
+    for verdict, goal, word in zip((verdicts.first, verdicts.last), goals, ("success", "failed"), strict=True):
+        await expect(verdict).to_contain_text(goal)
+        await expect(verdict).to_contain_text(word)
+    await tab("action").nth(-1).locator("summary").click()
+    await expect(tab("action").nth(-1)).to_contain_text(goals[1])
+
+
 async def test_the_trace_tells_every_turn(ada: Customer) -> None:
     tab = await asked(ada, cancelling(*BOTH), f"{RECALLED} Cancel my orders.")
     turns = tab("turn")

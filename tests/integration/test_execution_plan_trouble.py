@@ -1,6 +1,8 @@
 """Execution plans in trouble: too many steps, circles of references, several tabs at once, steps that hang."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, asked, order_status, plan
 from tests.integration.test_execution_plans_rest import serves
 from tests.support.plan_plugins import install_plugins
+
+ROOT = Path(__file__).parents[2]
 
 
 def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
@@ -52,6 +56,25 @@ async def test_a_circle_of_orders_and_references_is_told_with_its_steps(settings
         assert (await there.get())["total"] == 0
 
 
+async def test_the_steps_in_the_documents_are_a_plan(settings: Settings, bus: Bus) -> None:
+    (steps,) = re.findall(
+        r"```json\n(\[.*?\])\n```", (ROOT / "docs" / "execution-plans.md").read_text("utf-8"), re.DOTALL
+    )
+    async with serves(settings) as there:
+        stored = await there.post("/store", description="Count orders", steps=json.loads(steps))
+        assert (there.status, len(stored["steps"])) == (201, 4), stored
+
+
+async def test_nobody_says_that_a_plan_is_approved_but_by_approving_it(settings: Settings, bus: Bus) -> None:
+    async with serves(settings) as there:
+        for name in ("user_approved", "status", "approved"):
+            refused = await there.post("/store", description="Add", steps=[adds(1)], **{name: True})
+            assert (there.status, f"`{name}` is not known here" in refused["message"]) == (422, True)
+        own = await there.post("/store", description="Add", steps=[adds(1, status="finished")])
+        assert (there.status, "`steps.0.status` is not known here" in own["message"]) == (422, True)
+        assert (await there.get())["total"] == 0
+
+
 async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is_done_twice(
     settings: Settings, bus: Bus
 ) -> None:
@@ -73,7 +96,7 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
             taken = [answer.status_code == 200 for answer in answers]
             assert any(taken)
             for answer in answers:
-                assert answer.status_code in (200, 409), answer.text
+                assert answer.status_code in (200, 409, 422), answer.text
                 assert answer.status_code == 200 or answer.json()["message"]
             events = await parley.session(stored["session_id"]).journal()
             begun = [event for event in events if isinstance(event, facts.ActionsStarted)]

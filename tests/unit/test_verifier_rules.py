@@ -212,7 +212,9 @@ async def test_a_model_is_asked_where_the_session_pays_for_it(
     told, asked = await verdict_of(quality, *story, reply=LOOKED)
     assert (asked, told.rule) == (calls, rule)
     if calls:
-        assert told == c.VerifyTurn(**LOOKED.model_dump(exclude={"kind"}))
+        assert told.memory_analysis == "one is open"
+        said = c.VerifyTurn(**LOOKED.model_dump(exclude={"kind", "sub_goals"}))
+        assert told == said.model_copy(update={"execution_analysis": told.execution_analysis})
 
 
 async def test_a_model_that_escalates_brings_a_person() -> None:
@@ -241,7 +243,7 @@ def test_a_question_s_answer_is_what_the_verdict_is_about_too() -> None:
     assert "Q: Which?\nA: #W7" in turn_brief(session, session.turn)[1]["content"]
 
 
-def test_a_rules_verdict_says_what_was_done_and_what_is_remembered() -> None:
+def test_a_verdict_says_what_was_done_and_what_is_remembered_whoever_gave_it() -> None:
     session = given(*FREE, turn(WHO, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
     assert session.turn
     ruled = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
@@ -249,4 +251,6 @@ def test_a_rules_verdict_says_what_was_done_and_what_is_remembered() -> None:
     assert told.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
     assert told.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
     assert "look at the order (pending)" in told.memory_analysis
-    assert analysed(session, session.turn, ruled.model_copy(update={"rule": ""})).execution_analysis == ""
+    wrote = ruled.model_copy(update={"rule": "", "execution_analysis": "As it should."})
+    beside = analysed(session, session.turn, wrote)
+    assert (beside.execution_analysis, beside.memory_analysis) == ("As it should.", told.memory_analysis)

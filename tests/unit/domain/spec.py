@@ -19,7 +19,9 @@ from parley.events.values import (
     Knowledge,
     ModelCall,
     SessionSettings,
+    Status,
     Step,
+    SubGoalVerdict,
     Workflow,
 )
 from shared.domain import commands as c
@@ -29,6 +31,7 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.state import Code, Plan
+from shared.domain.sub_goals import of_turn
 from shared.domain.waves import ready
 from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
 from shared.story import Story, finish
@@ -224,6 +227,18 @@ def done(action_id: str = "1.1", ok: bool = True) -> c.Finish:
 
 def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyTurn:
     return c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": "seen"})
+
+
+def with_verdicts(session: Session, command: AnyCommand, number: int) -> AnyCommand:
+    """A verdict on a turn with one on each of its sub-goals, if it has several; any other command as it is."""
+    if not isinstance(command, c.VerifyTurn) or session.turn is None or len(of_turn(session.turn)) == 1:
+        return command
+    statuses: tuple[Status, ...] = ("success", "partial", "failure")
+    each = (
+        SubGoalVerdict(sub_goal=goal, status=statuses[place % 3])
+        for place, goal in enumerate(of_turn(session.turn), number)
+    )
+    return command.model_copy(update={"sub_goals": tuple(each)})
 
 
 def answer(text: str = "It is done.") -> c.GiveAnswer:

@@ -38,6 +38,7 @@ from tests.unit.domain.spec import (
     program,
     turn,
     verdict,
+    with_verdicts,
 )
 from tests.unit.domain.world import REACHED, World, ends, good
 
@@ -91,6 +92,7 @@ def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
             arguments={"n": i} if again else None,
             repairs=("n was a text",) if asks and again else (),
             quiet=not asks and effect != "irreversible",
+            sub_goal="another" if again else "",
         )
         for i, (after, asks, effect, again) in enumerate(shape)
     )
@@ -114,7 +116,8 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
             return c.ChangeTurn(actions=nodes(number), reason="a condition")
         case "bad":
             nexts = ["continue", "retry", "escalate", "complete"]
-            return verdict(one_of(nexts, number), "failure") if session.turn else checked(ok=False)
+            failed = verdict(one_of(nexts, number), "failure")
+            return with_verdicts(session, failed, number) if session.turn else checked(ok=False)
         case "other":
             steps = draft(f"step {number}", **one_of(PLANS, number))
             others: list[AnyCommand] = [steps, turn(*specs(session, shape)), program(f"y = {number}"), answer()]
@@ -123,7 +126,7 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
         return planned(session, number, shape)
     if session.phase == "planning" and session.workflow == "plans":
         return draft(f"step {number}", "then", **PLANS[1])
-    command = good(session)
+    command = with_verdicts(session, good(session), number)
     return c.Start(tools=registry(number)) if isinstance(command, c.Start) else command
 
 
@@ -441,5 +444,6 @@ class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]
         super().runTest()
         never = {kind.model_fields["type"].default for kind in EVENT_CLASSES} - REACHED
         assert len(never) <= 10, never  # of more than forty: which of the rare ones are missed changes with the code
+        assert any(one.startswith("sub-goal: success") for one in REACHED)
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

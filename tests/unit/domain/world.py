@@ -20,7 +20,7 @@ from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
-from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
+from shared.domain.memory import BECOMES, DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.plan_approval import begins_by_setting
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.said import drafting
@@ -137,6 +137,7 @@ class World:
         self._started(before, event)
         self._settled(before, event, after)
         self._said(before, event, by)
+        self._judged(event, after)
         self.log.append(stored)
         REACHED.add(event.type)
         self.session, self.read = after, evolve(self.read, stored)
@@ -178,6 +179,16 @@ class World:
             assert after.turn.path is None
         if running(after) and due(after) == "executor":
             assert isinstance(event, facts.SessionRetried) or {a.began for a in running(after)} == {event.version}
+
+    def _judged(self, event: SessionEvent, after: Session) -> None:
+        """Each of several sub-goals stands as its own verdict says, also where another one is tried again."""
+        if not isinstance(event, facts.TurnVerified):
+            return
+        standing = {one.goal: one.status for one in after.memory.sub_goals}
+        for one in event.sub_goals:
+            REACHED.add(f"sub-goal: {one.status}, {event.next_action}")
+            tried_again = "pending" if event.next_action == "retry" else BECOMES[one.status]
+            assert standing[one.sub_goal] == ("completed" if one.status == "success" else tried_again)
 
     def _work(self, event: SessionEvent, by: By) -> None:
         """What is made by work is made by the session's work, and never by work begun before a stop."""
