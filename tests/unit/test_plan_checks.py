@@ -116,6 +116,18 @@ def test_what_no_tool_declares_is_a_note_and_blocks_nothing() -> None:
     assert found(guess, step("guess", "{{steps.s1.output}}"))["references"].ok is True
 
 
+def test_a_step_that_polls_gives_what_the_polled_tool_gives() -> None:
+    poll = ToolSpec(name="poll", description="Polls", parameters={"type": "object"}, effect="read")
+    tools = {**TOOLS, "poll": poll.model_copy(update={"waits_for": "condition", "returns": {"type": "string"}})}
+    arguments = {"tool": "look", "arguments": {"id": "p1"}, "condition": "note"}
+    polls = Step(id="s1", text="Wait", tool="poll", arguments=arguments, waits_for="condition")
+    assert step_problems((polls, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools) == ()
+    (wrong,) = step_problems((polls, step("guess", "{{steps.s1.output.colour}}")), tools)
+    assert "has no “colour”, only id, parcels, by_item, note." in wrong
+    (denied,) = checked((polls,), tools, allowed=("poll",)).problems
+    assert denied == "Step 1 (s1): look is not among the tools that this plan may use: poll."
+
+
 def test_a_step_for_each_item_is_held_against_the_list() -> None:
     each = "{{steps.s1.output.parcels}}"
     assert step_problems((LOOK, step("guess", "{{item.code}}", each=each)), TOOLS) == ()
