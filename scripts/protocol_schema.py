@@ -17,8 +17,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from parley.protocol.client import CLIENT_MESSAGES
-from parley.protocol.flows import PathCheck
 from parley.protocol.execution_plans import PlanPreviews
+from parley.protocol.flows import PathCheck
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionRows
 from parley.protocol.screen import SCREEN_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
