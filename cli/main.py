@@ -144,13 +144,7 @@ def chat(
     confirm: Annotated[
         Literal["path", "nodes", "nothing"] | None, typer.Option(help="Where a flow stops for you (by default: nodes).")
     ] = None,
-    plan_approval: Annotated[
-        bool,
-        typer.Option(
-            "--plan-approval/--no-plan-approval",
-            help="Whether a plan that acts waits for you. Without it each call asks by its own policy.",
-        ),
-    ] = True,
+    plan_approval: plans.PlanApproval = True,
     yes: Annotated[bool, typer.Option("--yes", help="Approve everything, actions too (for scripts).")] = False,
 ) -> None:
     """Talk to Parley in the terminal. Without one, lines are read from stdin and plain text is written.
@@ -160,8 +154,7 @@ def chat(
     from cli.chat.first import First, known
     from cli.chat.run import chat as talk
 
-    first = First(known(workflow), flow, confirm, plan_approval)
-    words = " ".join(request or ())
+    first, words = First(known(workflow), flow, confirm, plan_approval), " ".join(request or ())
     _run("chat", lambda s: talk(s, request=words, session_id=session or None, url=url, yes=yes, first=first))
 
 

@@ -21,7 +21,7 @@ from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of
 from shared.story import finish
 
-MOST = 1_500  # kinds of states looked at; the search ends by itself before that
+MOST = 4_000  # kinds of states looked at; the search ends by itself before that
 OF_TURNS = {
     "approval.given",
     "approval.denied",
@@ -98,7 +98,7 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
     yield from (c.Say(text=text) for text in spoken)
     for item in (plan, code):
         if item:
-            yield c.Approve(version=item.version)
+            yield from (c.Approve(version=item.version, start=start) for start in (True, False))
             yield c.Reject(version=item.version)
     yield from (c.Reject(replan=True, target=target) for target in ("text", "code"))
     if plan:
@@ -142,7 +142,7 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
             yield c.DraftPlan(goal="x", steps=CALLS, kind="execution")
         case _:
             yield c.DraftPlan(goal="x", steps=STEPS)
-    yield c.AnswerRemark(text="x")
+    yield from (c.BeginPlan(), c.AnswerRemark(text="x"))
     yield from (
         c.DraftCode(code=CODE),
         c.VerifyCode(checks=GOOD),
@@ -165,6 +165,7 @@ def _kind(session: Session) -> tuple[object, ...]:
     plan, code = session.plan, session.code
     return (
         *(session.workflow, session.phase, session.rest_reason, reviewing(session), bool(session.words.unread)),
+        session.settings.require_plan_approval,
         *(plan.status if plan else None, code.status if code else None, turn),
         session.question.about if session.question else None,
     )
@@ -192,6 +193,8 @@ def reach() -> Reach:
         found.makers[told.event.type].add(type(told.command).__name__)
         found.add(told.event, told.before, told.after)
     begun = [_after(Session("s"), c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
+    at_once = settings.model_copy(update={"require_plan_approval": False})
+    begun.append(_after(Session("s"), c.Say(text="x", workflow=EXECUTION_PLAN.name, settings=at_once)))
     waiting = [after for _, after in filter(None, begun)]
     by_schedule = _after(Session("s"), c.BeginFor(owner="ann", via="template/x/y", text="x", workflow="execution_plan"))
     if by_schedule:

@@ -5,6 +5,7 @@ The generator refuses a field that has no words here, and words that no field ha
 
 # ruff: noqa: E501  one line a field, however long
 
+from scripts.gen_words_approval import APPROVAL
 from scripts.gen_words_screens import SCREENS
 
 FIELDS: dict[str, str] = {
@@ -164,12 +165,6 @@ FIELDS: dict[str, str] = {
     "parent_id": "the session it was forked from",
     "parent_version": "the parent's version at which",
     "carried": "all that the fork begins with",
-    "preapproved": "steps whose calls the person allowed with whatever values their references get",
-    "deferred": "nothing of the plan begins before a person starts it",
-    "turn.planned.plan_version": "the execution plan whose steps these are, where the session's settings let it run without an approval; absent otherwise",
-    "require_plan_approval": "whether an execution plan waits for a person before it runs; without it each of its calls still asks by its own policy",
-    "preapprove": "of a plan that acts: steps whose calls are allowed with whatever values their references get",
-    "start": "of a plan that acts: false only approves it, and `retry` starts it",
     "already_done": "actions that an earlier version of the plan has done: they are not done again",
     "Step.id": "its id for life within its task, in an execution plan; none: a new step, which gets one",
     "Step.after": "ids of the steps that must have ended well before it",
@@ -287,6 +282,7 @@ FIELDS: dict[str, str] = {
     "snapshot.turn": "the newest turn",
     "by": "who made it",
     "verdict": "the verifier's, once there is one",
+    **APPROVAL,
     **SCREENS,
 }
 _used: set[str] = set()

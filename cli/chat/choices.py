@@ -1,13 +1,13 @@
 """What can be chosen now, and what a typed line means. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from cli.chat import forms
+from cli.chat.decisions import NOTHING, approve, approve_all, refusal, reject, replan
+from cli.chat.doing import Doing, Local, More, Say, Send
 from cli.chat.state import Ask, View
 from parley.protocol import client as c
-from parley.protocol.screen import ActionSection
 from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL
 
 
@@ -18,45 +18,6 @@ class Choice(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True)
-class Send:
-    """Tell the gateway. `moves`: it answers what was asked, so that this waits until the gateway speaks again."""
-
-    message: c.ClientMessage
-    moves: bool = True
-
-
-@dataclass(frozen=True)
-class SendAll:
-    """Tell the gateway all of these, in order; whatever it refuses of them, it says so."""
-
-    messages: tuple[c.ClientMessage, ...]
-
-
-@dataclass(frozen=True)
-class More:
-    """Ask for the words that belong to this choice."""
-
-    ask: Ask
-
-
-@dataclass(frozen=True)
-class Local:
-    """Something that this client does itself."""
-
-    name: str
-    argument: str = ""
-
-
-@dataclass(frozen=True)
-class Say:
-    """A word to the person; nothing else happens."""
-
-    text: str
-
-
-Doing = Send | SendAll | More | Local | Say
-
 _REVIEW = (
     Choice("approve", ACTIONS["approve"]),
     Choice("feedback", ACTIONS["ask_for_changes"]),
@@ -65,14 +26,13 @@ _REVIEW = (
     Choice("discard", ACTIONS["discard_plan"]),
 )
 _CODE = tuple(one._replace(label=ACTIONS["different_code"]) if one.word == "replan" else one for one in _REVIEW)
-_ACTIONS = (
+_DECIDE = (
     Choice("yes", ACTIONS["approve"]),
     Choice("always", ACTIONS["approve_always"]),
     Choice("no", ACTIONS["decline"]),
     Choice("reason", ACTIONS["decline_why"]),
-    Choice("skip", ACTIONS["skip"]),
-    Choice("stop", ACTIONS["stop"]),
 )
+_LEAVE = (Choice("skip", ACTIONS["skip"]), Choice("stop", ACTIONS["stop"]))
 
 
 _CHANGE = Choice("edit", ACTIONS["edit_first"])
@@ -99,7 +59,7 @@ def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a ques
             change = (_CHANGE,) if first and first.arguments and "." in first.tool else ()
             count = len(ask.actions) if ask else 0
             all_of_them = (Choice("all", ACTIONS["approve_all"].format(count=count)),) if count > 1 else ()
-            return _possible(view, (*_ACTIONS, *change, *all_of_them), edit="edit_path")
+            return _possible(view, (*_DECIDE, *all_of_them, *_LEAVE, *change), edit="edit_path")
         case "question":  # where tables are asked for, numbers are theirs
             return () if forms.tables(ask) else _options(ask)
         case "stopped":
@@ -192,7 +152,7 @@ def _words(line: str, ask: Ask) -> Doing:
         case "actions":
             return Say(TERMINAL["action_first"])
         case "reason" if ask.actions:
-            return Send(_refusal(ask.actions[0], line))
+            return Send(refusal(ask.actions[0], line))
         case "escalated":
             return Send(c.HandBack(type="hand_back", content=line))
         case _:
@@ -228,7 +188,7 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
         case "replan":
             return replan(view)
         case "skip":
-            return Send(c.Skip(type="skip", action_id=ask.actions[0].action_id)) if ask and ask.actions else _NOTHING
+            return Send(c.Skip(type="skip", action_id=ask.actions[0].action_id)) if ask and ask.actions else NOTHING
         case "discard":
             return Send(c.Cancel(type="cancel"))
         case "stop":
@@ -238,71 +198,4 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
         case "complete":
             return Send(c.Complete(type="complete"))
         case _:
-            return _NOTHING
-
-
-def approve(view: View, *, remember: bool = False) -> Doing:
-    """Yes to exactly what is on the screen: its version and its hash."""
-    match view.ask:
-        case Ask(kind="plan"):
-            return approve_plan(view)
-        case Ask(kind="code") if view.code:
-            code = view.code
-            return Send(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
-        case Ask(kind="actions", actions=(action, *_)):
-            return Send(
-                c.Approval(
-                    type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
-                )
-            )
-    return _NOTHING
-
-
-def approve_plan(view: View, *, preapprove: Sequence[str] = (), start: bool = True) -> Doing:
-    """Yes to the plan on the screen: with these steps allowed whatever values they get, and started now or later."""
-    seen = view.plan
-    if seen is None or view.ask is None or view.ask.kind != "plan":
-        return Say(TERMINAL["approve_plan_only"]) if preapprove or not start else _NOTHING
-    yes = {"approved": True, "version": seen.version, "hash": seen.hash, "preapprove": preapprove, "start": start}
-    return Send(c.Approval.model_validate({"type": "approval", **yes}))
-
-
-def approve_all(view: View) -> Doing:
-    """Yes to each of the actions on the screen, with the arguments that it has there."""
-    match view.ask:
-        case Ask(kind="actions", actions=actions) if actions:
-            return SendAll(
-                tuple(
-                    c.Approval(type="approval", approved=True, action_id=one.action_id, hash=one.hash)
-                    for one in actions
-                )
-            )
-    return _NOTHING
-
-
-def reject(view: View, reason: str = "") -> Doing:
-    """No to what is in review; what should be different is asked next."""
-    match view.ask:
-        case Ask(kind="plan") if view.plan:
-            return Send(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))
-        case Ask(kind="code") if view.code:
-            return Send(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
-        case Ask(kind="actions", actions=(action, *_)):
-            return Send(_refusal(action, reason))
-    return _NOTHING
-
-
-def _refusal(action: ActionSection, reason: str) -> c.Approval:
-    return c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
-
-
-def replan(view: View) -> Doing:
-    """Another plan, or other code for the same plan: whichever is in review."""
-    if view.ask and view.ask.kind == "code" and view.code:
-        return Send(c.Replan(type="replan", plan_type="code", version=view.code.version))
-    if view.plan:
-        return Send(c.Replan(type="replan", plan_type="text", version=view.plan.version))
-    return _NOTHING
-
-
-_NOTHING = Say(TERMINAL["no_review"])
+            return NOTHING

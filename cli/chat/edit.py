@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from cli.chat.choices import Doing, Say, Send
+from cli.chat.doing import Doing, Say, Send
 from cli.chat.paths import shown, walks, with_value
 from cli.chat.state import View
 from cli.chat.text import HELP, Unreadable, editable, read_plan

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from cli.chat.choices import Doing, Say, Send
+from cli.chat.doing import Doing, Say, Send
 from cli.chat.state import View
 from parley.events import facts
 from parley.events.values import Step

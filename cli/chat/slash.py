@@ -7,7 +7,8 @@ from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from cli.chat.choices import Doing, Local, More, Say, Send, approve, approve_all, approve_plan, reject, replan
+from cli.chat.decisions import approve, approve_all, approve_plan, reject, replan
+from cli.chat.doing import Doing, Local, More, Say, Send
 from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
 from parley.events.values import ToolPolicy
@@ -31,11 +32,15 @@ def _local(name: str) -> Callable[[View, str], Doing]:
 
 
 def _approve(view: View, argument: str) -> Doing:
-    """With words: the plan, to be started `later`, or with these steps allowed whatever values they get."""
+    """With words: the plan, to be started `later`, or with these steps allowed whatever values they get.
+
+    A step goes by its number in the plan, or its id.
+    """
     words = argument.split()
     if not words:
         return approve(view)
-    steps = [word for word in words if word != "later"]
+    numbers = {str(number): step.id for number, step in enumerate(view.plan.steps if view.plan else (), 1)}
+    steps = [numbers.get(word) or word for word in words if word != "later"]
     return approve_plan(view, preapprove=steps, start="later" not in words)
 
 

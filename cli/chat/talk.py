@@ -11,7 +11,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from cli.chat import journal, lists, render
-from cli.chat.choices import Doing, Local, More, Say, Send, SendAll, approve, chosen, understand
+from cli.chat.choices import chosen, understand
+from cli.chat.decisions import approve
+from cli.chat.doing import Doing, Local, More, Say, Send, SendAll
 from cli.chat.edit import edit
 from cli.chat.first import AS_IT_IS, First
 from cli.chat.forms import tables

@@ -7,13 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
 
-from parley.events.values import (
-    Line,
-    SessionId,
-    Text,
-    ToolPolicy,
-    Workflow,
-)
+from parley.events.values import Line, SessionId, Text, ToolPolicy, Workflow
 from parley.protocol.bounds import (
     MAX_COST,
     MAX_TOKENS,

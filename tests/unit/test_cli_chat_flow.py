@@ -7,7 +7,8 @@ import pytest
 from pydantic import JsonValue
 
 from cli.chat import flow
-from cli.chat.choices import Say, Send, choices, understand
+from cli.chat.choices import choices, understand
+from cli.chat.doing import Say, Send
 from cli.chat.forms import picked, tables
 from cli.chat.paths import last_result, shown
 from cli.chat.slash import command

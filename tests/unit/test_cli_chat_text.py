@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cli.chat import journal, render, trace
-from cli.chat.choices import Say, Send
+from cli.chat.doing import Say, Send
 from cli.chat.edit import edit
 from cli.chat.state import View
 from cli.chat.text import HELP, Unreadable, editable, read_plan, short

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from cli.chat import journal, lists, render, trace
-from cli.chat.choices import Local, More, Say, Send, understand
+from cli.chat.choices import understand
+from cli.chat.doing import Local, More, Say, Send
 from cli.chat.slash import command
 from cli.chat.state import View
 from parley.client import Parley, ParleyDown
@@ -18,7 +19,7 @@ from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnAction
-from parley.protocol.pages import SessionRows
+from parley.protocol.pages import SessionRow, SessionRows
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
 from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord
@@ -259,6 +260,15 @@ def test_lists() -> None:
     assert "You have no memory s0.2" in drawn(asyncio.run(lists.listed("forget", "s0.2", Asked(page))))
     assert "Nothing needs you" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
     assert "SELECT 1" in drawn(asyncio.run(lists.listed("library", "", Asked(page))))
+
+
+def test_the_inbox_says_how_a_plan_goes_on() -> None:
+    row = {"id": "s1", "owner": "ann", "title": "Pay", "request": "Pay", "workflow": "execution_plan", "paused": False}
+    rests = {"phase": "resting", "unfinished": True, "version": 3, "created_at": AT, "updated_at": AT, "parent": None}
+    for state, words, label in (("approved", "start the plan", "Start"), ("completed", "finish the plan", "Retry")):
+        text = drawn(lists.inbox((SessionRow.model_validate(row | rests | {"state": state}),)))
+        assert f"{words} Pay" in text
+        assert f"{label}: parley plan execute s1" in text
 
 
 def test_what_happened_is_told_with_who_did_it() -> None:

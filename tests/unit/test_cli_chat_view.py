@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.chat.choices import Local, More, Say, Send, approve, choices, chosen, understand
+from cli.chat.choices import Choice, choices, chosen, understand
+from cli.chat.decisions import approve
+from cli.chat.doing import Local, More, Say, Send, SendAll
 from cli.chat.slash import COMMANDS, command
 from cli.chat.state import View
 from cli.chat.view import fold
@@ -24,6 +26,9 @@ from shared.domain.session import Session
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test")))
+LOOK = Step(text="Look", tool="look", id="s1", effect="read")
+PAY = Step(text="Pay", tool="pay", id="s2", effect="write", arguments={"sum": "{{steps.s1.output}}"})
+CALLS = c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution")
 
 
 class Told:
@@ -216,6 +221,40 @@ def test_actions_are_decided_one_by_one_and_words_are_no_yes() -> None:
     assert sent(understand("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
     assert isinstance(understand("sure", view), Say)
     assert second.action_id == "1.2"
+
+
+def test_all_actions_are_approved_as_they_are_shown() -> None:
+    view = two_writes(Told())
+    assert view.ask
+    yes = [
+        m.Approval(type="approval", approved=True, action_id=one.action_id, hash=one.hash) for one in view.ask.actions
+    ]
+    for line in ("all", "5"):
+        assert understand(line, view) == SendAll(tuple(yes))
+    assert command("/all", view) == SendAll(tuple(yes))
+    assert isinstance(command("/all", Told().does(c.Say(text="calc"), PLAN)), Say)
+    assert isinstance(command("/approve later", view), Say)
+
+
+def test_a_plan_is_approved_for_later_or_with_steps_allowed_beforehand() -> None:
+    view = Told().does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
+    assert view.plan
+    yes = m.Approval(type="approval", approved=True, version=view.plan.version, hash=view.plan.hash)
+    assert sent(command("/approve", view)) == yes
+    assert sent(command("/approve later", view)) == yes.model_copy(update={"start": False})
+    for step in ("2", "s2"):
+        allowed = yes.model_copy(update={"preapprove": ("s2",)})
+        assert sent(command(f"/approve {step}", view)) == allowed
+        assert sent(command(f"/approve {step} later", view)) == allowed.model_copy(update={"start": False})
+    assert isinstance(command("/approve s-2!", view), Say)
+
+
+def test_a_plan_that_was_approved_for_later_is_started() -> None:
+    told = Told()
+    told.does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
+    view = told.does(c.Approve(version=2, start=False))
+    assert choices(view)[0] == Choice("start", "Start")
+    assert sent(understand("start", view)) == m.Retry(type="retry")
 
 
 def test_only_what_parley_would_carry_out_is_offered() -> None:

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parley.events import facts
+from parley.events.values import ActionSpec
+from parley.protocol.journal import NoteEntry, TurnEntry
 from services.gateway.views.entries import entries
 
 MOON = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
@@ -36,3 +38,27 @@ def test_an_answer_that_does_not_say_to_which_question_it_is_stands_for_itself()
 def test_an_answer_about_an_uncertain_outcome_is_told_by_its_action_alone() -> None:
     answered = of_action(6, text="It happened", key="happened") | {"kind": "uncertain"}
     assert keyed(facts.QuestionAnswered(**answered)) == []
+
+
+def test_how_a_plan_was_approved_is_told_and_what_its_steps_are() -> None:
+    said: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": MOON}
+    specs = tuple(ActionSpec(id=f"t2.s{number}", tool="pay") for number in (1, 2))
+    said |= {"turn": 1, "actions": specs, "already_done": ("t2.s1",), "plan_version": 2}
+    by_person = said | {"actor": "user:ada", "hash": "h", "number": 4}
+    told: dict[str, facts.PlanApproved | facts.TurnPlanned] = {
+        "approved plan 4": facts.PlanApproved(**by_person),
+        "approved plan 4, to be started later": facts.PlanApproved(**by_person, deferred=True),
+        "approved plan 4, allowing whatever values s2, s3 get": facts.PlanApproved(
+            **by_person, preapproved=("s2", "s3")
+        ),
+        "began the plan: the session's settings ask for no approval of it": facts.TurnPlanned(
+            **said, actor="planner", sub_goal="Pay"
+        ),
+    }
+    for words, event in told.items():
+        turn, action, note = entries(event)
+        assert isinstance(turn, TurnEntry)
+        assert (turn.number, turn.plan) == (1, "plan:2")
+        assert action.key == "action:t2.s2", "what was done before is none of it"
+        assert isinstance(note, NoteEntry)
+        assert note.text == words

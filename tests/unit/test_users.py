@@ -10,7 +10,7 @@ import pytest
 from parley.events import facts
 from parley.events.envelope import Event
 from parley.protocol.flows import FLOWS_LIST
-from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_LOOK, TOOLS_PREVIEW
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_LOOK, TOOLS_PREVIEW, TOOLS_PREVIEWS
 from scripts.gen_nats import users_conf
 from scripts.gen_reach import reach
 from shared import store_api
@@ -138,7 +138,7 @@ def test_the_other_requests_are_answered_by_somebody() -> None:
         asked
         == answered - {"plan_store.>"}
         == {
-            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_CHECK, TOOLS_LOOK, FLOWS_LIST, "draft.get.*"),
+            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_PREVIEWS, TOOLS_CHECK, TOOLS_LOOK, FLOWS_LIST, "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),
         }
     )

@@ -18,7 +18,6 @@ from tests.unit.domain.spec import (
     act,
     answer,
     approve,
-    approve_later,
     done,
     draft,
     given,
@@ -59,11 +58,6 @@ LOOK = act("1.1", tool="look")
 LAST_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
 WALKED = (request("flow"), turn(LOOK, path=PATH), c.Start(), done())
 CALL = (Step(text="Look", tool="look", id="s1"),)
-EDITED = (*CALL, Step(text="Look again", tool="look", id="s2"))
-BY_SETTING = (
-    request("execution_plan", require_plan_approval=False),
-    c.DraftPlan(goal="look", steps=CALL, kind="execution"),
-)
 CARRIED_OUT = (
     request("execution_plan"),
     c.DraftPlan(goal="look", steps=CALL, kind="execution"),
@@ -85,8 +79,6 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
     (*CARRIED_OUT, say("hurry"), verdict()),
     (*CARRIED_OUT, verdict(), say("hurry"), answer()),
     (*CARRIED_OUT, verdict(), answer()),
-    (*BY_SETTING, c.BeginPlan(), c.Stop(), c.EditPlan(base=2, steps=EDITED)),
-    (*CARRIED_OUT[:2], approve_later),
 )
 
 

@@ -1,0 +1,80 @@
+"""Previews of a plan's calls: all at once, each on its own, and what cannot be told is absent."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from parley.protocol.tools import Change, Preview, PreviewCalls, Previews, StepCall, ToolSpec
+from services.executor import requests
+from services.executor.requests import Requests
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from shared.domain.session import Session
+from shared.log import Loaded
+
+type Tells = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]
+
+
+class OneSession:
+    """The store, which counts how often it is asked."""
+
+    loads = 0
+
+    async def load(self, session_id: str, **_: Any) -> Loaded:
+        self.loads += 1
+        return Loaded(Session(session_id), 1)
+
+
+async def _runs(_: Call) -> Result:
+    raise AssertionError("a preview runs nothing")
+
+
+async def _tells(_: Session, arguments: Mapping[str, Any]) -> Preview:
+    return Preview(known=True, changes=(Change(path="price", before=1, after=arguments["to"]),))
+
+
+async def _refuses(_: Session, __: Mapping[str, Any]) -> Preview:
+    return Preview(known=True, error="not now")
+
+
+async def _fails(_: Session, __: Mapping[str, Any]) -> Preview:
+    raise RuntimeError("broken")
+
+
+async def _hangs(_: Session, __: Mapping[str, Any]) -> Preview:
+    await asyncio.Event().wait()
+    return Preview(known=True)
+
+
+async def _cannot(_: Session, __: Mapping[str, Any]) -> Preview:
+    return Preview(known=False)
+
+
+TELLERS: dict[str, Tells | None] = {
+    "tells": _tells,
+    "refuses": _refuses,
+    "fails": _fails,
+    "hangs": _hangs,
+    "cannot": _cannot,
+    "none": None,
+}
+
+
+async def test_what_can_be_told_in_time_is_and_the_rest_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "PREVIEW_SECONDS", 0.2)
+    tools = [
+        RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect="write"), _runs, preview=preview)
+        for name, preview in TELLERS.items()
+    ]
+    store = OneSession()
+    asked = Requests(Registry(Fixed(*tools)), store)
+    calls = tuple(StepCall(step=name, tool=name, arguments={"to": 2}) for name in (*TELLERS, "unknown"))
+    body = PreviewCalls(session_id="s1", calls=calls).model_dump_json().encode()
+    told = Previews.model_validate_json(await asked.previews("", body))
+    assert told.steps == {"tells": await _tells(Session("s1"), {"to": 2}), "refuses": await _refuses(Session("s1"), {})}
+    assert store.loads == 1
+
+
+async def test_what_is_no_request_has_no_previews() -> None:
+    assert Previews.model_validate_json(await Requests(Registry(), OneSession()).previews("", b"{}")).steps == {}
