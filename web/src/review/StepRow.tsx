@@ -72,7 +72,7 @@ export function StepRow(props: Props) {
             onChange={changeable ? (name, value) => onChange(setArgument(edit, key, name, value)) : null}
           />
         )}
-        {problems.map((problem) => (
+        {[...problems, ...(same && stands?.problem ? [stands.problem] : [])].map((problem) => (
           <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">
             {problem}
           </p>
