@@ -10,6 +10,7 @@ from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import Unresolved
 from shared.plan_checks.kinds import filled, kind_of, misplaced, without_weaker
+from shared.plan_checks.schemas import outline
 from shared.plan_checks.steps import NAMES, checked, step_problems
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -163,6 +164,21 @@ def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says()
     returns = TOOLS["look"].returns
     assert returns
     assert returns["additionalProperties"] is False
+
+
+def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
+    returns = TOOLS["look"].returns
+    assert returns
+    parcel = {"code": "string", "weight": "number"}
+    assert outline(returns, returns) == {
+        "id": "string",
+        "parcels": [parcel],
+        "by_item": {"*": parcel},
+        "note": "string",
+    }
+    looped = TOOLS["looped"].returns or {}
+    assert outline(looped, looped, 2) == {"next": {"next": "object"}}
+    assert outline({}, {}) == "any"
 
 
 # --- where references may stand
