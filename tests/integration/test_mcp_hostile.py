@@ -76,7 +76,7 @@ async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care
     weak = {"type": "object", "properties": {"sql": {"type": "string", "x-kind": "text"}, "q": {"x-kind": "sql"}}}
     results = [{"type": "object", "properties": {}}, {"type": "array"}, "none", {"type": "object", "x": "x" * 20_000}]
     tools = [
-        Tool(name=f"t{number}", input_schema=weak, _meta={OUTPUT_SCHEMA: schema})
+        Tool.model_validate({"name": f"t{number}", "inputSchema": weak, "_meta": {OUTPUT_SCHEMA: schema}})
         for number, schema in enumerate(results)
     ]
     specs = offer(server, tools).specs.values()

@@ -206,8 +206,10 @@ def test_a_tool_says_what_its_arguments_are_and_names_decide_where_it_does_not(
 
 
 def test_a_stranger_can_only_be_stricter() -> None:
-    told = {"properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}}
-    nested = {"$defs": {"Deep": told}, "anyOf": [told]}
+    told: dict[str, Any] = {
+        "properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}
+    }
+    nested: dict[str, Any] = {"$defs": {"Deep": told}, "anyOf": [told]}
     held = {"properties": {"sql": {}, "code": {}, "q": {"x-kind": "sql"}}}
     assert without_weaker(nested) == {"$defs": {"Deep": held}, "anyOf": [held]}
 
@@ -226,9 +228,9 @@ def test_a_stranger_can_only_be_stricter() -> None:
     ],
 )
 def test_no_reference_stands_in_what_runs_or_in_a_host(arguments: dict[str, Any], where: str) -> None:
-    inside = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
-    schema = {"type": "object", "properties": {"many": {"type": "array", "items": {"$ref": "#/$defs/One"}}}}
-    whole = schema | {"$defs": {"One": inside}}
+    inside: dict[str, Any] = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
+    many: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/One"}}
+    whole: dict[str, Any] = {"type": "object", "properties": {"many": many}, "$defs": {"One": inside}}
     (wrong,) = misplaced(arguments, whole)
     assert wrong.startswith(where)
     with pytest.raises(Unresolved, match="reference may stand"):
