@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
-from parley.protocol.tools import ToolPage
+from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import ONE_OF, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
-from services.planner.agentflow_prompt import MoreTools, tool_line
+from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import example
 from shared.domain.said import drafting
 from shared.domain.session import Session
@@ -18,6 +18,7 @@ from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
 from shared.llm.sections import prompt
+from shared.plan_checks.schemas import outline
 
 ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
 EXAMPLE = (
@@ -30,13 +31,14 @@ RULES = f"""
 You are the planner of Parley. You write a plan of tool calls that a person reads, changes and approves as a whole, and
 that is then carried out exactly as it stands. You never carry anything out yourself.
 Use only the tools under <tools>, with arguments that their schemas allow, and only ids and facts that people said:
-never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not known yet: refer
-to it as {{{{steps.s1.output}}}}, or to a part of it as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for
-a whole value or within a text; it cannot compute, and has no place in the name of a tool or of an argument, in SQL or
-in program code. A step with for_each, one reference to a list, is done once for each item of it: its arguments refer to
-the item as {{{{item}}}} or {{{{item.id}}}}, and what it gives is the list of the results. Steps that do not depend on
-each other run side by side: say in `after` only which steps must have ended well before. Do not ask for permission in
-words: nothing runs before the person has approved the plan.
+never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not known yet; what
+its tool `returns` says its shape ("*" stands for any name). Refer to it as {{{{steps.s1.output}}}}, or to a part of it
+as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for a whole value or within a text; it cannot compute,
+and has no place in the name of a tool or of an argument, in SQL, in program code or in the host of a URL. A step
+with for_each, one reference to a list, is done once for each item of it: its arguments refer to the item as
+{{{{item}}}} or {{{{item.id}}}}, and what it gives is the list of the results. Steps that do not depend on each other
+run side by side: say in `after` only which steps must have ended well before. Do not ask for permission in words:
+nothing runs before the person has approved the plan.
 <plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
 an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
 <examples> are plans that the person accepted for similar requests: their ids and values are not those of this one.
@@ -95,7 +97,7 @@ def brief(
         RULES,
         {
             "rules": page.rules,
-            "tools": [tool_line(spec) for spec in page.tools],
+            "tools": [_tool(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
             "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
             "examples": [example(entry) for entry in examples],
@@ -113,6 +115,14 @@ def brief(
         },
         due="Write the plan for the request.",
     )
+
+
+def _tool(spec: ToolSpec) -> str:
+    """What the model is told of a tool: also the shape of its result, which references lead into."""
+    told = {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}
+    if spec.returns is not None:
+        told["returns"] = outline(spec.returns, spec.returns)
+    return json.dumps(told, ensure_ascii=False)
 
 
 def _step(step: Step) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from shared.repair.schema import alternatives, as_schema, kinds_of
+from shared.repair.schema import alternatives, as_schema, kinds_of, properties
 
 type Schema = Mapping[str, JsonValue]
 DEEPEST = 12  # references and alternatives within each other; what is nested deeper may be anything
@@ -22,6 +22,19 @@ def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
         if len(found) > MOST:
             return ({},)
     return tuple(one for one in found if kinds_of(one) != ("null",)) or tuple(found)
+
+
+def outline(schema: Schema, root: Schema, deepest: int = 5) -> JsonValue:
+    """The shape of a value in few words, for a prompt: fields by name, lists by their items, all else by its type."""
+    form = forms(schema, root)[0]
+    kinds = "/".join(kinds_of(form)) or "any"
+    if deepest == 0:
+        return kinds
+    if named := properties(form):
+        return {name: outline(part, root, deepest - 1) for name, part in named.items()}
+    if kinds == "object" and isinstance(more := form.get("additionalProperties"), dict):
+        return {"*": outline(more, root, deepest - 1)}
+    return [outline(items, root, deepest - 1)] if isinstance(items := form.get("items"), dict) else kinds
 
 
 def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:

@@ -8,9 +8,14 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
+from parley.events.values import Step
+from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
+from shared.domain import commands as c
+from shared.plan_checks.steps import checked
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.running import Parley
 from tests.e2e.store_requests import PENDING, USER
+from tests.support.gateway import World, serving
 
 pytestmark = pytest.mark.timeout(120)
 OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # what an earlier visit chose
@@ -186,4 +191,32 @@ async def test_the_same_change_twice_is_said_at_the_step_and_all_of_it_looks_rig
     await tab.press("edit-save")
     await tab.sees("plan-review", "Plan 2")
     await expect(tab("step-same")).to_have_text("makes the same change as step 5")
+    await expect(tab("check").filter(has_text="changes")).to_contain_text("worth a look")
+    await expect(tab("check").filter(has_text="references")).to_contain_text("passed")
     assert wrong + await tab.wrong_looks("equal changes") == []
+
+
+async def test_a_tool_that_has_changed_is_told_at_its_step_and_saving_again_takes_it_as_it_is(browser: Browser) -> None:
+    world = World()
+    cancel = ToolSpec(name="cancel", description="Cancels.", parameters={"type": "object"}, effect="write")
+    tools = {"cancel": cancel}
+    world.bus.answers[TOOLS_LIST] = lambda _: ToolPage(tools=tuple(tools.values()), total=1).model_dump_json().encode()
+    made = checked([Step(id="s1", text="Cancel the order", tool="cancel")], tools)
+    story = world.story("s")
+    await story.commit(c.Say(text="Cancel it", workflow="execution_plan"))
+    await story.commit(c.DraftPlan(goal="Cancel it", steps=made.steps, checks=made.checks, kind="execution"))
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.forgiven = ("Failed to load resource",)  # this store knows no lists of sessions
+        tab = await person.tab("/s/s")
+        await tab.sees("approve")
+        await tab.gone("save-again")
+        tools["cancel"] = cancel.model_copy(update={"effect": "irreversible"})
+        await tab.press("approve")
+        await expect(tab("step-problem")).to_contain_text("The tool cancel has changed since this plan was made")
+        await tab.press("save-again")
+        await tab.sees("plan-review", "Plan 2")
+        await tab.gone("step-problem")
+        await tab.gone("save-again")
+        await tab.press("approve")
+        await tab.gone("approve")
+    assert [event.type for event in await world.store.events("s")][-2:] == ["plan.edited", "plan.approved"]

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.types import Tool
 
 from services.executor.mcp import McpTools, Outcome, ServerConfig
+from services.executor.mcp.specs import offer
+from services.executor.mcp.transport import OUTPUT_SCHEMA
+from shared.plan_checks.kinds import argument_kind
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_hostile.py")
 BYTES = 4 * 1024 * 1024
@@ -65,6 +69,20 @@ async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_told_of(mod
 async def test_a_result_is_not_held_against_the_servers_own_pattern() -> None:
     """The library would do so in the event loop, and never be done."""
     assert await called(stdio("pattern")) == Outcome(True, {"a": "a" * 60 + "!"})
+
+
+async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care() -> None:
+    server = stdio("plain")
+    weak = {"type": "object", "properties": {"sql": {"type": "string", "x-kind": "text"}, "q": {"x-kind": "sql"}}}
+    results = [{"type": "object", "properties": {}}, {"type": "array"}, "none", {"type": "object", "x": "x" * 20_000}]
+    tools = [
+        Tool.model_validate({"name": f"t{number}", "inputSchema": weak, "_meta": {OUTPUT_SCHEMA: schema}})
+        for number, schema in enumerate(results)
+    ]
+    specs = offer(server, tools).specs.values()
+    assert [spec.returns for spec in specs] == [results[0], None, None, None]
+    assert {argument_kind("sql", spec.parameters) for spec in specs} == {"sql"}
+    assert {argument_kind("q", spec.parameters) for spec in specs} == {"sql"}
 
 
 async def test_a_tool_that_turns_into_a_read_is_held_to_what_it_was() -> None:

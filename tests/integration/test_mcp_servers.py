@@ -146,6 +146,10 @@ async def test_tools_are_offered_and_called(shop: Shop) -> None:
     assert specs["shop.note_and_die"].effect == "irreversible"
     assert {(spec.origin, spec.policy, spec.keyed) for spec in specs.values()} == {("shop", "always", False)}
     assert specs["shop.add"].parameters["required"] == ["a", "b"]
+    returns = specs["shop.add"].returns
+    assert returns
+    assert returns["properties"] == {"result": {"title": "Result", "type": "integer"}}
+    assert specs["shop.words"].returns is None
     assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
     assert await trial.call("words", text="so many") == Outcome(True, "so\nmany")
     assert (await trial.call("picture")).value == [{"type": "image", "mimeType": "image/png", "bytes": 68}]

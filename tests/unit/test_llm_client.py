@@ -69,10 +69,10 @@ class Scene:
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
         self.model = OpenAIModel(Settings(**given), http_client=http, first_wait=0.001)
 
-    async def ask(self, messages: list[Message] = MESSAGES) -> Answer:
+    async def ask(self, messages: list[Message] = MESSAGES, model: str = "") -> Answer:
         try:
             return await self.model.ask(
-                "planner", messages, Answer, on_call=_into(self.calls), on_partial=_into(self.partials)
+                "planner", messages, Answer, model=model, on_call=_into(self.calls), on_partial=_into(self.partials)
             )
         finally:
             assert len(self.calls) <= len(self.sent)
@@ -114,6 +114,25 @@ async def test_what_is_sent() -> None:
     assert (schema["name"], schema["strict"]) == ("Answer", True)
     assert schema["schema"]["required"] == ["text", "number"]
     assert schema["schema"]["additionalProperties"] is False
+
+
+async def test_a_model_that_is_named_is_one_of_those_that_are_configured() -> None:
+    scene = Scene(sse(GOOD), sse(GOOD), parley_models={"planner": "big", "verifier.economy": "small"})
+    for name in ("small", "m"):
+        await scene.ask(model=name)
+    assert [body["model"] for body in scene.sent] == ["small", "m"]
+    with pytest.raises(ModelFailed, match="“huge” is not configured here") as failed:
+        await scene.ask(model="huge")
+    assert failed.value.reason.endswith("These can be named: big, m, small.")
+    assert (failed.value.retryable, len(scene.sent)) == (False, 2)
+
+
+async def test_where_no_model_is_configured_only_the_endpoints_first_can_be_named() -> None:
+    listed = httpx2.Response(200, json={"object": "list", "data": [{"id": "only", "object": "model"}]})
+    scene = Scene(listed, sse(GOOD), openai_model="")
+    await scene.ask(model="only")
+    with pytest.raises(ModelFailed, match="These can be named: only"):
+        await scene.ask(model="m")
 
 
 async def test_no_temperature_where_none_is_set() -> None:

@@ -10,6 +10,7 @@ from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import Unresolved
 from shared.plan_checks.kinds import filled, kind_of, misplaced, without_weaker
+from shared.plan_checks.schemas import outline
 from shared.plan_checks.steps import NAMES, checked, step_problems
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -177,6 +178,21 @@ def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says()
     assert returns["additionalProperties"] is False
 
 
+def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
+    returns = TOOLS["look"].returns
+    assert returns
+    parcel = {"code": "string", "weight": "number"}
+    assert outline(returns, returns) == {
+        "id": "string",
+        "parcels": [parcel],
+        "by_item": {"*": parcel},
+        "note": "string",
+    }
+    looped = TOOLS["looped"].returns or {}
+    assert outline(looped, looped, 2) == {"next": {"next": "object"}}
+    assert outline({}, {}) == "any"
+
+
 # --- where references may stand
 
 
@@ -202,8 +218,10 @@ def test_a_tool_says_what_its_arguments_are_and_names_decide_where_it_does_not(
 
 
 def test_a_stranger_can_only_be_stricter() -> None:
-    told = {"properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}}
-    nested = {"$defs": {"Deep": told}, "anyOf": [told]}
+    told: dict[str, Any] = {
+        "properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}
+    }
+    nested: dict[str, Any] = {"$defs": {"Deep": told}, "anyOf": [told]}
     held = {"properties": {"sql": {}, "code": {}, "q": {"x-kind": "sql"}}}
     assert without_weaker(nested) == {"$defs": {"Deep": held}, "anyOf": [held]}
 
@@ -222,9 +240,9 @@ def test_a_stranger_can_only_be_stricter() -> None:
     ],
 )
 def test_no_reference_stands_in_what_runs_or_in_a_host(arguments: dict[str, Any], where: str) -> None:
-    inside = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
-    schema = {"type": "object", "properties": {"many": {"type": "array", "items": {"$ref": "#/$defs/One"}}}}
-    whole = schema | {"$defs": {"One": inside}}
+    inside: dict[str, Any] = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
+    many: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/One"}}
+    whole: dict[str, Any] = {"type": "object", "properties": {"many": many}, "$defs": {"One": inside}}
     (wrong,) = misplaced(arguments, whole)
     assert wrong.startswith(where)
     with pytest.raises(Unresolved, match="reference may stand"):

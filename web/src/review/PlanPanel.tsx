@@ -1,6 +1,6 @@
 // A plan as editable steps, its versions and what changed between any two of them.
 import { Button } from "@mantine/core";
-import { type MouseEvent, useMemo, useState } from "react";
+import { type MouseEvent, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
 import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
 import type { PlanView } from "../protocol";
@@ -8,6 +8,7 @@ import type { Notice } from "../state/state";
 import { planLines, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
 import { Problem } from "../ui/Problem";
+import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { begin, differs, freshId, isPlanEdit, numbersOf, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
@@ -51,8 +52,14 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const ticks = ticked.version === plan.version ? ticked.ids : []; // each version is allowed anew
   const tick = (id: string, on: boolean) => setTicked({ version: plan.version, ids: on ? [...ticks, id] : ticks.filter((one) => one !== id) });
   const refused = state.notices.findLast((one) => one.steps) ?? null;
-  const wrong = (dirty && refused?.steps) || {};
-  const forget = () => refused && client.dismiss(refused.key);
+  const wrong = refused?.steps ?? {}; // of an edit that was not saved, or of an approval
+  const asTheyAre = plan.kind === "execution" && !dirty && !newer && !shown && editable;
+  const outdated = asTheyAre && (!!refused || Object.values(state.snapshot?.steps ?? {}).some((one) => one?.status === "denied"));
+  const forget = () => {
+    if (refused) client.dismiss(refused.key);
+  };
+  const forgetOld = useEffectEvent(forget);
+  useEffect(() => forgetOld(), [plan.version]); // what was wrong with one version says nothing about the next
   const discard = () => {
     forget();
     setEdit(begin(plan));
@@ -105,6 +112,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             form={form}
             onForm={setForm}
           />
+          {!dirty && <Checks checks={plan.checks ?? []} neither={REVIEW.check_note} />}
           <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
@@ -115,6 +123,11 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         preapprove={acts ? ticks : undefined}
         blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
+        {outdated && (
+          <Button data-testid="save-again" variant="default" loading={saving.busy} onClick={save}>
+            {ACTIONS.save_again}
+          </Button>
+        )}
         {dirty && (
           <>
             <Button data-testid="edit-save" disabled={steps.length === 0 || newer || form !== null} loading={saving.busy} {...pressed(save)}>

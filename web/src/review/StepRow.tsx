@@ -94,7 +94,7 @@ export function StepRow(props: Props) {
             {REVIEW.preapproved}
           </span>
         )}
-        {problems.map((problem) => (
+        {[...problems, ...(same && stands?.problem ? [stands.problem] : [])].map((problem) => (
           <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">
             {problem}
           </p>

@@ -1,0 +1,71 @@
+"""Plans that act whose tools have changed since, and plans that are too large: refused, or ended, in words."""
+
+import pytest
+
+from parley.events.values import Step, ToolRule
+from shared.domain import commands as c
+from shared.domain.errors import Invalid
+from shared.domain.policy import outdated
+from tests.unit.domain.spec import approve, given, request
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILED, LOOK, edited, plan, status, told
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        (ToolRule(effect="read", fingerprint="b"), "it takes other arguments now"),
+        (ToolRule(effect="write", fingerprint="b"), "the plan says that it only reads, and now it can be undone"),
+    ],
+)
+def test_a_step_whose_tool_has_changed_ends_before_it_starts_and_waits_for_another_version(
+    tool: ToolRule, words: str
+) -> None:
+    look = LOOK.model_copy(update={"fingerprint": "a"})
+    begun = (*DRAFTED, plan(look, CANCEL), approve)
+    same = told(*begun, c.Start(tools={"get_order": ToolRule(effect="read", fingerprint="a")}))
+    assert status(same) == {"t2.s1": "started", "t2.s2": "planned"}
+    changed = told(*begun, c.Start(tools={"get_order": tool}))
+    assert changed.turn
+    assert (changed.phase, status(changed)) == ("verifying", {"t2.s1": "denied", "t2.s2": "skipped"})
+    why = changed.turn.actions[0].explanation
+    assert why.startswith("The tool get_order has changed since this plan was made: ")
+    assert words in why
+    rests = (*begun, c.Start(tools={"get_order": tool}), *FAILED)
+    again = told(*rests, c.Retry(), c.Start(tools={"get_order": tool}))
+    assert status(again)["t2.s1"] == "denied"
+    renewed = (look.model_copy(update={"fingerprint": "b", "effect": tool.effect}), CANCEL)
+    saved = told(*rests, edited(*renewed), approve, c.Start(tools={"get_order": tool}))
+    assert status(saved)["t2.s1"] == "started"
+
+
+def test_a_tool_that_is_gone_is_told_and_an_older_plan_compares_nothing() -> None:
+    look = LOOK.model_copy(update={"fingerprint": "a"})
+    assert outdated(look, None).startswith("The tool get_order is gone: it was there when this plan was made.")
+    assert outdated(LOOK, None) == outdated(LOOK, ToolRule(effect="write", fingerprint="b")) == ""
+    assert outdated(look, ToolRule(effect="write")) == ""
+
+
+def test_events_with_fingerprints_and_a_request_that_limits_tools_need_format_2() -> None:
+    look = LOOK.model_copy(update={"fingerprint": "a"})
+    given(*DRAFTED).when(plan(LOOK)).then("plan.drafted", needs=1)
+    given(*DRAFTED).when(plan(look)).then("plan.drafted", needs=2)
+    given(*DRAFTED, plan(LOOK)).when(edited(look)).then("plan.edited", needs=2)
+    given().when(request("execution_plan")).then("message.received", needs=1)
+    given().when(request("execution_plan", tools=("get_order",))).then("message.received", needs=2)
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([LOOK.model_copy(update={"id": f"n{n}"}) for n in range(101)], "The plan has 101 steps, and may have 100"),
+        ([LOOK.model_copy(update={"arguments": {"order": "ß" * 100_000}})], "bytes, and may have 200,000"),
+    ],
+)
+def test_a_plan_that_is_too_large_is_refused_in_words(steps: list[Step], words: str) -> None:
+    with pytest.raises(Invalid, match=words):
+        told(*DRAFTED, plan(*steps))
+    with pytest.raises(Invalid, match=words):
+        told(*DRAFTED, plan(LOOK), c.EditPlan(base=2, steps=tuple(steps)))
+    most = [LOOK.model_copy(update={"id": f"n{n}"}) for n in range(100)]
+    assert told(*DRAFTED, plan(*most)).phase == "awaiting_approval"
+    assert told(*DRAFTED, plan(LOOK.model_copy(update={"arguments": {"order": "x" * 199_000}}))).plan
