@@ -1,6 +1,7 @@
 """Budgets for calls of tools and for time: what is counted, and how a person raises them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_a_clock_that_runs_back_takes_nothing_off() -> None:
         ({"call_budget": 2, "token_budget": 10}, {"calls": 2, "seconds": 0, "tokens": 6}),
     ],
 )
-def test_the_question_raises_every_budget_by_half(limits: dict[str, int], raised: dict[str, int]) -> None:
+def test_the_question_raises_every_budget_by_half(limits: dict[str, Any], raised: dict[str, int]) -> None:
     spent = (request("agentflow", **limits), turn(*PAIR, act("1.3", "1.1")), c.Start())
     session = told(*spent)
     assert (session.spent.tool_calls, session.over_budget) == (2, True)

@@ -5,6 +5,7 @@ import { ACTIONS, PAGE, SIGNS } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
+import type { Snapshot } from "../protocol";
 import * as Icon from "../ui/icons";
 import { Tone, toneOf } from "../ui/Tone";
 import { useAct, useCan, useSession } from "./session";
