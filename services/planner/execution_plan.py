@@ -16,7 +16,7 @@ from shared.domain.plan_steps import fresh_id, rewritten
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
-from shared.plan_checks import polled_tool, repaired, step_problems
+from shared.plan_checks import polled_call, repaired, step_problems
 from shared.worker import Desk
 
 TRIES = 3  # proposals of one plan; after that the work has failed, and can be tried again
@@ -95,5 +95,5 @@ def _words(session: Session) -> str:
 
 def _used(session: Session) -> tuple[str, ...]:
     steps = session.plan.steps if session.plan else ()
-    names = (name for step in steps for name in (step.tool, polled_tool(step)))
-    return tuple(dict.fromkeys(name for name in names if name))
+    calls = (call for step in steps for call in (step, polled_call(step)) if call)
+    return tuple(dict.fromkeys(call.tool for call in calls if call.tool))

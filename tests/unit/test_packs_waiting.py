@@ -10,6 +10,7 @@ from packs.waiting.pack import pack
 from parley import Context, Failed, Pack, tool
 from parley.events.values import Step, Waiting
 from parley.polling import MOST_VALUE, Polling, holds
+from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import Looked, LookNow
 from services.executor.polling import LONGEST_LOOK, Looks
 from services.executor.sources.packs import Packs
@@ -17,8 +18,9 @@ from services.executor.tools import Registry
 from services.plan_store.polling import TIMEOUT
 from shared.domain import commands as c
 from shared.log import Loaded
-from shared.plan_checks import polled_tool, step_problems
+from shared.plan_checks import polled_call, step_problems
 from shared.store import StoreDown
+from shared.templates.checks import fingerprints_of, template_problems
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.stories import Conversation, approve
 
@@ -70,7 +72,9 @@ def problems(**more: Any) -> tuple[str, ...]:
 def test_a_call_that_reads_and_its_condition_are_held_against_the_tools_there_are() -> None:
     assert problems() == ()
     assert problems(arguments={"id": "{{steps.s1.output.id}}"}, every=10, at_most=10_000) == ()
-    assert (polled_tool(polls()), polled_tool(FIRST)) == ("get_order", None)
+    call = polled_call(polls())
+    assert call
+    assert (call.tool, call.arguments, polled_call(FIRST)) == ("get_order", {"id": "#W1"}, None)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,17 @@ def test_the_same_is_refused_where_no_draft_was_looked_at() -> None:
     for wrong in ({"condition": "1 < 2"}, {"every": 9}, {"every": 10, "at_most": 86_400}, {"unknown": 1}):
         with pytest.raises(ValidationError):
             Polling.model_validate(good | wrong)
+
+
+def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
+    call = {"tool": "get_order", "arguments": {"id": "{{params.order}}"}, "condition": "status"}
+    step = TemplateStep(text="Wait", tool="poll_until", id="s1", arguments=call)
+    template = Template(name="Wait", goal="Wait", steps=(step,), parameters=(Parameter(name="order"),))
+    known = fingerprints_of(template, TOOLS)
+    assert known.keys() == {"poll_until", "get_order"}
+    assert template_problems(template, TOOLS, known) == ()
+    other = TOOLS | {"get_order": TOOLS["get_order"].model_copy(update={"effect": "write"})}
+    assert "get_order has changed" in " ".join(template_problems(template, other, known))
 
 
 @pytest.mark.parametrize(
