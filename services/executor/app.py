@@ -84,7 +84,7 @@ def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
         return await tools().requests.check(subject, data)
 
     @app.broker.subscriber(TOOLS_LOOK, queue="executor", request=LookNow, answer=Looked)
-    async def look(subject: str, data: bytes) -> bytes:
+    async def look(subject: str, data: bytes) -> bytes | None:
         """What a step sees that polls."""
         return await tools().looks.look(subject, data)
 

@@ -24,7 +24,7 @@ from shared.domain.waiting import polling as polls
 from shared.domain.waves import find
 from shared.llm import ModelError
 from shared.logging import conceal
-from shared.store import Loads
+from shared.store import Loads, StoreDown
 
 LONGEST_LOOK = 45.0  # seconds: who asks for a look waits a little longer for its answer
 
@@ -72,12 +72,14 @@ class Looks:
         self._registry = registry
         self._store = store
 
-    async def look(self, _: str, data: bytes) -> bytes:
-        """What cannot be looked at is answered with the reason: the step looks again."""
+    async def look(self, _: str, data: bytes) -> bytes | None:
+        """What cannot be looked at is answered with the reason. None where the session cannot be loaded now."""
         try:
             seen = await self._look(LookNow.model_validate_json(data))
         except ValidationError as error:
             seen = Looked(error=f"This is no look: {error.errors()[0]['msg']}")
+        except StoreDown:
+            return None
         except (CannotPoll, Refused, ModelError) as error:
             seen = Looked(error=str(error)[:2_000])
         told = {"value": conceal(seen.value), "error": conceal(seen.error)}  # what is recorded is for ever

@@ -16,7 +16,7 @@ from shared.domain.plan_steps import rewritten
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
-from shared.plan_checks.calls import polled_tool, repaired
+from shared.plan_checks.calls import polled_call, repaired
 from shared.plan_checks.steps import checked, with_ids
 from shared.worker import Desk
 
@@ -95,5 +95,5 @@ def _words(session: Session) -> str:
 
 def _used(session: Session) -> tuple[str, ...]:
     steps = session.plan.steps if session.plan else ()
-    names = (name for step in steps for name in (step.tool, polled_tool(step)))
-    return tuple(dict.fromkeys(name for name in names if name))
+    calls = (call for step in steps for call in (step, polled_call(step)) if call)
+    return tuple(dict.fromkeys(call.tool for call in calls if call.tool))

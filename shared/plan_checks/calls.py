@@ -37,34 +37,38 @@ def argument_problems(
 ) -> tuple[str, ...]:
     """What is wrong with the arguments of a call of this tool. A step that polls calls another of the `tools`."""
     arguments = step.arguments or {}
+    polls = spec.waits_for == "condition"  # whatever the step says of itself
     read = repair(_literal(arguments), _without(spec, arguments))
     return (
         *misplaced(arguments, spec.parameters),
         *(f"{spec.name}: {problem}" for problem in read.problems),
         *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
         *(f"{spec.name}: {fix}" for fix in read.repairs),
-        *(_polling_problems(step, tools, allowed) if spec.waits_for == "condition" else ()),
+        *(_polling_problems(step.model_copy(update={"waits_for": "condition"}), tools, allowed) if polls else ()),
     )
 
 
-def polled_tool(step: Step) -> str | None:
-    """The name of the tool that the step polls; None for any other step."""
-    name = (step.arguments or {}).get("tool") if step.waits_for == "condition" else None
-    return name if isinstance(name, str) else None
+def polled_call(step: Step) -> Step | None:
+    """The call that the step makes at each look; None for a step that does not poll."""
+    arguments = step.arguments or {}
+    name, called_with = arguments.get("tool"), arguments.get("arguments")
+    if step.waits_for != "condition" or not isinstance(name, str):
+        return None
+    given = called_with if isinstance(called_with, dict) else {}
+    return step.model_copy(update={"tool": name, "arguments": given, "waits_for": None})
 
 
 def _polling_problems(step: Step, tools: Mapping[str, ToolSpec], allowed: Collection[str]) -> Iterator[str]:
     """What is wrong with the call that the step makes at each look, and with its condition."""
     arguments = step.arguments or {}
-    name, condition, called_with = (arguments.get(part) for part in ("tool", "condition", "arguments"))
-    if isinstance(called_with, str):
+    call, condition = polled_call(step), arguments.get("condition")
+    if isinstance(arguments.get("arguments"), str):
         yield "arguments must be written out: a reference may stand in each of them, not for all."
-    if isinstance(name, str):
-        spec = tools.get(name)
+    elif call:
+        spec = tools.get(call.tool or "")
         if spec and (spec.effect != "read" or spec.waits_for):
-            yield f"{name} does more than read: it cannot be polled."
-        elif isinstance(called_with, dict) or called_with is None:
-            call = step.model_copy(update={"tool": name, "arguments": called_with})
+            yield f"{spec.name} does more than read: it cannot be polled."
+        else:
             yield from tool_problems(call, spec, allowed) or (argument_problems(call, spec, tools) if spec else ())
     if isinstance(condition, str):
         if references(condition):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import ITEM, Reference, is_whole, references, texts
-from shared.plan_checks.calls import polled_tool
+from shared.plan_checks.calls import polled_call
 from shared.plan_checks.schemas import Schema, forms
 from shared.repair.schema import KINDS, as_schema, kinds_of, properties
 
@@ -54,7 +54,7 @@ def reference_findings(steps: Sequence[Step], tools: Tools) -> Iterator[tuple[St
 
 def output_of(step: Step, tools: Tools) -> Output | None:
     """What the step gives: one that polls, what the tool gives that it calls."""
-    spec = tools.get(polled_tool(step) or step.tool or "")
+    spec = tools.get((polled_call(step) or step).tool or "")
     returns = spec.returns if spec else None
     if step.for_each is None:
         return None if returns is None else _output(returns, returns)

@@ -52,8 +52,16 @@ def form_problems(template: Template) -> tuple[str, ...]:
 
 def fingerprints_of(template: Template, tools: Tools) -> dict[str, str]:
     """Of each of its tools that there is."""
-    used = dict.fromkeys(step.tool for step in template.steps)
+    used = dict.fromkeys(name for step in template.steps for name in _tools_of(step, tools))
     return {name: tools[name].fingerprint for name in used if name in tools}
+
+
+def _tools_of(step: TemplateStep, tools: Tools) -> Iterator[str]:
+    """The step's tool, and the one that it polls."""
+    yield step.tool
+    polled = step.arguments.get("tool")
+    if (spec := tools.get(step.tool)) and spec.waits_for == "condition" and isinstance(polled, str):
+        yield polled
 
 
 def values_schema(template: Template) -> dict[str, JsonValue]:
@@ -90,7 +98,8 @@ def _of_call(step: TemplateStep, tools: Tools) -> tuple[str, ...]:
     if spec is None or not unset:
         return call_problems(plain(step), tools)
     left = {name: value for name, value in step.arguments.items() if name not in unset}
-    rest = spec.model_copy(update={"parameters": without(unset, spec.parameters)})
+    polls = None if "arguments" in unset else spec.waits_for  # a polled call is looked at when it has its values
+    rest = spec.model_copy(update={"parameters": without(unset, spec.parameters), "waits_for": polls})
     unknown = spec.parameters.get("properties")
     strange = [name for name in unset if isinstance(unknown, dict) and name not in unknown]
     run = [name for name in unset if argument_kind(name, spec.parameters) in RUN - {kind_of(name, {})}]

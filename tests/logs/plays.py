@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
+from pydantic import JsonValue
+
 from parley.events.values import ActionSpec, SessionSettings, Step, Workflow
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -38,10 +40,11 @@ class Play:
         await self._ann.does(command(session) if callable(command) else command)
         return await self._ann.phase(*(phases or REST), seconds=120)
 
-    async def keeps(self, command: AnyCommand, by: By) -> Session:
-        """What the keeper does, and the session when it has come to rest."""
-        await commit(self.bus.log, await self._ann.load(), command, by)
-        return await self._ann.phase(*REST, seconds=120)
+    async def keeps(self, command: AnyCommand | Callable[[Session], AnyCommand], by: By, *phases: str) -> Session:
+        """What the keeper does, and the session when it has come to rest, or to one of these phases."""
+        loaded = await self._ann.load()
+        await commit(self.bus.log, loaded, command(loaded.session) if callable(command) else command, by)
+        return await self._ann.phase(*(phases or REST), seconds=120)
 
     async def says(self, text: str, *phases: str) -> Session:
         return await self.does(c.Say(text=text), *phases)
@@ -226,6 +229,25 @@ async def waits(play: Play) -> None:
     await play.keeps(c.Wake(), later)
 
 
+async def polls(play: Play) -> None:
+    """A plan of the person's own polls until there is a file, and asks a question that nobody answers in time."""
+    looks: dict[str, JsonValue] = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 60}
+    steps = (
+        Step(text="Wait", tool="poll_until", id="s1", effect="read", waits_for="condition", arguments=looks),
+        Step(text="Ask", tool="ask_person", id="s2", effect="read", waits_for="person", arguments={"question": "Tea?"}),
+    )
+    settings = SessionSettings(approval_timeout=60, call_budget=50, time_budget=600)
+    await play.does(c.Say(text="Tea", workflow="execution_plan", settings=settings, brings_plan=True))
+    await play.does(c.EditPlan(base=1, goal="Tea", steps=steps))
+    await play.does(approve)
+    by = By(KEEPER, datetime.now(UTC))
+    nothing, tea = {"files": [], "bytes": 0}, {"files": [{"name": "tea.md", "size": 5}], "bytes": 5}
+    await play.keeps(c.Poll(action_id="t2.s1", looks=1, value=nothing), by)
+    await play.does(c.RaiseBudget(calls=10))
+    await play.keeps(lambda session: c.Expire(requested_version=session.since_version), by, "waiting")
+    await play.keeps(c.Poll(action_id="t2.s1", looks=4, value=tea, met=True), by)
+
+
 async def forked(play: Play) -> None:
     """A fork of a program in review goes its own way; it is recorded under the name of the play."""
     before = Play(play.bus, play.model, f"{play.id}-parent")
@@ -253,5 +275,6 @@ PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
     budget,
     remarks,
     waits,
+    polls,
     forked,
 )

@@ -33,6 +33,12 @@ def test_servers_files_and_tables_that_a_call_names(tool: str, arguments: Any, n
     assert found == [one if isinstance(one, tuple) else ("host", f"{one}.example") for one in named]
 
 
+def test_a_step_that_polls_touches_what_it_looks_at() -> None:
+    looks = {"tool": "read_file", "arguments": {"name": "tea.md"}, "condition": "output"}
+    step = Step(text="Wait", tool="poll_until", arguments=looks, waits_for="condition")
+    assert [(one.kind, one.name) for one in touched(step)] == [("file", "tea.md")]
+
+
 def test_no_more_are_named_than_can_be_read() -> None:
     tables = [f"t{number}" for number in range(99)]
     assert len(touched(Step(text="Do", tool="describe_tables", arguments={"tables": tables}))) == 20

@@ -11,13 +11,18 @@ from pydantic import JsonValue
 from parley.events.values import Step
 from parley.protocol.screen import Touched
 from shared.domain.references import references
+from shared.plan_checks import polled_call
 
 FILE_ARGUMENTS = ("file", "file_name", "filename", "path")
 MOST = 20  # that are named
 
 
 def touched(step: Step) -> tuple[Touched, ...]:
-    """The servers of the URLs, the files and the tables that the step's arguments name, each once."""
+    """The servers of the URLs, the files and the tables that the step's arguments name, each once.
+
+    Those of a step that polls are named by the call that it makes at each look.
+    """
+    step = polled_call(step) or step
     arguments = {name: value for name, value in (step.arguments or {}).items() if not references(value)}
     file_arguments = (*FILE_ARGUMENTS, *(("name",) if (step.tool or "").endswith("_file") else ()))
     found = [Touched(kind="host", name=host) for value in arguments.values() for host in _hosts(value)]

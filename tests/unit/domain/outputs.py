@@ -1,5 +1,7 @@
 """What an executor makes of the steps of a plan before it starts them."""
 
+from datetime import timedelta
+
 from parley.events.values import ActionSpec, Waiting
 from shared.domain import commands as c
 from shared.domain.for_each import expanded
@@ -8,6 +10,8 @@ from shared.domain.references import ITEM, Unresolved, resolved
 from shared.domain.session import Session
 from shared.domain.waves import ready
 from tests.unit.domain.spec import NOON
+
+LATER = NOON + timedelta(hours=1)  # when a step that polls gives up
 
 
 def with_outputs(session: Session) -> c.ChangeTurn | c.Wait | c.Ask | None:
@@ -18,8 +22,10 @@ def with_outputs(session: Session) -> c.ChangeTurn | c.Wait | c.Ask | None:
     wave = [action.spec for action in ready(session.turn)]
     if waiting := [spec for spec in wave if unresolved(session, spec)]:
         return c.ChangeTurn(actions=tuple(call for spec in waiting for call in _calls(session, spec)))
-    if times := tuple(Waiting(action_id=spec.id, until=NOON) for spec in wave if spec.waits_for == "time"):
-        return c.Wait(actions=times)
+    times = [Waiting(action_id=spec.id, until=NOON) for spec in wave if spec.waits_for == "time"]
+    polls = [Waiting(action_id=spec.id, until=LATER, every=60) for spec in wave if spec.waits_for == "condition"]
+    if times or polls:
+        return c.Wait(actions=(*times, *polls))
     asks = next((spec for spec in wave if spec.waits_for == "person"), None)
     return c.Ask(text="?", about="action", action_id=asks.id) if asks else None
 

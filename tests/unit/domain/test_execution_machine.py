@@ -3,7 +3,7 @@
 no call runs but one that the version a person approved shows with these very arguments, or a change of a step that they
 preapproved with it, or a read of the version at hand, or one that a person approved by its hash. No step is done twice
 unless a person said so, none by a tool that has changed since, and nothing runs of a plan that was approved to be
-started later, before it is started.
+started later, before it is started. A step that polls is no call, and only the keeper says what it saw.
 """
 
 from random import Random
@@ -28,7 +28,7 @@ from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import dead, find, running
 from shared.story import finish
-from tests.unit.domain.outputs import with_outputs
+from tests.unit.domain.outputs import LATER, with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
 from tests.unit.domain.world import good, ways_on
@@ -46,7 +46,7 @@ def plan(number: int) -> tuple[Step, ...]:
         draw = (number // 5) >> (3 * index)
         tool = list(TOOLS)[draw % 3]
         before = steps[draw % index].id or "" if index else ""
-        if kind := {5: "time", 6: "person"}.get(draw % 17):
+        if kind := {5: "time", 6: "person", 7: "condition", 8: "condition"}.get(draw % 17):
             waits = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
             steps.append(waits.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
             continue
@@ -138,7 +138,20 @@ class Plans(RuleBasedStateMachine):
             case facts.ActionsStarted():
                 for one in event.actions:
                     self.started(before, one.action_id)
+        self.watch_waits(before, event)
         seen(event)
+
+    def watch_waits(self, before: Session, event: SessionEvent) -> None:
+        """What steps wait for, and what holds all of them: answers, looks, budgets."""
+        match event:
+            case facts.QuestionAsked(kind="budget"):
+                assert not running(before), "a budget cuts no step off"
+            case facts.BudgetRaised():
+                REACHED.add("raised the budget")
+            case facts.ApprovalExpired() if event.unanswered:
+                self.unanswered(before, event.unanswered)
+            case facts.ActionPolled():
+                self.polled(before, event)
 
     def started(self, before: Session, action_id: str) -> None:
         action, step = find(before, action_id), step_of(before, action_id)
@@ -162,6 +175,27 @@ class Plans(RuleBasedStateMachine):
             refers = step is not None and bool(references(step.arguments))
             each = step is not None and step.for_each is not None
             REACHED.add("ran for an item" if each else "ran by reference" if refers else "ran as shown")
+
+    def polled(self, before: Session, event: facts.ActionPolled) -> None:
+        """What polls is in the approved version, and began to wait by an event of its own. Its end is its outcome."""
+        action, after = find(before, event.action_id), find(self.session, event.action_id)
+        assert event.actor == KEEPER
+        assert action is not None
+        assert after is not None
+        assert (action.status, action.spec.waits_for) == ("waiting", "condition")
+        begun = [waiting for told in self.log if isinstance(told, facts.ActionsWaiting) for waiting in told.actions]
+        assert any(waiting.action_id == event.action_id and waiting.every for waiting in begun)
+        outcome = {None: "waiting", "met": "finished", "given_up": "failed"}[event.end]
+        assert (after.status, after.result) == (outcome, event.value if event.end == "met" else None)
+        assert self.session.spent.tool_calls > before.spent.tool_calls, "a look is a call"
+        REACHED.add({None: "saw something", "met": "met", "given_up": "gave up"}[event.end])
+
+    def unanswered(self, before: Session, action_id: str) -> None:
+        action, after = find(before, action_id), find(self.session, action_id)
+        assert action is not None
+        assert after is not None
+        assert (action.status, after.status, self.session.question) == ("asked", "failed", None)
+        REACHED.add("nobody answered")
 
     def shown(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
         """Said by the log alone: the version that was approved last shows this call, or a person approved it."""
@@ -191,7 +225,7 @@ class Plans(RuleBasedStateMachine):
 
     @initialize(asks=st.sampled_from((True, True, True, False)))
     def begin(self, asks: bool) -> None:
-        settings = SessionSettings(require_plan_approval=asks)
+        settings = SessionSettings(require_plan_approval=asks, call_budget=5)
         self.person(c.Say(text="begin", workflow="execution_plan", settings=settings))
 
     @rule(number=pick)
@@ -244,6 +278,8 @@ class Plans(RuleBasedStateMachine):
                 self.service(c.BeginPlan())
             case "planning":
                 self.service(c.DraftPlan(goal="g", steps=plan(number), kind="execution"))
+            case "executing" if session.over_budget and not running(session):
+                self.service(c.Ask(text="spent", about="budget"))
             case "executing":
                 self.service(with_outputs(session) or c.Start(tools=_registry(number)))
             case "verifying":
@@ -255,6 +291,26 @@ class Plans(RuleBasedStateMachine):
     def a_time_comes(self) -> None:
         if self.tell(c.Wake(), By(KEEPER, NOON)):
             REACHED.add("woken")
+
+    @rule(number=pick)
+    def the_keeper_looks(self, number: int) -> None:
+        """Also too early, too late, and at what does not poll."""
+        number = self.drawn(number)
+        actions = self.session.turn.actions if self.session.turn else ()
+        polls = [action for action in actions if action.poll] or actions
+        for action in polls[number % len(polls) : number % len(polls) + 1] if polls else ():
+            looks = (action.poll.looks if action.poll else 0) + number % 4
+            error = "away" if number % 5 == 0 else ""
+            value = None if error else {"made": number % 3}
+            look = c.Poll(action_id=action.spec.id, looks=looks + 1, value=value, error=error, met=number % 3 == 1)
+            at = LATER if number % 4 == 0 else NOON
+            self.stale.append((look, By(KEEPER, at)))
+            self.tell(look.model_copy(update={"attempt": action.attempt - number % 13 // 12}), By(KEEPER, at))
+
+    @rule()
+    def nobody_answers(self) -> None:
+        if self.session.question:
+            self.tell(c.Expire(requested_version=self.session.since_version), By(KEEPER, NOON))
 
     @rule(number=pick)
     def something_comes_again(self, number: int) -> None:
@@ -311,7 +367,7 @@ def seen(event: SessionEvent) -> None:
 
 
 class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
-    settings = settings(PROFILES[PROFILE], max_examples=3 * PROFILES[PROFILE].max_examples)
+    settings = settings(PROFILES[PROFILE], max_examples=5 * PROFILES[PROFILE].max_examples)
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
         """Schedules that reach nothing prove nothing: what the law is about has happened in them."""
@@ -323,5 +379,6 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         assert {"ran preapproved", "ran for an item, preapproved", "ran when started"} <= REACHED
         assert {"began by the settings", "asked after the settings' approval"} <= REACHED
         assert "its tool has changed" in REACHED
+        assert {"saw something", "met", "gave up", "nobody answered", "raised the budget"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

@@ -5,6 +5,7 @@ import { ACTIONS, PAGE, SIGNS } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
+import type { Snapshot } from "../protocol";
 import * as Icon from "../ui/icons";
 import { Tone, toneOf } from "../ui/Tone";
 import { useAct, useCan, useSession } from "./session";
@@ -53,7 +54,7 @@ function UsageNote() {
   const usage = state.snapshot?.usage;
   if (!usage || usage.calls === 0) return null;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
-  const detail = `${plural(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written`;
+  const detail = `${plural(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written${limited(usage)}`;
   return (
     <Tooltip label={detail} events={{ hover: true, focus: true, touch: true }} multiline maw={300}>
       <span className="usage" data-testid="usage" tabIndex={0} aria-label={`${detail}, ${money(usage.cost)}`}>
@@ -65,6 +66,12 @@ function UsageNote() {
       </span>
     </Tooltip>
   );
+}
+
+/** What else a budget limits: calls of tools, and the time of services at work. */
+function limited({ tool_calls, call_budget, seconds, time_budget }: Snapshot["usage"]): string {
+  const calls = call_budget ? `; ${tool_calls ?? 0} of ${plural(call_budget, "tool call")}` : "";
+  return time_budget ? `${calls}; ${Math.round(seconds ?? 0)} of ${time_budget} s at work` : calls;
 }
 
 function ColorToggle() {

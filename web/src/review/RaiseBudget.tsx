@@ -3,33 +3,48 @@ import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { REVIEW } from "../generated/words";
+import type { Snapshot } from "../protocol";
 import { Problem } from "../ui/Problem";
+
+type Limit = "tokens" | "cost" | "calls" | "seconds";
+const NOTHING: Record<Limit, number> = { tokens: 0, cost: 0, calls: 0, seconds: 0 };
+
+/** The budget that is used up, the first of them where there are several. */
+function usedUp(settings: Snapshot["settings"], usage: Snapshot["usage"]): Limit {
+  const limits: [Limit, number | null | undefined, number][] = [
+    ["tokens", settings.token_budget, usage.prompt_tokens + usage.completion_tokens],
+    ["cost", settings.cost_budget, usage.cost],
+    ["calls", settings.call_budget, usage.tool_calls ?? 0],
+    ["seconds", settings.time_budget, usage.seconds ?? 0],
+  ];
+  return limits.find(([, limit, spent]) => typeof limit === "number" && spent >= limit)?.[0] ?? "tokens";
+}
 
 export default function RaiseBudget() {
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
   const [amount, setAmount] = useState<number | string>("");
-  const settings = state.snapshot?.settings;
-  if (!settings || !can("raise_budget")) return null;
-  const tokens = settings.token_budget !== null;
+  const { settings, usage } = state.snapshot ?? {};
+  if (!settings || !usage || !can("raise_budget")) return null;
+  const limit = usedUp(settings, usage);
   const value = typeof amount === "number" ? amount : 0;
   return (
     <form
       className="raise"
       onSubmit={(event) => {
         event.preventDefault();
-        if (value > 0) act.send({ type: "raise_budget", tokens: tokens ? value : 0, cost: tokens ? 0 : value });
+        if (value > 0) act.send({ type: "raise_budget", ...NOTHING, [limit]: value });
       }}
     >
       <NumberInput
         size="sm"
-        label={tokens ? REVIEW.budget_tokens : REVIEW.budget_cost}
+        label={REVIEW[`budget_${limit}`]}
         min={0}
         hideControls
-        allowDecimal={!tokens}
+        allowDecimal={limit === "cost"}
         allowNegative={false}
-        thousandSeparator={tokens ? "," : undefined}
+        thousandSeparator={limit === "cost" ? undefined : ","}
         value={amount}
         onChange={setAmount}
         data-testid="raise-amount"

@@ -1,0 +1,216 @@
+"""Steps that poll: what is refused in their draft, what holds, and what the executor looks at, each time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from packs.waiting.pack import pack
+from parley import Context, Failed, Pack, tool
+from parley.events.values import Step, Waiting
+from parley.polling import MOST_VALUE, Polling, holds
+from parley.protocol.templates import Parameter, Template, TemplateStep
+from parley.protocol.tools import Looked, LookNow
+from services.executor.polling import LONGEST_LOOK, Looks
+from services.executor.sources.packs import Packs
+from services.executor.tools import Registry
+from services.plan_store.polling import TIMEOUT
+from shared.domain import commands as c
+from shared.log import Loaded
+from shared.plan_checks import polled_call, step_problems
+from shared.store import StoreDown
+from shared.templates.checks import fingerprints_of, template_problems
+from shared.testing import InMemoryLog, InMemoryStore
+from tests.support.stories import Conversation, approve
+
+
+class Order(BaseModel):
+    id: str = "#W1"
+    code: str = ""
+
+
+ORDERS: dict[str, Any] = {"#W1": {"status": "pending"}, "text": '{"status": "sent"}', "large": "x" * MOST_VALUE}
+
+
+@tool()
+async def get_order(order: Order, context: Context) -> Any:
+    """Look an order up."""
+    if order.id not in ORDERS:
+        raise Failed(f"{order.id} is not known; the key is not sk-very-secret-0123456789.")
+    return ORDERS[order.id]
+
+
+@tool(effect="write")
+async def cancel_order(order: Order, context: Context) -> str:
+    """Cancel an order."""
+    raise AssertionError("a look never changes anything")
+
+
+@tool(policy="deny")
+async def read_mail(order: Order, context: Context) -> str:
+    """Read somebody's mail."""
+    raise AssertionError("it is denied")
+
+
+REGISTRY = Registry(Packs((pack, Pack("orders", [get_order, cancel_order, read_mail]))))
+TOOLS = {name: tool.spec for name, tool in REGISTRY.all().items()}
+
+
+def polls(**more: Any) -> Step:
+    looks = {"tool": "get_order", "arguments": {"id": "#W1"}, "condition": 'status == "sent"'}
+    return Step(text="x", tool="poll_until", id="s2", effect="read", waits_for="condition", arguments=looks | more)
+
+
+FIRST = Step(text="Look", tool="get_order", arguments={}, id="s1", effect="read")
+
+
+def problems(**more: Any) -> tuple[str, ...]:
+    return step_problems((FIRST, polls(**more)), TOOLS)
+
+
+def test_a_call_that_reads_and_its_condition_are_held_against_the_tools_there_are() -> None:
+    assert problems() == ()
+    assert problems(arguments={"id": "{{steps.s1.output.id}}"}, every=10, at_most=10_000) == ()
+    call = polled_call(polls())
+    assert call
+    assert (call.tool, call.arguments, polled_call(FIRST)) == ("get_order", {"id": "#W1"}, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"tool": "cancel_order"}, "cancel_order does more than read"),
+        ({"tool": "wait_until"}, "wait_until does more than read"),
+        ({"tool": "poll_until"}, "poll_until does more than read"),
+        ({"tool": "read_mail"}, "read_mail must not be used here"),
+        ({"tool": "nothing"}, "there is no tool “nothing”"),
+        ({"tool": "{{steps.s1.output.tool}}"}, "there is no tool"),
+        ({"arguments": {"id": 7, "more": 1}}, "get_order"),
+        ({"arguments": {"code": "{{steps.s1.output.code}}"}}, "code is run as it is written"),
+        ({"arguments": "{{steps.s1.output}}"}, "arguments must be written out"),
+        ({"condition": 'status == "{{steps.s1.output.status}}"'}, "no reference may stand in it"),
+        ({"condition": "status =="}, "is no expression"),
+        ({"condition": "__import__('os')"}, "more than a condition may hold"),
+        ({"condition": "True"}, "names nothing"),
+        ({"every": 9}, "from 10 to 86,400 seconds"),
+        ({"at_most": 86_401}, "from 10 to 86,400 seconds"),
+        ({"every": 10, "at_most": 10_001}, "more than 1,000 times"),
+    ],
+)
+def test_what_cannot_be_polled_is_told_in_the_draft(wrong: dict[str, Any], why: str) -> None:
+    assert why in " ".join(problems(**wrong))
+
+
+def test_the_same_is_refused_where_no_draft_was_looked_at() -> None:
+    good = {"tool": "get_order", "condition": "output"}
+    assert Polling.model_validate(good).at_most == 3_600
+    for wrong in ({"condition": "1 < 2"}, {"every": 9}, {"every": 10, "at_most": 86_400}, {"unknown": 1}):
+        with pytest.raises(ValidationError):
+            Polling.model_validate(good | wrong)
+
+
+def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
+    call = {"tool": "get_order", "arguments": {"id": "{{params.order}}"}, "condition": "status"}
+    step = TemplateStep(text="Wait", tool="poll_until", id="s1", arguments=call)
+    template = Template(name="Wait", goal="Wait", steps=(step,), parameters=(Parameter(name="order"),))
+    known = fingerprints_of(template, TOOLS)
+    assert known.keys() == {"poll_until", "get_order"}
+    assert template_problems(template, TOOLS, known) == ()
+    other = TOOLS | {"get_order": TOOLS["get_order"].model_copy(update={"effect": "write"})}
+    assert "get_order has changed" in " ".join(template_problems(template, other, known))
+
+
+@pytest.mark.parametrize(
+    ("condition", "result", "wanted"),
+    [
+        ('status == "sent"', {"status": "sent"}, True),
+        ('status == "sent"', {"status": "new"}, False),
+        ('status == "sent"', ["sent"], False),
+        ('output == "sent"', "sent", True),
+        ("output > 3", 4, True),
+        ("output > 3", "four", False),
+        ('"a" in output', ["a"], True),
+        ("output", {}, False),
+        ("output == 1", {"output": 1}, True),
+        ("not error", {"error": None}, True),
+    ],
+)
+def test_a_condition_names_the_fields_or_the_whole(condition: str, result: Any, wanted: bool) -> None:
+    assert holds(condition, result) is wanted
+
+
+async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
+    """A session whose plan polls like this now."""
+    log = InMemoryLog()
+    story = Conversation(log)
+    await story.commit(c.Say(text="x", workflow="execution_plan"))
+    await story.commit(c.DraftPlan(goal="x", steps=(polls(**more),), kind="execution"), approve)
+    begins = Waiting(action_id="t2.s2", until=datetime.now(UTC) + timedelta(hours=1), every=60)
+    await story.commit(c.Wait(actions=(begins,)))
+    return story, log
+
+
+async def looked(told: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> Looked:
+    story, log = told
+    ask = LookNow(session_id=story.id, action_id=action)
+    answer = await Looks(REGISTRY, InMemoryStore(log)).look("tools.look", ask.model_dump_json().encode())
+    assert answer
+    return Looked.model_validate_json(answer)
+
+
+async def test_a_look_gives_what_the_tool_gives_and_whether_the_condition_holds() -> None:
+    assert await looked(await polling()) == Looked(value={"status": "pending"})
+    text = await looked(await polling(arguments={"id": "text"}))
+    assert text == Looked(value={"status": "sent"}, met=True), "also of a tool that gives JSON as text"
+
+
+async def test_a_look_that_cannot_be_made_says_why() -> None:
+    missing = await looked(await polling(arguments={"id": "#W2"}))
+    assert missing == Looked(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
+    large = await looked(await polling(arguments={"id": "large"}))
+    assert "48,002 bytes, and 48,000 can be looked at" in large.error
+    assert large.value is None
+    other = await looked(await polling(), action="t2.s9")
+    assert other.error == "t2.s9 does not poll now."
+    for wrong, why in (
+        ({"tool": "cancel_order"}, "does more than read"),
+        ({"tool": "read_mail"}, "must not be used here"),
+        ({"tool": "gone"}, "There is no tool “gone”"),
+        ({"condition": "1 < 2"}, "names nothing"),
+    ):
+        assert why in (await looked(await polling(**wrong))).error
+
+
+async def test_a_tool_that_the_person_has_denied_since_is_not_called() -> None:
+    told = await polling()
+    await told[0].commit(c.Remember(tool="get_order", policy="deny"))
+    assert (await looked(told)).error == "get_order must not be used here."
+
+
+async def test_a_step_that_has_ended_is_not_looked_at() -> None:
+    told = await polling()
+    await told[0].commit(c.Stop())
+    assert (await looked(told)).error == "t2.s2 does not poll now."
+
+
+async def test_a_secret_that_a_tool_quotes_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.logging._known", {"sk-very-secret-0123456789"})
+    assert "sk-very" not in (await looked(await polling(arguments={"id": "#W2"}))).error
+
+
+class Away:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        raise StoreDown("The plan store does not answer.")
+
+
+async def test_while_the_session_cannot_be_loaded_nothing_is_said_of_it() -> None:
+    ask = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
+    assert await Looks(REGISTRY, Away()).look("tools.look", ask) is None
+    nonsense = await Looks(REGISTRY, Away()).look("tools.look", b"{}")
+    assert nonsense
+    assert "no look" in Looked.model_validate_json(nonsense).error
+
+
+def test_the_keeper_waits_longer_than_a_look_may_take() -> None:
+    assert LONGEST_LOOK < TIMEOUT
