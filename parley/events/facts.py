@@ -341,11 +341,17 @@ class ResultLost(Event):
 
 
 class ActionSkipped(Event):
-    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now."""
+    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now.
+
+    `output`: what a person gave in its place, for the steps that refer to it. `dependents`: the actions that are
+    skipped with it because they refer to its output. An event that has either needs format 2.
+    """
 
     type: Literal["action.skipped"] = "action.skipped"
     action_id: ActionId
     reason: str = ""
+    output: JsonValue = Field(None, exclude_if=is_none)
+    dependents: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
 
 

@@ -8,13 +8,14 @@ from shared.domain import commands as c
 from shared.domain import paths, reviews
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
-from shared.domain.plan_steps import check_left_out, step_of, unfinished
+from shared.domain.left_out import skipped_with
+from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
-from shared.domain.wording import BUDGET_OPTIONS
+from shared.domain.wording import BUDGET_OPTIONS, OUTPUT_GIVEN, SKIPPED
 
 PersonCommand = (
     c.Say
@@ -222,14 +223,23 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
     action = find(session, command.action_id)
     if action is None:
         raise Invalid(f"There is no action {command.action_id}.")
+    dependents: tuple[str, ...] = ()
     if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
-        check_left_out(session, action, step)
+        dependents = skipped_with(session, action, step, command)
+    elif command.output is not None or command.with_dependents:
+        raise Invalid("Only for a step of an execution plan can an output be given, or dependents be skipped with it.")
     else:
         open_ = action.status in ("planned", "approved")
         need(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
-    kind = "action.skipped"
+    kind, given = "action.skipped", command.output is not None
+    needs = {"needs": 2} if given or dependents else {}
     return facts.ActionSkipped(
-        **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, reason="skipped by the person"
+        **stamp(session, by, kind, action.spec.id),
+        **needs,
+        action_id=action.spec.id,
+        reason=OUTPUT_GIVEN if given else SKIPPED,
+        output=command.output,
+        dependents=dependents,
     )
 
 

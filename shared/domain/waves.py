@@ -187,8 +187,11 @@ def leave_turn(session: Session) -> Session:
 
 
 def _begun(before: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
-    """The steps that were done, or of which nobody knows: those of this turn in place of the same ones before."""
-    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started")}
+    """The steps that were done, are in doubt, or have an output that a person gave.
+
+    Those of this turn stand in place of the same ones before.
+    """
+    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started") or a.given}
     return (*(action for action in before if action.spec.id not in now), *now.values())
 
 

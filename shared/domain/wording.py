@@ -9,6 +9,9 @@ CUT_OFF_BEFORE = "Stopped by the person before it was run."
 LEFT_BEFORE = "The executor was ended before it ran this."
 BUDGET_SPENT = "The budget is spent. Raise it, or stop here?"
 TRIED_BEFORE = "it cannot be undone, and has been tried before"
+SKIPPED = "skipped by the person"
+SKIPPED_WITH = "skipped with the step whose output it uses"
+OUTPUT_GIVEN = "the person gave its output instead"
 OUT_OF_BUDGET = "The session's budget is spent: the model was not asked."
 NOT_BEGUN: Mapping[EndReason, str] = {
     "dependency_failed": "an action it depends on did not finish",
