@@ -249,7 +249,8 @@ def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, by: By) -
     if isinstance(command, c.DeletePlan):
         need(session.phase not in SERVICE_OF, "The plan is being worked on: stop or cancel it first.")
         return facts.PlanDeleted(**stamp(session, by, "plan.deleted"), plan_version=session.plan.version)
-    need(session.plan.status not in ("completed", "cancelled", "failed"), f"The plan is {session.plan.status} already.")
+    over = session.plan.status in ("completed", "cancelled", "failed") and not unfinished(session)
+    need(not over, f"The plan is {session.plan.status} already.")
     return facts.PlanCancelled(**stamp(session, by, "plan.cancelled"), plan_version=session.plan.version)
 
 

@@ -32,7 +32,7 @@ from shared.domain.session import (
 )
 from shared.domain.state import ActionStatus, Plan, Question, Round, Said
 from shared.domain.turns import go_on
-from shared.domain.waves import advance, leave_turn, mark, new_attempt
+from shared.domain.waves import advance, leave_turn, mark, new_attempt, read_words, running
 
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
@@ -51,7 +51,7 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
     if event.intent == "remark" and put_back(session).phase in REMARKED:
         return _remarked(informed, event.text, event.version)
     if event.intent == "guidance" or (event.intent == "remark" and session.phase in SERVICE_OF):
-        return with_words(informed, unread=newest((*session.words.unread, event.text), WORDS_KEPT))
+        return _guided(informed, event)
     if event.intent in ("feedback", "remark"):
         return _feedback(informed, (event.text,), event.version)
     settings = replace(
@@ -63,6 +63,17 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
     )
     begun = _next_round(settings, event.text, event.version)
     return settle(begun, "resting") if event.brings_plan else begun
+
+
+def _guided(session: Session, event: facts.MessageReceived) -> Session:
+    """Words while a service works: its next draft takes them in. A plan whose steps could run now waits for an answer.
+
+    While steps run, the words wait until the wave has ended.
+    """
+    if session.words.remark and session.words.remark.phase in SERVICE_OF:
+        return _remarked(session, event.text, event.version)
+    heard = with_words(session, unread=newest((*session.words.unread, event.text), WORDS_KEPT))
+    return heard if running(heard) else read_words(heard, event.version)
 
 
 def _remarked(session: Session, text: str, version: int) -> Session:

@@ -270,6 +270,11 @@ def put_back(session: Session) -> Session:
     return replace(at, resume_phase=remark.resume_phase)
 
 
+def takes_back_remark(session: Session) -> bool:
+    """Whether a stop only takes back the remark that is being answered. A plan that is being carried out is stopped."""
+    return session.words.remark is not None and session.words.remark.phase in ("awaiting_approval", "resting")
+
+
 def set_aside(session: Session) -> Session:
     """The same, with the remark's words for the next draft: a person decides about what is there at once.
 
@@ -290,6 +295,6 @@ def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Sessio
         question=None,
         resume_phase=None,
         failure=None,
-        paused=session.paused and (phase in ASKING or phase == "waiting"),
+        paused=session.paused and (phase in ASKING or phase == "waiting" or phase in SERVICE_OF),
         rest_reason=reason or session.rest_reason,
     )

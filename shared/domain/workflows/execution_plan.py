@@ -29,7 +29,7 @@ EXECUTION_PLAN = Workflow(
     after={
         **PLAN_REVIEW,
         "plan.approved": (Edge("wave"),),
-        "turn.verified": (Edge("planning", unread), Edge("answering")),
+        "turn.verified": (Edge("answering"),),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },
     plans="execution",

@@ -2,6 +2,10 @@
 
 no call runs but one that the approved version shows with these very arguments, or a read of it, or one that a person
 approved by its hash. No step is done twice unless a person said so.
+
+People also steer a plan that runs. What they say is answered, or taken into another version, before a step begins.
+After an edit or a draft nothing begins before that version is approved, and after a cancel nothing at all. What has
+begun has its outcome recorded, whatever they do.
 """
 
 from random import Random
@@ -23,7 +27,7 @@ from shared.domain.errors import Refused
 from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import dead, find, running
+from shared.domain.waves import HOLDS_FOR_WORDS, dead, find, running
 from shared.story import finish
 from tests.unit.domain.outputs import with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
@@ -75,6 +79,9 @@ class Plans(RuleBasedStateMachine):
         self.doubtful: set[str] = set()  # steps of which nobody knew
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
         self.stale: list[tuple[AnyCommand, By]] = []
+        self.unanswered: list[str] = []  # what was said of the plan that runs
+        self.approved = False  # the newest version, and it was not given up since
+        self.under_way: set[str] = set()  # begun, and without an outcome
 
     def drawn(self, number: int) -> int:
         """Another number for each place of the schedule: small ones come more often than others, and say too little."""
@@ -113,6 +120,7 @@ class Plans(RuleBasedStateMachine):
     # --- the law
 
     def watch(self, before: Session, event: SessionEvent) -> None:
+        self.steered(before, event)
         match event:
             case facts.QuestionAnswered(key="again" | "no"):
                 self.again.add(event.question_id)
@@ -134,9 +142,44 @@ class Plans(RuleBasedStateMachine):
                     self.started(before, one.action_id)
         seen(event)
 
+    def steered(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case a fact
+        """What a person says or does while the plan runs has its effect before anything else begins."""
+        runs = before.turn is not None and before.turn.rules.by_step and before.phase in HOLDS_FOR_WORDS
+        match event:
+            case facts.MessageReceived(intent="guidance" | "remark") if runs or self.unanswered:
+                self.unanswered.append(event.text)
+            case facts.RemarkAnswered() | facts.PlanDrafted() | facts.PlanRejected() | facts.MessageReceived():
+                if self.unanswered and isinstance(event, facts.RemarkAnswered) and self.session.work:
+                    REACHED.add("went on after an answer")
+                self.unanswered = []
+        match event:
+            case facts.PlanApproved():
+                self.approved = True
+            case facts.PlanDrafted() | facts.PlanEdited() | facts.PlanCancelled():
+                if runs and running(before):
+                    REACHED.add(f"{event.type} while a step ran")
+                self.approved = False
+            case facts.ActionSkipped():
+                REACHED.update(["output given"] if event.output is not None else [])
+                REACHED.update(["dependents skipped"] if event.dependents else [])
+            case facts.ActionsStarted():
+                assert not self.unanswered, "steered in silence, or not heard"
+                assert not before.words.unread
+                assert self.approved, "begun by no approved version"
+                self.under_way |= {one.action_id for one in event.actions}
+            case facts.ActionsFinished():
+                self.under_way -= {one.action_id for one in event.outcomes}
+            case facts.ActionUncertain():
+                self.under_way.discard(event.action_id)
+        for action_id in self.under_way:
+            action = find(self.session, action_id)
+            assert action is not None, "an outcome would be lost"
+            assert action.under_way, "an outcome would be lost"
+
     def started(self, before: Session, action_id: str) -> None:
         action, step = find(before, action_id), step_of(before, action_id)
         assert action is not None
+        assert not action.given
         spec = action.spec
         assert not spec.waits_for, "what waits is no call"
         if spec.tool == GATHER:
@@ -196,7 +239,16 @@ class Plans(RuleBasedStateMachine):
         for action in waiting:
             approve = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
             acts += [approve] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
-        acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())] * 3
+        if running(session):
+            steers: list[AnyCommand] = [word, word, c.CancelPlan()]
+            acts += steers[number % 12 : number % 12 + 1] * 6
+        output = {"made": number, "list": [number]} if number % 2 else [number % 3]
+        for action in dead(session.turn) if session.turn else ():
+            skips = {}, {"output": output}, *[{"with_dependents": True}] * 4
+            acts += [c.Skip(action_id=action.spec.id, **more) for more in skips]
+        if session.turn and number % 7 == 0:
+            planned = [action.spec.id for action in session.turn.actions if action.status == "planned"]
+            acts += [c.Skip(action_id=name, output=output) for name in planned[:1]] * 3
         acts += [c.Answer(text=option.label) for option in options] * 3
         for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
             if self.person(act):
@@ -209,8 +261,9 @@ class Plans(RuleBasedStateMachine):
 
     def service_works(self, number: int) -> None:
         session = self.session
-        if running(session) and number % 3:
-            action = running(session)[number % len(running(session))]
+        under_way = (*running(session), *session.left_running)
+        if under_way and number % 3:
+            action = under_way[number % len(under_way)]
             if number % 4 == 1:
                 self.service(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed"))
             else:
@@ -219,6 +272,8 @@ class Plans(RuleBasedStateMachine):
                 self.service(finish(action_id=action.spec.id, attempt=action.attempt, ok=ok, result=result))
             return
         match session.phase:
+            case "planning" if session.words.remark and number % 3:
+                self.service(c.AnswerRemark(text="because"))
             case "planning":
                 self.service(c.DraftPlan(goal="g", steps=plan(number), kind="execution"))
             case "executing":
@@ -284,5 +339,7 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
         assert {"tried again", "went on without a step"} <= REACHED
         assert {"woken", "asked as a step", "ran for an item", "gathered"} <= REACHED
+        assert {"output given", "dependents skipped", "went on after an answer"} <= REACHED
+        assert {"plan.edited while a step ran", "plan.cancelled while a step ran"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

@@ -1,4 +1,4 @@
-"""Steps that a person leaves out: alone, with the steps that use their output, or with an output given in their place."""
+"""Steps that a person leaves out: alone, with the steps that use their output, or with an output given instead."""
 
 from typing import Any
 
@@ -65,8 +65,8 @@ def skip(step: str, **more: Any) -> c.Skip:
 
 def test_with_a_given_output_the_steps_that_refer_to_it_go_on() -> None:
     stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1", ok=False), *FAILED)
-    after = given(*stuck).when(skip("s1", output=PRICE))
-    after = after.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
+    when = given(*stuck).when(skip("s1", output=PRICE))
+    after = when.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
     session = after.leaves("executing", "executor").session
     action = find(session, "t2.s1")
     assert action
