@@ -132,8 +132,27 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 
 @app.command()
+def skip(  # noqa: PLR0913, PLR0917  one argument an option
+    task: Task,
+    step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
+    output: Annotated[str, typer.Option(help="Its output instead: JSON, or else text.")] = "",
+    with_dependents: Annotated[bool, typer.Option(help="Skip the steps that use its output, too.")] = False,
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
+    """Leave a step out, with an output in its place or with the steps that use its output."""
+
+    async def skipped(plans: "ExecutionPlans") -> "ExecutionPlan":
+        plan = await plans.get(task)
+        given = _value(output) if output else None
+        return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
+
+    _shows(skipped, url, as_json=as_json)
+
+
+@app.command()
 def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Do what has not begun no more."""
+    """Give a plan up: what has not begun is not done any more, and what runs ends."""
 
     async def cancelled(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
@@ -150,6 +169,14 @@ def delete(task: Task, url: Url = "") -> None:
         return 0
 
     _run(deleted, url)
+
+
+def _value(text: str) -> Any:
+    """JSON where it is, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -190,10 +217,23 @@ def told(plan: "ExecutionPlan") -> str:
     elif plan.result and not plan.working:
         parts.append(plan.result)
     if plan.status in ("failed", "paused"):
-        parts.append(f"Go on: parley plan execute {task}")
+        parts.append(f"Go on: parley plan execute {task}\nLeave a step out: parley plan skip {task} STEP")
+    if plan.status == "cancelled":
+        parts.append(_progress(plan))
     if plan.status == "executing" and not plan.working:
         parts.append(f"It asks you something: parley chat --session {plan.session_id}")
     return "\n\n".join(part for part in parts if part)
+
+
+def _progress(plan: "ExecutionPlan") -> str:
+    """Which steps were done, which ones run still, and which ones were not done."""
+    named = {step.id: f"{step.number}. {step.description}" for step in plan.steps}
+    of = (
+        ("Done", plan.progress.done),
+        ("Still running", plan.progress.running),
+        ("Not done", plan.progress.not_done),
+    )
+    return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
 
 
 def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:

@@ -65,7 +65,21 @@ class ExecutionPlans:
         return await self._settled(await self._post(f"/{plan.task_id}/execute"), wait)
 
     async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
+        """Give the plan up. Its `progress` tells which steps were done, which ones run still, and which were not."""
         return await self._post(f"/{plan.task_id}/cancel")
+
+    async def skip(
+        self,
+        plan: ExecutionPlan,
+        step_id: str,
+        *,
+        output: Any = None,
+        with_dependents: bool = False,
+        wait: float | None = 0,
+    ) -> ExecutionPlan:
+        """Leave a step out. Give its `output` instead, or skip the steps that use it, too: else those refuse it."""
+        body = {"output": output, "with_dependents": with_dependents}
+        return await self._settled(await self._post(f"/{plan.task_id}/steps/{step_id}/skip", **body), wait)
 
     async def status(self, plan: ExecutionPlan) -> PlanStatus:
         return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")

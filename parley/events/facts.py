@@ -343,8 +343,7 @@ class ResultLost(Event):
 class ActionSkipped(Event):
     """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now.
 
-    `output`: what a person gave in its place, for the steps that refer to it. `dependents`: the actions that are
-    skipped with it because they refer to its output. An event that has either needs format 2.
+    `output`: what a person gave in its place. `dependents`: skipped with it, as they refer to its output (format 2).
     """
 
     type: Literal["action.skipped"] = "action.skipped"

@@ -15,7 +15,10 @@ class Answer(BaseModel):
 
 
 class PlanStep(Answer):
-    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan."""
+    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
+
+    `given`: it was skipped, and a person gave this `output` in its place.
+    """
 
     id: str
     number: int
@@ -30,6 +33,19 @@ class PlanStep(Answer):
     output: JsonValue
     error: str
     seconds: float
+    given: bool = False
+
+
+class Progress(Answer):
+    """How far a plan has come, by the ids of its steps.
+
+    `running`: begun, and without an outcome, which is recorded in any case. `not_done`: still to be done, failed, or
+    skipped.
+    """
+
+    done: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    not_done: tuple[str, ...] = ()
 
 
 class ExecutionPlan(Answer):
@@ -59,6 +75,7 @@ class ExecutionPlan(Answer):
     result: str
     text: str
     current: bool = True
+    progress: Progress = Progress()
 
 
 class PlanStatus(Answer):

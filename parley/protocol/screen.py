@@ -77,7 +77,8 @@ class StepSection(View):
     """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
-    waiting waits for.
+    waiting waits for. `given`: it was skipped, and a person gave its output. `used_by`: the ids of the steps that refer
+    to its output, directly or through each other, and are still to be carried out.
     """
 
     action_id: str
@@ -88,6 +89,8 @@ class StepSection(View):
     until: datetime | None = None
     touches: tuple[Touched, ...] = ()
     same_as: str = ""
+    given: bool = False
+    used_by: tuple[str, ...] = ()
 
 
 class ReviewSection(View):

@@ -134,11 +134,9 @@ class Retry(Command): ...
 
 
 class Skip(Command):
-    """Leave a step out. `output` is given in its place; `with_dependents`: skip also the steps that refer to it."""
-
     action_id: str
-    output: JsonValue = None
-    with_dependents: bool = False
+    output: JsonValue = None  # given in its place
+    with_dependents: bool = False  # skip also the steps that refer to its output
 
 
 class CancelPlan(Command): ...

@@ -214,8 +214,8 @@ def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
 def _stopped(session: Session, version: int) -> Session:
     """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked.
 
-    A remark on what is in review, or at rest, is taken back. What was said of a plan that is being carried out is
-    answered when the plan goes on.
+    A remark is taken back: what was there before it is there again. But where steps of a plan would run next, the plan
+    is stopped, and what was said is answered when it goes on.
     """
     if takes_back_remark(session):
         return waiting.gone_on(put_back(session), version)

@@ -231,11 +231,10 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
     else:
         open_ = action.status in ("planned", "approved")
         need(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
-    kind, given = "action.skipped", command.output is not None
+    given = command.output is not None
     needs = {"needs": 2} if given or dependents else {}
     return facts.ActionSkipped(
-        **stamp(session, by, kind, action.spec.id),
-        **needs,
+        **stamp(session, by, "action.skipped", action.spec.id) | needs,
         action_id=action.spec.id,
         reason=OUTPUT_GIVEN if given else SKIPPED,
         output=command.output,

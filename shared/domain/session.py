@@ -271,8 +271,8 @@ def put_back(session: Session) -> Session:
 
 
 def takes_back_remark(session: Session) -> bool:
-    """Whether a stop only takes back the remark that is being answered. A plan that is being carried out is stopped."""
-    return session.words.remark is not None and session.words.remark.phase in ("awaiting_approval", "resting")
+    """Whether a stop only takes back the remark that is being answered, and not a plan whose steps would run next."""
+    return session.words.remark is not None and session.words.remark.phase not in SERVICE_OF
 
 
 def set_aside(session: Session) -> Session:

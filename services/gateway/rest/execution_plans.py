@@ -20,6 +20,8 @@ from services.gateway.rest.execution_plan_models import (
     Execute,
     Generate,
     Modify,
+    Skip,
+    StepPath,
     Store,
     TaskId,
 )
@@ -238,6 +240,25 @@ async def cancel(task_id: TaskId, asked: Asked, me: Calling) -> ExecutionPlan:
     """What has not begun is not done any more; what has begun ends, and is recorded."""
     session = await me.session(task_id)
     return await me.does(m.Cancel(type="cancel"), session.id, asked)
+
+
+@router.post("/{task_id}/steps/{step_id}/skip")
+async def skip(task_id: TaskId, step_id: StepPath, asked: Skip, me: Calling) -> ExecutionPlan:
+    """Leave a step out: alone, with the steps that use its output, or with an output given in its place."""
+    session = await me.session(task_id)
+    plan = session.plan
+    if plan is None or step_id.partition("[")[0] not in [step.id for step in plan.steps]:
+        hint = f"Its steps are {', '.join(step.id or '' for step in plan.steps)}." if plan else "There is no plan yet."
+        raise Trouble("not_found", f"The plan has no step {step_id}.", hint, session_id=session.id)
+    if session.turn is None:
+        raise Trouble("not_now", "The plan is not being carried out.", "Before it is approved, edit the plan instead.")
+    message = m.Skip(
+        type="skip",
+        action_id=f"{plan.task}.{step_id}",
+        output=asked.output,
+        with_dependents=asked.with_dependents,
+    )
+    return await me.does(message, session.id, asked)
 
 
 @router.delete("/{task_id}")

@@ -1,8 +1,9 @@
 """An execution plan as REST tells of it: its steps, what has come of each, and where the whole of it stands. Pure."""
 
+import json
 from collections.abc import Sequence
 
-from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, TaskStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress, TaskStatus
 from services.gateway.trouble import Trouble
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import SERVICE_OF, Session
@@ -24,7 +25,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
     plan = _plan(session)
     first = int(session.task[1:]) if session.task else session.version + 1
     mine = [one for one in versions if first <= one.version <= session.version]
-    status = task_status(session)
+    status, steps = task_status(session), _steps(session, plan)
     return ExecutionPlan(
         task_id=task_id(session),
         session_id=session.id,
@@ -33,7 +34,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         hash=plan.hash if plan else None,
         description=plan.goal if plan else session.words.request,
         notes=plan.notes if plan else "",
-        steps=_steps(session, plan),
+        steps=steps,
         status=status,
         user_approved=plan is not None and plan.status in APPROVED,
         created_at=min((one.at for one in mine), default=None),
@@ -44,7 +45,26 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         result=session.answer.text,
         text=formatted(session),
         current=current,
+        progress=_progress(steps),
     )
+
+
+def come_to(session: Session) -> str:
+    """In words, which steps were done, which ones run still, and which ones were not done; "" without such a plan."""
+    if session.plan is None or not session.plan.task or session.plan.task != session.task:
+        return ""
+    steps = _steps(session, session.plan)
+    named = {step.id: f"{step.number}. {step.description}" for step in steps}
+    progress = _progress(steps)
+    parts = (("Done", progress.done), ("Still running", progress.running), ("Not done", progress.not_done))
+    return " ".join(f"{word}: {'; '.join(named[one] for one in ids)}." for word, ids in parts if ids)
+
+
+def _progress(steps: Sequence[PlanStep]) -> Progress:
+    done = tuple(step.id for step in steps if step.status == "finished")
+    running = tuple(step.id for step in steps if step.status in ("started", "uncertain"))
+    others = tuple(step.id for step in steps if step.id not in (*done, *running))
+    return Progress(done=done, running=running, not_done=others)
 
 
 def plan_status(session: Session) -> PlanStatus:
@@ -66,6 +86,7 @@ def formatted(session: Session) -> str:
         lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
         lines.append(f"   `{step.tool}({arguments})`")
         lines += [f"   {step.error}"] if step.error else []
+        lines += [f"   Given output: {json.dumps(step.output, ensure_ascii=False)}"] if step.given else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
 
 
@@ -100,13 +121,13 @@ def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
 def _came_of(action: Action | None) -> dict[str, object]:
     if action is None:
         return {"status": "planned", "attempt": 1, "output": None, "error": "", "seconds": 0.0}
-    done = action.status == "finished"
     return {
         "status": action.shown_status,
         "attempt": action.attempt,
-        "output": action.result if done else None,
-        "error": "" if done else action.explanation,
+        "output": action.result if action.settled else None,
+        "error": "" if action.status == "finished" else action.explanation,
         "seconds": action.seconds,
+        "given": action.given,
     }
 
 

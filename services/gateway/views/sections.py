@@ -25,6 +25,7 @@ from services.gateway.views.parts import (
 from services.gateway.views.phrases import ACTION_TONES, word_of
 from services.gateway.views.touched import same_changes, touched
 from shared.domain.for_each import items_of
+from shared.domain.left_out import users_of
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -148,6 +149,7 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
             **_stands(session, stands.get(name)),
             touches=touched(step),
             same_as=again.get(step.id, ""),
+            used_by=tuple(user.id or "" for user in users_of(session, step)),
         )
         for step in plan.steps
         if step.id and (name := action_id(plan, step))
@@ -164,7 +166,9 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         under_way = any(item is not None and item.under_way for item in items)
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
-    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
+    given = action is not None and action.given
+    word = WORK["output_given"] if given else word
+    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds, "given": given}
     return told | {"until": until if state == "waiting" else None}
 
 

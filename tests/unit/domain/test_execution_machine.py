@@ -244,8 +244,9 @@ class Plans(RuleBasedStateMachine):
             acts += steers[number % 12 : number % 12 + 1] * 6
         output = {"made": number, "list": [number]} if number % 2 else [number % 3]
         for action in dead(session.turn) if session.turn else ():
-            skips = {}, {"output": output}, *[{"with_dependents": True}] * 4
-            acts += [c.Skip(action_id=action.spec.id, **more) for more in skips]
+            name = action.spec.id
+            acts += [c.Skip(action_id=name), c.Skip(action_id=name, output=output)]
+            acts += [c.Skip(action_id=name, with_dependents=True)] * 4
         if session.turn and number % 7 == 0:
             planned = [action.spec.id for action in session.turn.actions if action.status == "planned"]
             acts += [c.Skip(action_id=name, output=output) for name in planned[:1]] * 3
