@@ -54,6 +54,15 @@ EXECUTOR = """
             await context.files.write("begun", key.encode())
             await asyncio.Event().wait()
 
+    class Held(StepExecutor):
+        '''Runs the tool once the test lets it go.'''
+        tools = ("get_order_*",)
+        go = asyncio.Event()
+
+        async def run(self, step, resolved, key, context):
+            await self.go.wait()
+            return await context.run_tool()
+
     class Endless(StepExecutor):
         tools = ("cancel_*",)
         seconds = 0.2
@@ -143,6 +152,7 @@ GENERATOR = """
 NAMES = {
     "parley.step_executors": (
         *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "Endless", "NoResult", "Shut", "NoNames"),
+        "Held",
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),
