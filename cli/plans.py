@@ -87,6 +87,31 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 
 @app.command()
+def diff(
+    task: Task,
+    old: Annotated[int, typer.Option("--from", min=1, help="A version; without it, the one before the last.")] = 0,
+    new: Annotated[int, typer.Option("--to", min=1, help="A version; without it, the last one.")] = 0,
+    url: Url = "",
+) -> None:
+    """The versions of a plan, who made them and why, and what changed between two of them."""
+
+    async def compared(plans: "ExecutionPlans") -> int:
+        from cli.plan_diff import changes, origin
+        from cli.visible import print_visible
+
+        plan = await plans.get(task)
+        versions = await plans.versions(plan)
+        print_visible("\n".join(origin(one) for one in versions) or "There is no version yet.")
+        if len(versions) > 1 or old or new:
+            last = [one.version for one in versions][-2:]
+            found = await plans.diff(plan, old or last[0], new or last[-1])
+            print_visible("\n" + "\n".join(changes(found)))
+        return 0
+
+    _run(compared, url)
+
+
+@app.command()
 def modify(
     task: Task,
     feedback: Annotated[str, typer.Argument(help="What should be different.")],

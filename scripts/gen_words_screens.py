@@ -41,6 +41,7 @@ SCREENS: dict[str, str] = {
     "StepSection.touches": "the servers, files and tables that its call names",
     "skip.output": "what is given in the step's place: any JSON value but null",
     "skip.with_dependents": "skip, too, the steps that refer to its output; without it such a step is refused, with their names",
+    "plan.drafted.reason": "the beginning of the person's words that led to it; left out where an older release drafted it",
     "StepSection.given": "whether it was skipped, and a person gave its output",
     "StepSection.used_by": "the ids of the steps that refer to its output, directly or through each other, and are still to be carried out",
     "StepSection.same_as": "the id of the first step that makes the very same change; empty where none does",

@@ -8,7 +8,7 @@ from typing import Any
 
 from parley.client.rest import Rest
 from parley.events.values import Step
-from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanDifference, PlanList, PlanStatus, PlanVersion
 
 _PATH = "/api/execution-plans"
 _LOOK = 20  # seconds that the gateway is asked to wait at once
@@ -96,6 +96,15 @@ class ExecutionPlans:
     async def format(self, plan: ExecutionPlan) -> str:
         """The plan with what has come of its steps, as Markdown."""
         return await self._rest.text(f"{_PATH}/{plan.task_id}/format")
+
+    async def versions(self, plan: ExecutionPlan) -> tuple[PlanVersion, ...]:
+        """Who made each version of the plan, and why; oldest first."""
+        told = await self._rest.ask("GET", f"{_PATH}/{plan.task_id}/versions")
+        return tuple(PlanVersion.model_validate(one) for one in told["plans"])
+
+    async def diff(self, plan: ExecutionPlan, old: int, new: int) -> PlanDifference:
+        """What changed from version `old` to version `new`."""
+        return await self._rest.get(PlanDifference, f"{_PATH}/{plan.task_id}/diff", **{"from": old, "to": new})
 
     async def delete(self, plan: ExecutionPlan) -> None:
         """Raises Refused while it runs."""

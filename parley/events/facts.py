@@ -76,8 +76,7 @@ class RemarkAnswered(Event):
 class PlanDrafted(Event):
     """The planner's proposal. Its version as a plan is the version of this event.
 
-    `begins_round`, here and in the drafts below: the remark that it answers is a new request. `task`, of an execution
-    plan: one id for a request, which its versions share.
+    `begins_round`, here and below: the remark that it answers is a new request. `task`: one id for all its versions.
     """
 
     type: Literal["plan.drafted"] = "plan.drafted"
@@ -87,6 +86,7 @@ class PlanDrafted(Event):
     notes: str = ""
     path: PathPlan | None = None
     task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(None, exclude_if=is_none)
+    reason: Annotated[str, Field(max_length=500, exclude_if=is_empty)] = ""
     begins_round: bool = False
     number: PeopleNumber = 0
 

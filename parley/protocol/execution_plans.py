@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from parley.events.values import Effect
+from parley.events.values import Effect, Step
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
@@ -76,6 +76,37 @@ class ExecutionPlan(Answer):
     text: str
     current: bool = True
     progress: Progress = Progress()
+
+
+class PlanVersion(Answer):
+    """A version of a plan. `reason`: the person's words that led to it; "" for an edit, which is its author's own."""
+
+    version: int
+    number: int
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+class ChangedStep(Answer):
+    """A step in two versions of a plan; `old` and `new` are its numbers, None where it is not there."""
+
+    kind: str
+    old: int | None
+    new: int | None
+    before: Step | None
+    after: Step | None
+    status: str | None = None
+
+
+class PlanDifference(Answer):
+    """What changed between two versions of a plan, a step at a time, and who made them, and why."""
+
+    old: int
+    new: int
+    steps: tuple[ChangedStep, ...]
+    unified: str
+    origins: tuple[PlanVersion, ...] = ()
 
 
 class PlanStatus(Answer):

@@ -37,6 +37,7 @@ from shared.domain.waves import advance, leave_turn, mark, new_attempt, read_wor
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
 SAID_BEFORE = "conversation"  # the knowledge that holds the earlier messages of a chat
+REASON = 500  # characters of what led to a draft
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
 REMARKED: tuple[Phase, ...] = (
     "awaiting_approval",
@@ -99,6 +100,12 @@ def begins_round(session: Session) -> bool:
 def drafting(session: Session) -> Session:
     """The session as the next draft is made in it: with the remark taken in."""
     return taken_in(session, session.version, begins_round=begins_round(session))
+
+
+def reason_of_draft(session: Session, *, first: bool) -> str:
+    """The beginning of the words that lead to the next draft: the request, or what was said since the last draft."""
+    said = ("" if first else "\n".join(session.words.feedback)) or session.words.request
+    return said if len(said) <= REASON else f"{said[: REASON - 1]}…"
 
 
 def in_words(session: Session, text: str) -> c.AnswerRemark | c.Ask:

@@ -12,7 +12,7 @@ from shared.domain.for_each import MOST_ACTIONS, check_expanded
 from shared.domain.memory import SUB_GOALS
 from shared.domain.plan_steps import GATHER, problems, refusal, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
-from shared.domain.said import begins_round, drafting
+from shared.domain.said import begins_round, drafting, reason_of_draft
 from shared.domain.session import Phase, Session, put_back
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
@@ -123,12 +123,12 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 
 
 def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
-    acts = of_plan(session, command.kind).turn.by_step
-    drafted_in = drafting(session)
+    acts, drafted_in = of_plan(session, command.kind).turn.by_step, drafting(session)
     if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
         raise refusal(command.steps, wrong)
     task = task_of(drafted_in) if acts else None
-    told = dict(command) | {"begins_round": begins_round(session), "task": task}
+    reason = reason_of_draft(drafted_in, first=acts and not drafted_in.task)
+    told = dict(command) | {"begins_round": begins_round(session), "task": task, "reason": reason}
     return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cli.plan_diff import changes, origin
 from parley.client import Parley
 from parley.client.errors import Refused
 from parley.events import facts
@@ -187,3 +188,35 @@ async def test_a_step_is_skipped_with_the_steps_that_use_its_output(settings: Se
         )
         assert done.progress.not_done == ("s2", "s3")
         assert await order_status(settings) == "pending"
+
+
+async def test_versions_tell_who_made_them_and_why_and_what_changed(settings: Settings, bus: Bus) -> None:
+    right = LOOK.model_copy(update={"id": "s3", "after": []})
+    replies = (plan(WHO, WRONG), plan(WHO, right))
+    async with serves(settings, *replies) as there, Parley(there.url) as parley:
+        plans = parley.execution_plans
+        drafted = await there.post(request="Cancel my order")
+        task = f"/{drafted['task_id']}"
+        assert (await there.post(f"{task}/approve", version=drafted["version"]))["status"] == "failed"
+        second = await plans.modify(await plans.get(drafted["task_id"]), "It is another order", wait=30)
+        steps = [step.model_dump(mode="json") | {"text": step.description} for step in second.steps]
+        swapped = [
+            {"id": one["id"], "text": one["text"], "tool": one["tool"], "arguments": one["parameters"]}
+            for one in (steps[1], steps[0])
+        ]
+        third = await plans.modify(second, steps=swapped, wait=30)
+        versions = await plans.versions(third)
+        assert [(one.number, one.by, one.reason) for one in versions] == [
+            (1, "planner", "Cancel my order"),
+            (2, "planner", "It is another order"),
+            (3, versions[2].by, ""),
+        ]
+        assert versions[2].by.startswith("user:")
+        first, _, last = versions
+        found = await plans.diff(third, first.version, last.version)
+        told = [(one.kind, (one.after or one.before).id, one.status) for one in found.steps]  # type: ignore[union-attr]
+        assert told == [("added", "s3", "planned"), ("same", "s1", "finished"), ("removed", "s2", None)]
+        assert [one.reason for one in found.origins] == ["Cancel my order", ""]
+        lines = list(changes(found))
+        assert [line.split()[0] for line in lines] == ["new", "done", "removed"]
+        assert origin(versions[1]).endswith("Draft by the planner: “It is another order”")

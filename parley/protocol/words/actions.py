@@ -149,6 +149,8 @@ REVIEW: Mapping[str, str] = {
     "plan_open": "The plan is not finished",
     "plan_open_hint": "Retry what came to nothing, skip the step, change the plan, or say what to do instead.",
     "step_changed": "changed",
+    "step_done": "done",
+    "step_in_new_place": "moved",
     "step_new": "new",
     "step_removed": "removed",
     "step_same": "as before",

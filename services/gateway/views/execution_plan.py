@@ -97,10 +97,20 @@ def _plan(session: Session) -> Plan | None:
     return session.plan if session.plan and session.plan.task == session.task else None
 
 
-def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
+def statuses(session: Session) -> dict[str, str]:
+    """What has come of the steps that were begun or are planned now, by id, also of those that a version left out."""
+    return {name.partition(".")[2]: action.shown_status for name, action in _stands(session).items()}
+
+
+def _stands(session: Session) -> dict[str, Action]:
+    """By action; what a step has come to in the version at hand goes before what it came to in one before."""
     turn = session.turn
     now = turn.actions if turn and turn.rules.by_step else ()
-    stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
+    return {action.spec.id: action for action in (*session.begun_steps, *now)}
+
+
+def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
+    stands = _stands(session)
     return tuple(
         PlanStep(
             id=step.id or "",

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
 from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.decide import due
@@ -12,7 +13,7 @@ from shared.domain.plan_steps import task_status
 from shared.domain.session import Session, put_back, undecided
 from shared.domain.waves import find, ready, running
 from shared.story import finish
-from tests.unit.domain.spec import StoryLine, approve, given, say, verdict
+from tests.unit.domain.spec import StoryLine, approve, given, reject, say, verdict
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
     DRAFTED,
@@ -240,3 +241,22 @@ def test_a_cancelled_plan_is_over_for_good() -> None:
     given(*done).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
     late = told(*RUNS, c.CancelPlan(), ended("s1", ok=False))
     assert (late.phase, task_status(late)) == ("resting", "cancelled")
+
+
+# --- what led to a version
+
+
+def test_a_draft_says_which_words_led_to_it() -> None:
+    def reason(*lines: StoryLine) -> str:
+        event = given(*lines).when(plan(LOOK, CANCEL)).then_event()
+        assert isinstance(event, facts.PlanDrafted)
+        return event.reason
+
+    assert reason(*DRAFTED) == "cancel my order"
+    assert reason(*DRAFTED, c.Ask(text="Which?"), c.Answer(text="#W1")) == "cancel my order"
+    first = (*DRAFTED, plan(LOOK))
+    assert reason(*first, reject, say("look it up twice")) == "look it up twice"
+    assert reason(*first, say("cancel it, too")) == "cancel it, too"  # a remark
+    running = (*first, approve, c.Start(), say("cancel it"), say("now"), ended("s1"))
+    assert reason(*running) == "cancel it\nnow"
+    assert reason(*first, reject, say("x" * 900)) == "x" * 499 + "…"
