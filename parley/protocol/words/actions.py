@@ -38,6 +38,8 @@ ACTIONS: Mapping[str, str] = {
     "show_newer": "Discard mine, show {name}",
     "what_changed": "What changed",
     "skip": "Skip",
+    "skip_give": "Use this output",
+    "skip_with": "Skip these too",
     "stop": "Stop",
 }
 
@@ -149,6 +151,17 @@ REVIEW: Mapping[str, str] = {
     "plan_open": "The plan is not finished",
     "plan_open_hint": "Retry what came to nothing, skip the step, change the plan, or say what to do instead.",
     "step_changed": "changed",
+    "edit_pauses": "The plan is running. When you save, the steps that run end, no other begins, and you approve the new "
+    "version before it goes on.",
+    "skip_empty": "Write the output, or skip the step without one.",
+    "skip_json": "This begins like JSON, and is not: {why}",
+    "skip_null": "null is no output: skip the step without one.",
+    "skip_output": "Or give its output",
+    "skip_output_hint": "JSON, like {example}, or else text. Only what the later steps refer to is needed.",
+    "skip_plain": "The steps that come after it go on without it.",
+    "skip_step": "Skip “{text}”?",
+    "skip_users": "These steps use its output:",
+    "still_running": "A step of the version before is still running. You can approve this one when it has ended.",
     "step_done": "done",
     "step_in_new_place": "moved",
     "step_new": "new",
