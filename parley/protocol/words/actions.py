@@ -151,8 +151,8 @@ REVIEW: Mapping[str, str] = {
     "plan_open": "The plan is not finished",
     "plan_open_hint": "Retry what came to nothing, skip the step, change the plan, or say what to do instead.",
     "step_changed": "changed",
-    "edit_pauses": "The plan is running. When you save, the steps that run end, no other begins, and you approve the new "
-    "version before it goes on.",
+    "edit_pauses": "The plan is running. When you save, the steps that run end, and no other begins before you approve "
+    "the new version.",
     "skip_empty": "Write the output, or skip the step without one.",
     "skip_json": "This begins like JSON, and is not: {why}",
     "skip_null": "null is no output: skip the step without one.",

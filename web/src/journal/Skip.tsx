@@ -59,49 +59,51 @@ function SkipStep({ id, text, users, act, onClose }: Props) {
     if (!given.problem) act.send({ type: "skip", action_id: id, output: given.value as JsonOfSkip });
   };
   return (
-    <Modal opened onClose={onClose} title={fill(REVIEW.skip_step, { text })} closeButtonProps={{ "aria-label": ACTIONS.close }} data-testid="skip-dialog">
-      {users.length > 0 ? (
-        <>
-          <p>{REVIEW.skip_users}</p>
-          <ul data-testid="skip-users">
-            {steps.flatMap((step, index) => (users.includes(step.id ?? "") ? [<li key={step.id}>{`${index + 1}. ${step.text}`}</li>] : []))}
-          </ul>
-        </>
-      ) : (
-        <p>{REVIEW.skip_plain}</p>
-      )}
-      <div className="decision-buttons">
-        <Button
-          variant="default"
-          loading={act.busy}
-          onClick={() => act.send({ type: "skip", action_id: id, with_dependents: users.length > 0 })}
-          data-testid="skip-send"
-        >
-          {users.length > 0 ? ACTIONS.skip_with : ACTIONS.skip}
-        </Button>
+    <Modal opened onClose={onClose} title={fill(REVIEW.skip_step, { text })} closeButtonProps={{ "aria-label": ACTIONS.close }}>
+      <div data-testid="skip-dialog">
+        {users.length > 0 ? (
+          <>
+            <p>{REVIEW.skip_users}</p>
+            <ul data-testid="skip-users">
+              {steps.flatMap((step, index) => (users.includes(step.id ?? "") ? [<li key={step.id}>{`${index + 1}. ${step.text}`}</li>] : []))}
+            </ul>
+          </>
+        ) : (
+          <p>{REVIEW.skip_plain}</p>
+        )}
+        <div className="decision-buttons">
+          <Button
+            variant="default"
+            loading={act.busy}
+            onClick={() => act.send({ type: "skip", action_id: id, with_dependents: users.length > 0 })}
+            data-testid="skip-send"
+          >
+            {users.length > 0 ? ACTIONS.skip_with : ACTIONS.skip}
+          </Button>
+        </div>
+        <Textarea
+          mt="md"
+          label={REVIEW.skip_output}
+          description={fill(REVIEW.skip_output_hint, { example: EXAMPLE })}
+          autosize
+          minRows={2}
+          maxRows={10}
+          maxLength={8_000}
+          value={output}
+          error={problem || undefined}
+          onChange={(event) => {
+            setOutput(event.currentTarget.value);
+            setProblem("");
+          }}
+          data-testid="skip-output"
+        />
+        <div className="decision-buttons">
+          <Button loading={act.busy} onClick={give} data-testid="skip-give">
+            {ACTIONS.skip_give}
+          </Button>
+        </div>
+        <Problem error={act.error} />
       </div>
-      <Textarea
-        mt="md"
-        label={REVIEW.skip_output}
-        description={fill(REVIEW.skip_output_hint, { example: EXAMPLE })}
-        autosize
-        minRows={2}
-        maxRows={10}
-        maxLength={8_000}
-        value={output}
-        error={problem || undefined}
-        onChange={(event) => {
-          setOutput(event.currentTarget.value);
-          setProblem("");
-        }}
-        data-testid="skip-output"
-      />
-      <div className="decision-buttons">
-        <Button loading={act.busy} onClick={give} data-testid="skip-give">
-          {ACTIONS.skip_give}
-        </Button>
-      </div>
-      <Problem error={act.error} />
     </Modal>
   );
 }
