@@ -26,10 +26,23 @@ def told(plan: ExecutionPlan) -> str:
     elif plan.result and not plan.working:
         parts.append(plan.result)
     if plan.status in ("failed", "paused"):
-        parts.append(f"Go on: parley plan execute {task}")
+        parts.append(f"Go on: parley plan execute {task}\nLeave a step out: parley plan skip {task} STEP")
+    if plan.status == "cancelled":
+        parts.append(_progress(plan))
     if plan.status == "executing" and not plan.working:
         parts.append(f"It asks you something: parley chat --session {plan.session_id}")
     return "\n\n".join(part for part in parts if part)
+
+
+def _progress(plan: ExecutionPlan) -> str:
+    """Which steps were done, which ones run still, and which ones were not done."""
+    named = {step.id: f"{step.number}. {step.description}" for step in plan.steps}
+    of = (
+        ("Done", plan.progress.done),
+        ("Still running", plan.progress.running),
+        ("Not done", plan.progress.not_done),
+    )
+    return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
 
 
 def _ways_on(plan: ExecutionPlan) -> Iterator[str]:

@@ -124,6 +124,31 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 
 @app.command()
+def diff(
+    task: Task,
+    old: Annotated[int, typer.Option("--from", min=1, help="A version; without it, the one before the last.")] = 0,
+    new: Annotated[int, typer.Option("--to", min=1, help="A version; without it, the last one.")] = 0,
+    url: Url = "",
+) -> None:
+    """The versions of a plan, who made them and why, and what changed between two of them."""
+
+    async def compared(plans: "ExecutionPlans") -> int:
+        from cli.plan_diff import changes, origin
+        from cli.visible import print_visible
+
+        plan = await plans.get(task)
+        versions = await plans.versions(plan)
+        print_visible("\n".join(origin(one) for one in versions) or "There is no version yet.")
+        if len(versions) > 1 or old or new:
+            last = [one.version for one in versions][-2:]
+            found = await plans.diff(plan, old or last[0], new or last[-1])
+            print_visible("\n" + "\n".join(changes(found)))
+        return 0
+
+    _run(compared, url)
+
+
+@app.command()
 def modify(
     task: Task,
     feedback: Annotated[str, typer.Argument(help="What should be different.")],
@@ -177,8 +202,27 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 
 @app.command()
+def skip(  # noqa: PLR0913, PLR0917  one argument an option
+    task: Task,
+    step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
+    output: Annotated[str, typer.Option(help="Its output instead: JSON, or else text.")] = "",
+    with_dependents: Annotated[bool, typer.Option(help="Skip the steps that use its output, too.")] = False,
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
+    """Leave a step out, with an output in its place or with the steps that use its output."""
+
+    async def skipped(plans: "ExecutionPlans") -> "ExecutionPlan":
+        plan = await plans.get(task)
+        given = _value(output) if output else None
+        return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
+
+    _shows(skipped, url, as_json=as_json)
+
+
+@app.command()
 def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Do what has not begun no more."""
+    """Give a plan up: what has not begun is not done any more, and what runs ends."""
 
     async def cancelled(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
@@ -195,6 +239,14 @@ def delete(task: Task, url: Url = "") -> None:
         return 0
 
     _run(deleted, url)
+
+
+def _value(text: str) -> Any:
+    """JSON where it is, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -165,6 +165,8 @@ FIELDS: dict[str, str] = {
     "parent_id": "the session it was forked from",
     "parent_version": "the parent's version at which",
     "carried": "all that the fork begins with",
+    "action.skipped.output": "what a person gave in its place, for the steps that refer to it (format 2); left out where nothing was given",
+    "action.skipped.dependents": "the actions that are skipped with it because they refer to its output (format 2); left out where there are none",
     "already_done": "actions that an earlier version of the plan has done: they are not done again",
     "Step.id": "its id for life within its task, in an execution plan; none: a new step, which gets one",
     "Step.after": "ids of the steps that must have ended well before it",

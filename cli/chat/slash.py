@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable
 from typing import NamedTuple, get_args
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from cli.chat.decisions import approve, approve_all, approve_plan, reject, replan
 from cli.chat.doing import Doing, Local, More, Say, Send
@@ -104,6 +104,20 @@ def _judge(*, saved: bool) -> Doing:
     return Send(c.Judge(type="judge", accepted=True, saved=saved), moves=False)
 
 
+def _skip(_view: View, argument: str) -> Doing:
+    """An output is JSON, or else text."""
+    action_id, _space, given = argument.partition(" ")
+    if given.strip() == "with-dependents":
+        return Send(c.Skip(type="skip", action_id=action_id, with_dependents=True), moves=False)
+    output: JsonValue = None
+    if given.strip():
+        try:
+            output = json.loads(given)
+        except ValueError:
+            output = given.strip()
+    return Send(c.Skip(type="skip", action_id=action_id, output=output), moves=False)
+
+
 COMMANDS: dict[str, Command] = {
     "help": Command("", HELP["help"], _local("help")),
     "plan": Command("", HELP["plan"], _local("plan")),
@@ -122,7 +136,7 @@ COMMANDS: dict[str, Command] = {
     "pause": Command("", HELP["pause"], lambda _v, _a: Send(c.Pause(type="pause"), moves=False)),
     "resume": Command("", HELP["resume"], lambda _v, _a: Send(c.Unpause(type="unpause"), moves=False)),
     "retry": Command("", HELP["retry"], lambda _v, _a: Send(c.Retry(type="retry"))),
-    "skip": Command("ACTION", HELP["skip"], lambda _v, a: Send(c.Skip(type="skip", action_id=a), moves=False)),
+    "skip": Command("ACTION [with-dependents|OUTPUT]", HELP["skip"], _skip),
     "cancel": Command("", HELP["cancel"], lambda _v, _a: Send(c.Cancel(type="cancel"))),
     "complete": Command("", HELP["complete"], lambda _v, _a: Send(c.Complete(type="complete"))),
     "rename": Command("TITLE", HELP["rename"], lambda _v, a: Send(c.Rename(type="rename", title=a), moves=False)),

@@ -8,7 +8,14 @@ from typing import Any
 
 from parley.client.rest import Rest
 from parley.events.values import Step
-from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanPreviews, PlanStatus
+from parley.protocol.execution_plans import (
+    ExecutionPlan,
+    PlanDifference,
+    PlanList,
+    PlanPreviews,
+    PlanStatus,
+    PlanVersion,
+)
 
 _PATH = "/api/execution-plans"
 _LOOK = 20  # seconds that the gateway is asked to wait at once
@@ -90,7 +97,21 @@ class ExecutionPlans:
         return await self._settled(await self._post(f"/{plan.task_id}/execute"), wait)
 
     async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
+        """Give the plan up. Its `progress` tells which steps were done, which ones run still, and which were not."""
         return await self._post(f"/{plan.task_id}/cancel")
+
+    async def skip(
+        self,
+        plan: ExecutionPlan,
+        step_id: str,
+        *,
+        output: Any = None,
+        with_dependents: bool = False,
+        wait: float | None = 0,
+    ) -> ExecutionPlan:
+        """Leave a step out. Give its `output` instead, or skip the steps that use it, too: else those refuse it."""
+        body = {"output": output, "with_dependents": with_dependents}
+        return await self._settled(await self._post(f"/{plan.task_id}/steps/{step_id}/skip", **body), wait)
 
     async def status(self, plan: ExecutionPlan) -> PlanStatus:
         return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")
@@ -111,6 +132,15 @@ class ExecutionPlans:
     async def previews(self, plan: ExecutionPlan) -> PlanPreviews:
         """What the plan's changes would make of what is there now, by step."""
         return await self._rest.get(PlanPreviews, f"{_PATH}/{plan.task_id}/previews")
+
+    async def versions(self, plan: ExecutionPlan) -> tuple[PlanVersion, ...]:
+        """Who made each version of the plan, and why; oldest first."""
+        told = await self._rest.ask("GET", f"{_PATH}/{plan.task_id}/versions")
+        return tuple(PlanVersion.model_validate(one) for one in told["plans"])
+
+    async def diff(self, plan: ExecutionPlan, old: int, new: int) -> PlanDifference:
+        """What changed from version `old` to version `new`."""
+        return await self._rest.get(PlanDifference, f"{_PATH}/{plan.task_id}/diff", **{"from": old, "to": new})
 
     async def delete(self, plan: ExecutionPlan) -> None:
         """Raises Refused while it runs."""

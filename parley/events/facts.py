@@ -81,8 +81,8 @@ class RemarkAnswered(Event):
 class PlanDrafted(Event):
     """The planner's proposal. Its version as a plan is the version of this event.
 
-    `begins_round`, here and in the drafts below: the remark that it answers is a new request. `task`, of an execution
-    plan: one id for a request, which its versions share. `checks`: how its draft was held against the tools there are.
+    `begins_round`, here and below: the remark that it answers is a new request. `task`: one id for all its versions.
+    `checks`: how the draft of an execution plan was held against the tools there are.
     """
 
     type: Literal["plan.drafted"] = "plan.drafted"
@@ -93,6 +93,7 @@ class PlanDrafted(Event):
     path: PathPlan | None = None
     task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(None, exclude_if=is_none)
     checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
+    reason: Annotated[str, Field(max_length=500, exclude_if=is_empty)] = ""
     begins_round: bool = False
     number: PeopleNumber = 0
 
@@ -376,11 +377,16 @@ class ResultLost(Event):
 
 
 class ActionSkipped(Event):
-    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now."""
+    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now.
+
+    `output`: what a person gave in its place. `dependents`: skipped with it, as they refer to its output (format 2).
+    """
 
     type: Literal["action.skipped"] = "action.skipped"
     action_id: ActionId
     reason: str = ""
+    output: JsonValue = Field(None, exclude_if=is_none)
+    dependents: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
 
 

@@ -56,9 +56,7 @@ class Approval(ClientMessage):
 
     type: Literal["approval"]
     approved: StrictBool  # a yes is never guessed from a word or a number
-    version: Annotated[
-        Version | None, Field(validation_alias=AliasChoices("version", "plan_version", "code_version"))
-    ] = None
+    version: Version | None = Field(None, validation_alias=AliasChoices("version", "plan_version", "code_version"))
     hash: Hash | None = None
     action_id: IdOrEmpty | None = None
     remember: StrictBool = False
@@ -151,10 +149,12 @@ class Unpause(ClientMessage):
 
 
 class Skip(ClientMessage):
-    """Do not run this action."""
+    """Do not run this action. The steps that use its output go on with the `output` given here, or are skipped, too."""
 
     type: Literal["skip"]
     action_id: IdOrEmpty
+    output: JsonValue = None
+    with_dependents: StrictBool = False
 
 
 class Cancel(ClientMessage):

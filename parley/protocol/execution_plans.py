@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from parley.events.values import Check, Effect
+from parley.events.values import Check, Effect, Step
 from parley.protocol.screen import PollView
 from parley.protocol.tools import Preview
 
@@ -20,7 +20,7 @@ class PlanStep(Answer):
     """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
 
     `preapprovable`: an approval may allow its calls before the values of its references are known. `preapproved`: one
-    did. `poll`: how a step stands that polls.
+    did. `poll`: how a step stands that polls. `given`: it was skipped, and a person gave this `output` in its place.
     """
 
     id: str
@@ -39,6 +39,19 @@ class PlanStep(Answer):
     preapprovable: bool = False
     preapproved: bool = False
     poll: PollView | None = None
+    given: bool = False
+
+
+class Progress(Answer):
+    """How far a plan has come, by the ids of its steps.
+
+    `running`: begun, and without an outcome, which is recorded in any case. `not_done`: still to be done, failed, or
+    skipped.
+    """
+
+    done: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    not_done: tuple[str, ...] = ()
 
 
 class ExecutionPlan(Answer):
@@ -71,6 +84,38 @@ class ExecutionPlan(Answer):
     text: str
     current: bool = True
     checks: tuple[Check, ...] = ()
+    progress: Progress = Progress()
+
+
+class PlanVersion(Answer):
+    """A version of a plan. `reason`: the person's words that led to it; "" for an edit, which is its author's own."""
+
+    version: int
+    number: int
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+class ChangedStep(Answer):
+    """A step in two versions of a plan; `old` and `new` are its numbers, None where it is not there."""
+
+    kind: str
+    old: int | None
+    new: int | None
+    before: Step | None
+    after: Step | None
+    status: str | None = None
+
+
+class PlanDifference(Answer):
+    """What changed between two versions of a plan, a step at a time, and who made them, and why."""
+
+    old: int
+    new: int
+    steps: tuple[ChangedStep, ...]
+    unified: str
+    origins: tuple[PlanVersion, ...] = ()
 
 
 class PlanStatus(Answer):

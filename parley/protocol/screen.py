@@ -95,7 +95,9 @@ class StepSection(View):
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
     waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
-    `preapproved`: one did. `problem`: why it was not done, in words. `poll`: of a step that polls.
+    `preapproved`: one did. `problem`: why it was not done, in words. `poll`: of a step that polls. `given`: it was
+    skipped, and a person gave its output. `used_by`: the ids of the steps that refer to its output, directly or through
+    each other, and are still to be carried out.
     """
 
     action_id: str
@@ -110,6 +112,8 @@ class StepSection(View):
     preapprovable: bool = False
     preapproved: bool = False
     problem: str = Field("", exclude_if=is_empty)
+    given: bool = False
+    used_by: tuple[str, ...] = ()
 
 
 class ReviewSection(View):

@@ -202,6 +202,10 @@ def _tool(message: m.Approval, session: Session) -> str:
     return action.spec.tool
 
 
+def _skip(message: m.Skip) -> c.Skip:
+    return c.Skip(action_id=message.action_id, output=message.output, with_dependents=message.with_dependents)
+
+
 def _feedback(message: m.Feedback, session: Session) -> c.Say:
     if not session.asking and session.phase not in SERVICE_OF:
         raise OutOfTurn("Nothing is in review and no work goes on: send a user_message instead.")
@@ -266,7 +270,7 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Stop: lambda message, at: (c.Stop(reason=message.reason),),
     m.Pause: lambda message, at: (c.Pause(),),
     m.Unpause: lambda message, at: (c.Resume(),),
-    m.Skip: lambda message, at: (c.Skip(action_id=message.action_id),),
+    m.Skip: lambda message, at: (_skip(message),),
     m.Cancel: lambda message, at: (c.CancelPlan(),),
     m.DeletePlan: lambda message, at: (c.DeletePlan(),),
     m.Retry: lambda message, at: (c.Retry(),),

@@ -27,7 +27,14 @@ def report(turn: Turn) -> c.GiveAnswer:
 
 def _line(action: Action) -> str:
     what = action.spec.description
+    if action.given:
+        return f"{what}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
     if action.status != "finished":
         return f"{what}: **not done**, {action.explanation or 'as it was not begun'}"
     told = " ".join(text_of(action.result).split())
     return f"{what}: {told}" if 0 < len(told) <= SHORT and told[0] not in "{[" else what
+
+
+def _shortened(text: str) -> str:
+    told = " ".join(text.split())
+    return told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"

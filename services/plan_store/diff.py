@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from parley.events.values import Step
-from shared.store_api import PlanDiff, PlanRecord, StepChange
+from shared.store_api import PlanDiff, PlanOrigin, PlanRecord, StepChange
 
 ALIKE = 0.5  # from here on a step was changed, below it was replaced
 COMPARED = 500  # characters of a step
@@ -20,7 +20,9 @@ def diff(old: PlanRecord, new: PlanRecord) -> PlanDiff:
     names = f"version {old.version}", f"version {new.version}"
     lines = _coarse(before, after, *names) if coarse else difflib.unified_diff(before, after, *names, lineterm="")
     steps = tuple(compare(old.steps, new.steps))
-    return PlanDiff(old=old.version, new=new.version, unified="\n".join(lines), steps=steps, coarse=coarse)
+    origins = tuple(PlanOrigin(**one.model_dump(include=set(PlanOrigin.model_fields))) for one in (old, new))
+    unified = "\n".join(lines)
+    return PlanDiff(old=old.version, new=new.version, unified=unified, steps=steps, coarse=coarse, origins=origins)
 
 
 def _coarse(before: Sequence[str], after: Sequence[str], old: str, new: str) -> list[str]:
@@ -51,7 +53,7 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def compare(old: tuple[Step, ...], new: tuple[Step, ...]) -> Iterator[StepChange]:
     """One change for every step of either plan: the new plan's in its order, removed ones before what follows them."""
     before, after = [step.model_dump_json() for step in old], [step.model_dump_json() for step in new]
-    from_ = _origins(old, new, before, after)
+    from_ = _by_id(old, new) if _have_ids(old, new) else _origins(old, new, before, after)
     unchanged = _unchanged(before, after)
     gone = iter(sorted(set(range(len(old))) - set(from_.values())))
     removed = next(gone, None)
@@ -70,6 +72,17 @@ def compare(old: tuple[Step, ...], new: tuple[Step, ...]) -> Iterator[StepChange
     while removed is not None:
         yield StepChange(kind="removed", old=removed + 1, new=None, before=old[removed], after=None)
         removed = next(gone, None)
+
+
+def _have_ids(*plans: tuple[Step, ...]) -> bool:
+    """Whether every step has an id, which it keeps in all versions of its plan."""
+    return all(step.id for steps in plans for step in steps)
+
+
+def _by_id(old: tuple[Step, ...], new: tuple[Step, ...]) -> dict[int, int]:
+    """For steps of the new plan: which old one has their id."""
+    places = {step.id: i for i, step in enumerate(old)}
+    return {j: places[step.id] for j, step in enumerate(new) if step.id in places}
 
 
 def _unchanged(before: list[str], after: list[str]) -> set[tuple[int, int]]:

@@ -20,15 +20,23 @@ def plan_record(row: Mapping[Any, Any]) -> api.PlanRecord:
     return api.PlanRecord.model_validate(fields)
 
 
+def _with_reason(session_id: str) -> Select[Any]:
+    """The versions of a session's plan, each with what led to it, as the event that made it says."""
+    plan, event = t.plans.c, t.journal.c
+    made = and_(event.session_id == plan.session_id, event.version == plan.version)
+    reason = func.coalesce(event.body["reason"].as_string(), "").label("reason")
+    return select(t.plans, reason).outerjoin(t.journal, made).where(plan.session_id == session_id)
+
+
 async def plan_versions(database: Database, session_id: str, size: int) -> api.PlanHistory:
-    query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number.desc())
+    query = _with_reason(session_id).order_by(t.plans.c.number.desc())
     found = await _newest_first(database, query, size)
     return api.PlanHistory(plans=_latest([plan_record(row) for row in found], size))
 
 
 async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
     """Raises StoreError (unknown). Without a version the newest that was not deleted."""
-    query = select(t.plans).where(t.plans.c.session_id == ask.session_id).order_by(t.plans.c.number.desc())
+    query = _with_reason(ask.session_id).order_by(t.plans.c.number.desc())
     wanted = ~t.plans.c.deleted if ask.version is None else t.plans.c.version == ask.version
     found = await rows(database, query.where(wanted).limit(1))
     if not found:

@@ -18,7 +18,11 @@ def carried_out(turn: Turn) -> c.VerifyTurn:
         return c.VerifyTurn(status="success", next_action="complete", reasoning=told, rule="plan-carried-out")
     told = f"{len(done)} of {len(turn.actions)} steps were carried out."
     if len(done) + len(left_out) == len(turn.actions):
-        told = f"{told} You left out {_names(left_out)}."[:2_000]
+        given = [action for action in left_out if action.given]
+        missing = [action for action in left_out if not action.given]
+        told += f" You left out {_names(missing)}." if missing else ""
+        told += f" You gave the output of {_names(given)} instead." if given else ""
+        told = told[:2_000]
         return c.VerifyTurn(status="partial", next_action="complete", reasoning=told, rule="plan-carried-out")
     why = " ".join(_why(action) for action in (*dead(turn), *_in_doubt(turn)))
     return c.VerifyTurn(

@@ -15,6 +15,7 @@ from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
 from shared.domain.expiry import wrong_expiry
+from shared.domain.paths import OPEN
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
@@ -210,9 +211,12 @@ def _action_decided(session: Session, event: facts.ApprovalGiven | facts.Approva
 
 
 def _skipped(session: Session, event: facts.ActionSkipped) -> str:
-    """That a plan goes on without a step is a person's word."""
-    by_step = session.turn is not None and session.turn.rules.by_step
-    return _not_a_person(event) if by_step else ""
+    """That a plan goes on without a step is a person's word. What runs, or has an outcome, is not skipped with it."""
+    if (turn := session.turn) is None or not turn.rules.by_step:
+        return ""
+    known = {action.spec.id for action in turn.actions if action.status in OPEN or action.dead}
+    wrong = [one for one in event.dependents if one not in known]
+    return _not_a_person(event) or (f"{wrong[0]} is no step that could be skipped" if wrong else "")
 
 
 # --- what services report

@@ -143,6 +143,8 @@ class Retry(Command): ...
 
 class Skip(Command):
     action_id: str
+    output: JsonValue = None  # given in its place
+    with_dependents: bool = False  # skip also the steps that refer to its output
 
 
 class CancelPlan(Command): ...

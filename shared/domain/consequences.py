@@ -8,7 +8,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Ended, EndReason
 from shared.domain import paths
 from shared.domain.evolve import evolve
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, takes_back_remark, undecided
 from shared.domain.state import Turn
 from shared.domain.waves import begin_quiet, blocked, end, find, quiet_reads
 
@@ -100,7 +100,7 @@ def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended,
 def _reason(before: Session, event: SessionEvent, after: Session) -> EndReason | None:
     """Why what has not begun of the turn at hand never will; None where the turn goes on."""
     match event:
-        case facts.SessionStopped() if before.words.remark is None:
+        case facts.SessionStopped() if not takes_back_remark(before):
             return "stopped"
         case facts.PlanCancelled() | facts.PlanDeleted():
             return "cancelled"

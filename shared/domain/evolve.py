@@ -19,6 +19,7 @@ from shared.domain.session import (
     put_back,
     set_aside,
     settle,
+    takes_back_remark,
     with_answer,
     with_words,
 )
@@ -212,10 +213,12 @@ def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
 def _stopped(session: Session, version: int) -> Session:
     """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked.
 
-    A remark is taken back: what was in review is in review again.
+    A remark is taken back: what was there before it is there again. But where steps of a plan would run next, the plan
+    is stopped, and what was said is answered when it goes on.
     """
-    if session.words.remark:
+    if takes_back_remark(session):
         return waiting.gone_on(put_back(session), version)
+    session = set_aside(session)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.resume_phase if asked_by_a_phase else session.phase
     return replace(settle(session, "resting", "stopped"), resume_phase=halted)

@@ -49,7 +49,7 @@ def check_expanded(session: Session, spec: ActionSpec, given: Mapping[str, Actio
 def items_of(session: Session, gathers: Action) -> tuple[Action | None, ...]:
     """The actions of a step's items, in order: those of this turn, or those that an earlier version has done."""
     now = {action.spec.id: action for action in (session.turn.actions if session.turn else ())}
-    before = {action.spec.id: action for action in session.begun_steps if action.status == "finished"}
+    before = {action.spec.id: action for action in session.begun_steps if action.settled}
     names = [name for name in gathers.spec.depends_on if name.startswith(f"{gathers.spec.id}[")]
     return tuple(before.get(name) or now.get(name) for name in names)
 

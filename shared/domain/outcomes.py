@@ -6,7 +6,7 @@ from functools import partial
 from parley.events import facts
 from parley.events.values import Outcome
 from shared.domain import commands as c
-from shared.domain import files
+from shared.domain import files, wording
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.session import Session
@@ -26,7 +26,10 @@ def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
         case facts.ActionsFinished():
             return {outcome.action_id: partial(_finished, outcome) for outcome in event.outcomes}
         case facts.ActionSkipped():
-            return {event.action_id: partial(replace, status="skipped", error=event.reason, end_reason=None)}
+            return {event.action_id: partial(_skipped, event)} | {
+                dependent: partial(replace, status="skipped", error=wording.SKIPPED_WITH, end_reason=None)
+                for dependent in event.dependents
+            }
         case facts.ActionUncertain():
             return {event.action_id: partial(_uncertain, event.reason)}
         case facts.ResultStored():
@@ -56,6 +59,11 @@ def _finished(outcome: Outcome, action: Action) -> Action:
         violation=outcome.violation,
         handed_over=outcome.handed_over,
     )
+
+
+def _skipped(event: facts.ActionSkipped, action: Action) -> Action:
+    skipped = replace(action, status="skipped", error=event.reason, end_reason=None)
+    return skipped if event.output is None else replace(skipped, result=event.output, artefact=None, given=True)
 
 
 def _uncertain(reason: str, action: Action) -> Action:

@@ -8,12 +8,14 @@ from shared.domain import budgets, paths, reviews
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
-from shared.domain.plan_steps import check_left_out, step_of, unfinished
+from shared.domain.left_out import skipped_with
+from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
+from shared.domain.wording import OUTPUT_GIVEN, SKIPPED
 
 PersonCommand = (
     c.Say
@@ -208,14 +210,22 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
     action = find(session, command.action_id)
     if action is None:
         raise Invalid(f"There is no action {command.action_id}.")
+    dependents: tuple[str, ...] = ()
     if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
-        check_left_out(session, action, step)
+        dependents = skipped_with(session, action, step, command)
+    elif command.output is not None or command.with_dependents:
+        raise Invalid("Only for a step of an execution plan can an output be given, or dependents be skipped with it.")
     else:
         open_ = action.status in ("planned", "approved")
         need(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
-    kind = "action.skipped"
+    given = command.output is not None
+    needs = {"needs": 2} if given or dependents else {}
     return facts.ActionSkipped(
-        **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, reason="skipped by the person"
+        **stamp(session, by, "action.skipped", action.spec.id) | needs,
+        action_id=action.spec.id,
+        reason=OUTPUT_GIVEN if given else SKIPPED,
+        output=command.output,
+        dependents=dependents,
     )
 
 
@@ -225,7 +235,8 @@ def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, by: By) -
     if isinstance(command, c.DeletePlan):
         need(session.phase not in SERVICE_OF, "The plan is being worked on: stop or cancel it first.")
         return facts.PlanDeleted(**stamp(session, by, "plan.deleted"), plan_version=session.plan.version)
-    need(session.plan.status not in ("completed", "cancelled", "failed"), f"The plan is {session.plan.status} already.")
+    over = session.plan.status in ("completed", "cancelled", "failed") and not unfinished(session)
+    need(not over, f"The plan is {session.plan.status} already.")
     return facts.PlanCancelled(**stamp(session, by, "plan.cancelled"), plan_version=session.plan.version)
 
 

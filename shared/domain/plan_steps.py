@@ -5,7 +5,7 @@ from typing import Literal
 
 from parley.events.hashing import canonical_size
 from parley.events.values import ActionSpec, Step
-from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.errors import Invalid
 from shared.domain.references import ITEM, malformed, references, steps_in
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, Plan, plan_content
@@ -119,41 +119,9 @@ def held_up(session: Session) -> bool:
     return unfinished(session) or (session.paused and bool(plan and plan.task) and task_status(session) == "paused")
 
 
-def _users_of(session: Session, step: Step) -> tuple[Step, ...]:
-    """The steps that refer to what this one gives, and are still to be carried out."""
-    plan, turn = session.plan, session.turn
-    if plan is None or turn is None:
-        return ()
-    over = {action.spec.id for action in turn.actions if action.status == "finished" or action.left_out}
-    return tuple(
-        other
-        for other in plan.steps
-        if action_id(plan, other) not in over and step.id in (*steps_in(other.for_each), *steps_in(other.arguments))
-    )
-
-
-def check_left_out(session: Session, action: Action, step: Step) -> None:
-    """A step can be left out also after it came to nothing; not while others wait for what it gives.
-
-    Raises OutOfTurn, Invalid.
-    """
-    came_to_nothing = unfinished(session) and action.dead and not action.left_out
-    if action.status == "uncertain":
-        raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")
-    open_ = action.status in ("planned", "approved", "asked", "waiting") or came_to_nothing
-    need(open_, f"The step is {action.status}: too late to skip it.")
-    if action.spec.tool == GATHER:
-        raise Invalid("The step is being done for each item of its list: skip those that shall be left out.")
-    if is_item(action.spec.id):
-        return
-    if users := _users_of(session, step):
-        names = ", ".join(f"“{other.text[:100]}” ({other.id})" for other in users)
-        raise Invalid(f"What this step gives is used by {names}: skip that first, or change the plan.")
-
-
 def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:
-    """Those of a plan's actions that an earlier version of it has done."""
-    done = {action.spec.id for action in _begun(session) if action.status == "finished"}
+    """Those of a plan's actions that an earlier version of it has done, or whose output a person has given."""
+    done = {action.spec.id for action in (*_begun(session), *_given(session)) if action.settled}
     return tuple(spec.id for spec in actions if spec.id in done)
 
 
@@ -163,8 +131,8 @@ def still_running(session: Session, task: str) -> bool:
 
 
 def done_before(session: Session, action: str) -> bool:
-    """An earlier version of the plan has done this item of a step that it did not bring to its end."""
-    return is_item(action) and any(one.spec.id == action and one.status == "finished" for one in _begun(session))
+    """An earlier version of the plan has this item's output, of a step that it did not bring to its end."""
+    return is_item(action) and any(one.spec.id == action and one.settled for one in leave_turn(session).begun_steps)
 
 
 def in_doubt(session: Session, action: str) -> bool:
@@ -177,18 +145,24 @@ def rewritten(session: Session, steps: Sequence[Step]) -> tuple[str, ...]:
     plan = session.plan
     if plan is None or not plan.task or plan.task != session.task:
         return ()
-    begun = {_of_step(action.spec.id) for action in _begun(session)}
+    begun = {_of_step(action.spec.id): "has been begun" for action in _begun(session)}
+    begun |= {action.spec.id: "has the output that you gave" for action in _given(session)}
     before = {step.id: step for step in plan.steps}
     return tuple(
-        f"{called(number, step)} has been begun: to do something else, or the same again, make a new step."
+        f"{called(number, step)} {why}: to do something else, or the same again, make a new step."
         for number, step in enumerate(steps, 1)
-        if f"{plan.task}.{step.id}" in begun and not _same(before.get(step.id), step)
+        if (why := begun.get(f"{plan.task}.{step.id}")) and not _same(before.get(step.id), step)
     )
 
 
 def _begun(session: Session) -> tuple[Action, ...]:
     """The steps of the task that were done, or may have been. One that failed was not."""
     return tuple(action for action in leave_turn(session).begun_steps if action.status not in DONE - {"finished"})
+
+
+def _given(session: Session) -> tuple[Action, ...]:
+    """The steps of the task that were skipped, and whose output a person has given."""
+    return tuple(action for action in leave_turn(session).begun_steps if action.given and not is_item(action.spec.id))
 
 
 def _same(before: Step | None, step: Step) -> bool:

@@ -11,7 +11,7 @@ from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done, problems, refusal, rewritten, still_running, task_of
 from shared.domain.policy import ruled
-from shared.domain.said import begins_round, drafting
+from shared.domain.said import begins_round, drafting, reason_of_draft
 from shared.domain.session import Session
 from shared.domain.stamp import stamp, step_format
 from shared.domain.state import Plan
@@ -26,7 +26,8 @@ def draft(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
     if acts and (wrong := (*problems(steps, goal, notes), *rewritten(drafted_in, steps))):
         raise refusal(steps, wrong)
     task = task_of(drafted_in) if acts else None
-    fields = dict(command) | {"begins_round": begins_round(session), "task": task}
+    reason = reason_of_draft(drafted_in, first=acts and not drafted_in.task)
+    fields = dict(command) | {"begins_round": begins_round(session), "task": task, "reason": reason}
     return facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **fields)
 
 

@@ -105,7 +105,7 @@ def _for_this_plan(session: Session, code: Code) -> None:
 
 def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     plan = session.plan or _brought(session)
-    need(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="a plan"))
+    need(session.phase not in SERVICE_OF or _runs(session), AT_WORK.format(phase=session.phase, what="a plan"))
     if plan is None:
         raise OutOfTurn("There is no plan to edit in this session: say in a message what you want.")
     if command.base != plan.version:
@@ -128,6 +128,12 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
         notes=notes,
         checks=command.checks,
     )
+
+
+def _runs(session: Session) -> bool:
+    """Whether the steps of a plan are being carried out. An edit lets those that run end, and begins no other."""
+    turn = session.turn
+    return turn is not None and turn.rules.by_step and session.phase in ("executing", "verifying", "answering")
 
 
 def _check_words(steps: Sequence[Step], *, calls: bool) -> None:

@@ -32,11 +32,12 @@ from shared.domain.session import (
 )
 from shared.domain.state import ActionStatus, Plan, Question, Round, Said
 from shared.domain.turns import go_on
-from shared.domain.waves import advance, leave_turn, mark, new_attempt
+from shared.domain.waves import advance, leave_turn, mark, new_attempt, read_words, running
 
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
 SAID_BEFORE = "conversation"  # the knowledge that holds the earlier messages of a chat
+REASON = 500  # characters of what led to a draft
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
 REMARKED: tuple[Phase, ...] = (
     "awaiting_approval",
@@ -51,7 +52,7 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
     if event.intent == "remark" and put_back(session).phase in REMARKED:
         return _remarked(informed, event.text, event.version)
     if event.intent == "guidance" or (event.intent == "remark" and session.phase in SERVICE_OF):
-        return with_words(informed, unread=newest((*session.words.unread, event.text), WORDS_KEPT))
+        return _guided(informed, event)
     if event.intent in ("feedback", "remark"):
         return _feedback(informed, (event.text,), event.version)
     settings = replace(
@@ -63,6 +64,17 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
     )
     begun = _next_round(settings, event.text, event.version)
     return settle(begun, "resting") if event.brings_plan else begun
+
+
+def _guided(session: Session, event: facts.MessageReceived) -> Session:
+    """Words while a service works: its next draft takes them in. A plan whose steps could run now waits for an answer.
+
+    While steps run, the words wait until the wave has ended.
+    """
+    if session.words.remark and session.words.remark.phase in SERVICE_OF:
+        return _remarked(session, event.text, event.version)
+    heard = with_words(session, unread=newest((*session.words.unread, event.text), WORDS_KEPT))
+    return heard if running(heard) else read_words(heard, event.version)
 
 
 def _remarked(session: Session, text: str, version: int) -> Session:
@@ -88,6 +100,12 @@ def begins_round(session: Session) -> bool:
 def drafting(session: Session) -> Session:
     """The session as the next draft is made in it: with the remark taken in."""
     return taken_in(session, session.version, begins_round=begins_round(session))
+
+
+def reason_of_draft(session: Session, *, first: bool) -> str:
+    """The beginning of the words that lead to the next draft: the request, or what was said since the last draft."""
+    said = ("" if first else "\n".join(session.words.feedback)) or session.words.request
+    return said if len(said) <= REASON else f"{said[: REASON - 1]}…"
 
 
 def in_words(session: Session, text: str) -> c.AnswerRemark | c.Ask:

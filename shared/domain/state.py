@@ -178,6 +178,7 @@ class Action:
     violation: str = ""  # which rules of its pack the call broke
     handed_over: bool = False  # the call gave the request to a person
     allowed: bool = False  # by a person, in an event that only the gateway may append, for exactly these arguments
+    given: bool = False  # it was skipped, and `result` is what a person gave in its place
 
     @property
     def hash(self) -> str:
@@ -212,6 +213,11 @@ class Action:
     def out_of_budget(self) -> bool:
         """It failed for want of budget alone: once that is raised it is run again."""
         return self.status == "failed" and self.cause == "budget"
+
+    @property
+    def settled(self) -> bool:
+        """The steps that refer to it have its output: it finished, or a person gave the output."""
+        return self.status == "finished" or self.given
 
     @property
     def left_out(self) -> bool:

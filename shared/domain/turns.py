@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from parley.events import facts
+from parley.events.values import ActionSpec
 from shared.domain import memory, outcomes, paths, workflows
 from shared.domain.changing import replace
 from shared.domain.plan_steps import unfinished
@@ -164,7 +165,7 @@ def _attempted_again(session: Session) -> Session:
         return session
     specs = {spec.id: spec for spec in workflows.of_plan(session, plan.kind).actions(plan, turn.number)}
     for action in _came_to_nothing(turn):
-        spec = specs.get(action.spec.id, action.spec)  # the call for an item is not in the plan
+        spec = specs.get(action.spec.id) or _unruled(action.spec)  # the call for an item is not in the plan
         if action.status == "uncertain":
             session = mark(session, [spec.id], "uncertain", left=False)
         elif action.status == "failed":
@@ -174,6 +175,11 @@ def _attempted_again(session: Session) -> Session:
         elif action.end_reason is None:
             session = mark(session, [spec.id], "planned", spec=spec, error="", allowed=False)
     return session
+
+
+def _unruled(spec: ActionSpec) -> ActionSpec:
+    """A call that was denied is ruled anew before it begins: a policy, or what it is denied for, may have changed."""
+    return spec.model_copy(update={"decision": "proceed", "decision_reason": ""}) if spec.decision == "deny" else spec
 
 
 def go_on(session: Session, phase: Phase, version: int) -> Session:

@@ -176,8 +176,9 @@ def next_look(action: Action, every: int, now: datetime) -> datetime:
 def gone_on(session: Session, version: int) -> Session:
     """The plan goes on with what waits for nothing any more. What a person was being asked is asked again after it."""
     turn, question = session.turn, session.question
-    wave_is_off = session.phase == "executing" and not running(session) and not ready(turn)
-    if session.phase == "waiting" or wave_is_off:  # a step that failed keeps what was due from beginning
+    # A step that failed keeps what was due from beginning; a remark on the running plan has taken its work.
+    halted = session.phase == "executing" and (session.work is None or not (running(session) or ready(turn)))
+    if session.phase == "waiting" or halted:
         return advance(session, version)
     if turn is None or not turn.rules.by_step or question is None or question.about != "action":
         return session

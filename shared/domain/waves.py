@@ -7,11 +7,12 @@ from parley.events.values import ActionSpec, Ended
 from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
-from shared.domain.session import SERVICE_OF, Session, begin, settle, undecided
+from shared.domain.session import SERVICE_OF, Phase, Remark, Session, begin, settle, undecided, with_words
 from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.domain.workflow import Edge
 
 MOST = 50  # actions of a turn
+HOLDS_FOR_WORDS: frozenset[Phase] = frozenset({"executing", "verifying", "awaiting_approval", "waiting"})
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
@@ -190,15 +191,35 @@ def leave_turn(session: Session) -> Session:
 
 
 def _begun(before: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
-    """The steps that were done, or of which nobody knows: those of this turn in place of the same ones before."""
-    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started")}
+    """The steps that were done, are in doubt, or have an output that a person gave.
+
+    Those of this turn stand in place of the same ones before.
+    """
+    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started") or a.given}
     return (*(action for action in before if action.spec.id not in now), *now.values())
 
 
 def advance(session: Session, version: int) -> Session:
-    """Where a turn goes after the event of this version: the wave goes on, asks, begins anew, or is judged."""
-    if running(session):
+    """Where a turn goes after the event of this version: the wave goes on, asks, begins anew, or is judged.
+
+    The steps of a plan wait while words that were said during the wave are unanswered.
+    """
+    return session if running(session) else read_words(_advanced(session, version), version)
+
+
+def read_words(session: Session, version: int) -> Session:
+    """The planner reads what was said while steps of a plan ran, before any other step begins.
+
+    The words are a remark on the plan: once the planner has answered, the plan goes on where it was.
+    """
+    turn, texts = session.turn, session.words.unread
+    if not texts or turn is None or not turn.rules.by_step or session.phase not in HOLDS_FOR_WORDS:
         return session
+    remark = Remark(texts, "executing" if session.phase == "verifying" else session.phase)
+    return begin(with_words(session, remark=remark, unread=()), "planning", version)
+
+
+def _advanced(session: Session, version: int) -> Session:
     actions = session.turn.actions if session.turn else ()
     if unclear := next((a for a in actions if a.status == "uncertain" and not a.left), None):
         return replace(settle(session, "awaiting_input"), question=_what_happened(unclear))

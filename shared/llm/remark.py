@@ -12,9 +12,15 @@ def remark_sections(session: Session) -> dict[str, str | tuple[str, ...] | None]
     return {"review": _review(put_back(session)), "remark": session.words.remark.texts}
 
 
+CARRIED_OUT = """The plan is being carried out, and no step begins before you reply. After an answer in words it goes
+on as it stands. If the words ask for something else, write the plan anew: the person approves it before it goes on."""
+
+
 def _review(session: Session) -> str | tuple[str, ...] | None:
-    """What a person can decide on now, or what the last request came to."""
-    plan, code = session.plan, session.code
+    """What a person can decide on now, what is being carried out, or what the last request came to."""
+    plan, code, turn = session.plan, session.code, session.turn
+    if turn is not None and turn.rules.by_step and session.phase in ("executing", "waiting"):
+        return CARRIED_OUT
     if session.phase != "awaiting_approval":
         return session.answer.text or None
     match reviewing(session):

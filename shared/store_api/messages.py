@@ -142,7 +142,8 @@ class DiffPlans(OfSession):
 class PlanRecord(Message):
     """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review.
 
-    `path`: through flows, as it was planned; None: the plan is no path.
+    `path`: through flows, as it was planned; None: the plan is no path. `reason`: the person's words that led to it, or
+    their beginning; "" where a person made it, or an older release.
     """
 
     session_id: str
@@ -159,6 +160,7 @@ class PlanRecord(Message):
     at: AwareDatetime
     deleted: bool
     path: PlannedPathView | None = None
+    reason: str = ""
 
 
 class PlanPage(Message):
@@ -173,20 +175,34 @@ class PlanHistory(Message):
 
 
 class StepChange(Message):
-    """What became of one step. `old` and `new` are its numbers, from 1; None where it is not there."""
+    """What became of one step. `old` and `new` are its numbers, from 1; None where it is not there.
+
+    `status`: of a step of an execution plan, what has come of it by now, like `finished` or `planned`.
+    """
 
     kind: Literal["same", "added", "removed", "changed", "moved"]
     old: int | None
     new: int | None
     before: Step | None
     after: Step | None
+    status: str | None = None
+
+
+class PlanOrigin(Message):
+    """Who made a version of a plan, and when. `reason`: the person's words that led to it; "" for an edit."""
+
+    version: int
+    number: int
+    by: str
+    at: AwareDatetime
+    reason: str = ""
 
 
 class PlanDiff(Message):
     """`unified` is the diff of the two texts, "" when they are equal; `steps` follows the new plan's order.
 
     `coarse`: the texts have too many lines to be compared line by line, and `unified` replaces everything between the
-    first and the last change.
+    first and the last change. `origins`: of the two versions.
     """
 
     old: int
@@ -194,6 +210,7 @@ class PlanDiff(Message):
     unified: str
     steps: tuple[StepChange, ...]
     coarse: bool = False
+    origins: tuple[PlanOrigin, ...] = ()
 
 
 class CodeVersions(OfSession): ...

@@ -57,6 +57,15 @@ EXECUTOR = """
     class HangsReading(Hangs):
         tools = ("get_*",)
 
+    class Held(StepExecutor):
+        '''Runs the tool once the test lets it go.'''
+        tools = ("get_order_*",)
+        go = asyncio.Event()
+
+        async def run(self, step, resolved, key, context):
+            await self.go.wait()
+            return await context.run_tool()
+
     class Endless(StepExecutor):
         tools = ("cancel_*",)
         seconds = 0.2
@@ -146,7 +155,7 @@ GENERATOR = """
 NAMES = {
     "parley.step_executors": (
         *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "HangsReading", "Endless", "NoResult", "Shut"),
-        "NoNames",
+        *("NoNames", "Held"),
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),

@@ -18,7 +18,8 @@ from services.executor.tools import Registry
 from services.plan_store.polling import TIMEOUT
 from shared.domain import commands as c
 from shared.log import Loaded
-from shared.plan_checks import polled_call, step_problems
+from shared.plan_checks.calls import polled_call
+from shared.plan_checks.steps import step_problems
 from shared.store import StoreDown
 from shared.templates.checks import fingerprints_of, template_problems
 from shared.testing import InMemoryLog, InMemoryStore

@@ -114,3 +114,17 @@ def test_plans_of_up_to_so_many_lines_are_compared_line_by_line() -> None:
     began = time.process_time()
     assert not diff(plan(1, lines), plan(2, sorted(lines))).coarse
     assert time.process_time() - began < 5
+
+
+def test_steps_with_ids_are_known_by_them_whatever_they_say_now() -> None:
+    first, second = (Step(id=f"s{n}", text=f"Look {n} up", tool="look") for n in (1, 2))
+    other = first.model_copy(update={"text": "Something else entirely", "arguments": {"x": 1}})
+    new = Step(id="s3", text=first.text, tool="look")
+    found = list(compare((first, second), (second, other, new)))
+    assert [(change.kind, change.old, change.new) for change in found] == [
+        ("same", 2, 1),
+        ("changed", 1, 2),
+        ("added", None, 3),
+    ]
+    assert [change.kind for change in compare((first, second), (second, first))].count("moved") == 1
+    assert [change.kind for change in compare((first, second), (second,))] == ["removed", "same"]

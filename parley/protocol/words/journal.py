@@ -45,6 +45,7 @@ JOURNAL: Mapping[str, str] = {
     "with": "with {names}",
     "you": "You",
     # why a turn was planned so
+    "output_given": "output given instead: {output}",
     "final_turn": "meant to be the last turn",
     "skills": "skills: {names}",
     "tool": "tool: {name}",

@@ -103,6 +103,7 @@ WORK: Mapping[str, str] = {
     "sub_goals": "Goals",
     "sub_goals_done": "{done} of {count} goals done",
     "now": "now: {goal}",
+    "output_given": "output given",
     "turn": "{number} of {most} turns used",
     "turn_limit": "up to {most} turns",
 }

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Line, Text
 from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, Settings, Words
@@ -13,6 +13,13 @@ TaskId = Annotated[
     Path(
         pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$",
         description="`<session>.<task>`; the session's id alone means its newest plan",
+    ),
+]
+StepPath = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}(\[[0-9]{1,3}\])?$",
+        description="the id of a step; `s3[0]` is what it does for the first item of its list",
     ),
 ]
 Version = Annotated[int, Field(ge=1, le=2**48, strict=True)]
@@ -72,6 +79,15 @@ class Approve(Asked):
     hash: Hash | None = None
     preapprove: Preapproved = ()
     start: Annotated[bool, Field(strict=True)] = True
+
+
+class Skip(Asked):
+    """A step is left out. `output`: given in its place, any JSON value but null. `with_dependents`: skip, too, the
+    steps that refer to its output.
+    """
+
+    output: JsonValue = None
+    with_dependents: StrictBool = False
 
 
 class Execute(Asked):

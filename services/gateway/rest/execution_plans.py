@@ -1,5 +1,6 @@
 """REST: execution plans by their task: made, changed, approved, carried out, cancelled, read and deleted."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -21,6 +22,8 @@ from services.gateway.rest.execution_plan_models import (
     Execute,
     Generate,
     Modify,
+    Skip,
+    StepPath,
     Store,
     TaskId,
 )
@@ -31,7 +34,7 @@ from services.gateway.rest.refusals import REFUSALS
 from services.gateway.rest.sessions import readable
 from services.gateway.state import Behind, Here, Me, MeWaiting
 from services.gateway.trouble import Trouble
-from services.gateway.views.execution_plan import execution_plan, formatted, plan_status
+from services.gateway.views.execution_plan import execution_plan, formatted, plan_status, statuses
 from shared import store_api as api
 from shared.domain.plan_steps import task_status
 from shared.domain.session import SERVICE_OF, Session
@@ -193,12 +196,24 @@ async def versions(task_id: TaskId, user: Me, core: Behind) -> api.PlanHistory:
 
 @router.get("/{task_id}/diff")
 async def difference(task_id: TaskId, user: Me, core: Behind, old: From, new: To) -> api.PlanDiff:
-    """What changed between two versions of the task's plan, step by step and as a unified diff."""
+    """What changed between two versions of the task's plan, step by step and as a unified diff.
+
+    It tells, too, who made them and why, and what has come of each step by now.
+    """
     session_id, mine = await versions_seen(task_id, user, core)
     if wrong := [version for version in (old, new) if version not in mine]:
         hint = f"Its versions are {', '.join(map(str, mine)) or 'not there yet'}."
         raise Trouble("not_found", f"Version {wrong[0]} is none of this task's.", hint, session_id=session_id)
-    return await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
+    diff = await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
+    stands = statuses((await task_seen(task_id, user, core)).session)
+    return diff.model_copy(update={"steps": tuple(_with_status(change, stands) for change in diff.steps)})
+
+
+def _with_status(change: api.StepChange, stands: Mapping[str, str]) -> api.StepChange:
+    """A step that was left out and never took effect has no status."""
+    step = change.after or change.before
+    status = stands.get((step.id if step else None) or "", "planned" if change.after else None)
+    return change.model_copy(update={"status": status})
 
 
 @router.post("/{task_id}/modify")
@@ -260,6 +275,25 @@ async def cancel(task_id: TaskId, asked: Asked, me: Calling) -> ExecutionPlan:
     """What has not begun is not done any more; what has begun ends, and is recorded."""
     session = await me.session(task_id)
     return await me.does(m.Cancel(type="cancel"), session.id, asked)
+
+
+@router.post("/{task_id}/steps/{step_id}/skip")
+async def skip(task_id: TaskId, step_id: StepPath, asked: Skip, me: Calling) -> ExecutionPlan:
+    """Leave a step out: alone, with the steps that use its output, or with an output given in its place."""
+    session = await me.session(task_id)
+    plan = session.plan
+    if plan is None or step_id.partition("[")[0] not in [step.id for step in plan.steps]:
+        hint = f"Its steps are {', '.join(step.id or '' for step in plan.steps)}." if plan else "There is no plan yet."
+        raise Trouble("not_found", f"The plan has no step {step_id}.", hint, session_id=session.id)
+    if session.turn is None:
+        raise Trouble("not_now", "The plan is not being carried out.", "Before it is approved, edit the plan instead.")
+    message = m.Skip(
+        type="skip",
+        action_id=f"{plan.task}.{step_id}",
+        output=asked.output,
+        with_dependents=asked.with_dependents,
+    )
+    return await me.does(message, session.id, asked)
 
 
 @router.delete("/{task_id}")

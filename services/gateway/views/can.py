@@ -55,8 +55,14 @@ def _skippable(session: Session) -> str | None:
     candidates = (
         [a.spec.id for a in turn.actions if a.status in OPEN or (turn.rules.by_step and a.dead)] if turn else []
     )
-    allowed = (one for one in candidates if _allowed(session, c.Skip(action_id=one)))
+    allowed = (one for one in candidates if _allowed(session, _skip(session, one)))
     return next(allowed, next(iter(candidates), None))
+
+
+def _skip(session: Session, action_id: str) -> c.Skip:
+    """With the steps that use its output, where there are steps."""
+    by_step = session.turn is not None and session.turn.rules.by_step
+    return c.Skip(action_id=action_id, with_dependents=by_step)
 
 
 def _probes(session: Session) -> dict[str, AnyCommand | None]:
@@ -84,7 +90,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "retry": c.Retry(),
         "cancel": c.CancelPlan(),
         "delete_plan": c.DeletePlan(),
-        "skip": c.Skip(action_id=skippable) if skippable else None,
+        "skip": _skip(session, skippable) if skippable else None,
         "take_over": c.TakeOver(sub_goal="x", actions=(spec,)),
         "hand_back": c.Say(text="x") if session.phase == "escalated" else None,
         "rename": c.Rename(title="x"),

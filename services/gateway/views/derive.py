@@ -3,6 +3,7 @@
 from parley.events import SessionEvent, facts
 from parley.protocol import server as s
 from services.gateway.views import messages
+from services.gateway.views.execution_plan import come_to
 from services.gateway.views.parts import failure_view
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -29,7 +30,8 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             return (s.Completed(session_id=after.id, version=event.version, content=text),)
         case facts.SessionStopped() | facts.PlanCancelled() | facts.PlanDeleted() | facts.ApprovalExpired():
             stopped = s.Stopped(session_id=after.id, version=event.version, message=_why_stopped(event, after))
-            return (stopped,) if _rests(after, "stopped") else ()
+            over = isinstance(event, facts.PlanCancelled) and after.phase == "resting"
+            return (stopped,) if over or _rests(after, "stopped") else ()
         case facts.SessionFailed():
             failure = failure_view(after)
             message = f"Failed while {event.phase}: {event.reason}" + (
@@ -37,7 +39,7 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             )
             failed = failure and s.Failed(session_id=after.id, version=event.version, failure=failure, message=message)
             return (failed,) if failed else ()
-    text = _handed_over(before, event, after) or _late(event, after) or _worth_telling(event)
+    text = _handed_over(before, event, after) or _late(event, after) or _worth_telling(event, after)
     log = s.Log(session_id=after.id, version=event.version, content=text) if text else None
     finished = _rests(after, "answered") and before.phase != "resting"
     return (log,) if log else (messages.completion(after),) if finished else ()
@@ -89,7 +91,7 @@ def _handed_over(before: Session, event: SessionEvent, after: Session) -> str:
             return "A person must take over."
 
 
-def _worth_telling(event: SessionEvent) -> str:
+def _worth_telling(event: SessionEvent, after: Session) -> str:
     match event:
         case facts.RemarkAnswered():
             return event.text
@@ -98,7 +100,13 @@ def _worth_telling(event: SessionEvent) -> str:
         case facts.SessionResumed():
             return "The session goes on."
         case facts.MessageReceived(intent="guidance"):
-            return "Noted: it is taken in before the next draft is shown."
+            steps = after.turn is not None and after.turn.rules.by_step
+            when = (
+                "answered before the next step of the plan begins"
+                if steps
+                else "taken in before the next draft is shown"
+            )
+            return f"Noted: it is {when}."
         case facts.AnswerJudged(accepted=True):
             kept = " It is kept in your library." if event.saved else ""
             return f"Accepted: its path is an example for similar requests.{kept}"
@@ -109,7 +117,7 @@ def _worth_telling(event: SessionEvent) -> str:
 def _why_stopped(event: SessionEvent, after: Session) -> str:
     match event:
         case facts.PlanCancelled():
-            return "The plan was cancelled."
+            return f"The plan was cancelled. {come_to(after)}".rstrip()
         case facts.PlanDeleted():
             return "The plan was deleted; the journal keeps its history."
         case facts.ApprovalExpired():

@@ -1,9 +1,10 @@
 """An execution plan as REST tells of it: its steps, what has come of each, and where the whole of it stands. Pure."""
 
+import json
 from collections.abc import Sequence
 
 from parley.events.values import Effect
-from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, TaskStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress, TaskStatus
 from parley.protocol.screen import PollView
 from parley.protocol.words import JOURNAL
 from services.gateway.trouble import Trouble
@@ -36,7 +37,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
     plan = _plan(session)
     first = int(session.task[1:]) if session.task else session.version + 1
     mine = [one for one in versions if first <= one.version <= session.version]
-    status = task_status(session)
+    status, steps = task_status(session), _steps(session, plan)
     return ExecutionPlan(
         task_id=task_id(session),
         session_id=session.id,
@@ -45,7 +46,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         hash=plan.hash if plan else None,
         description=plan.goal if plan else session.words.request,
         notes=plan.notes if plan else "",
-        steps=_steps(session, plan),
+        steps=steps,
         status=status,
         user_approved=plan is not None and plan.status in APPROVED and not plan.approved_by_setting,
         created_at=min((one.at for one in mine), default=None),
@@ -57,7 +58,26 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         text=formatted(session),
         current=current,
         checks=plan.checks if plan else (),
+        progress=_progress(steps),
     )
+
+
+def come_to(session: Session) -> str:
+    """In words, which steps were done, which ones run still, and which ones were not done; "" without such a plan."""
+    if session.plan is None or not session.plan.task or session.plan.task != session.task:
+        return ""
+    steps = _steps(session, session.plan)
+    named = {step.id: f"{step.number}. {step.description}" for step in steps}
+    progress = _progress(steps)
+    parts = (("Done", progress.done), ("Still running", progress.running), ("Not done", progress.not_done))
+    return " ".join(f"{word}: {'; '.join(named[one] for one in ids)}." for word, ids in parts if ids)
+
+
+def _progress(steps: Sequence[PlanStep]) -> Progress:
+    done = tuple(step.id for step in steps if step.status == "finished")
+    running = tuple(step.id for step in steps if step.status in ("started", "uncertain"))
+    others = tuple(step.id for step in steps if step.id not in (*done, *running))
+    return Progress(done=done, running=running, not_done=others)
 
 
 def plan_status(session: Session) -> PlanStatus:
@@ -81,6 +101,7 @@ def formatted(session: Session) -> str:
         lines += [f"   {_change(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
         lines += [f"   {_looks(step.poll)}"] if step.poll and step.status == "waiting" else []
+        lines += [f"   Given output: {json.dumps(step.output, ensure_ascii=False)}"] if step.given else []
     notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
     lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
@@ -97,10 +118,20 @@ def _plan(session: Session) -> Plan | None:
     return session.plan if session.plan and session.plan.task == session.task else None
 
 
-def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
+def statuses(session: Session) -> dict[str, str]:
+    """What has come of the steps that were begun or are planned now, by id, also of those that a version left out."""
+    return {name.partition(".")[2]: action.shown_status for name, action in _stands(session).items()}
+
+
+def _stands(session: Session) -> dict[str, Action]:
+    """By action; what a step has come to in the version at hand goes before what it came to in one before."""
     turn = session.turn
     now = turn.actions if turn and turn.rules.by_step else ()
-    stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
+    return {action.spec.id: action for action in (*session.begun_steps, *now)}
+
+
+def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
+    stands = _stands(session)
     return tuple(
         PlanStep(
             id=step.id or "",
@@ -123,14 +154,14 @@ def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
 def _came_of(action: Action | None) -> dict[str, object]:
     if action is None:
         return {"status": "planned", "attempt": 1, "output": None, "error": "", "seconds": 0.0}
-    done = action.status == "finished"
     return {
         "status": action.shown_status,
         "attempt": action.attempt,
-        "output": action.result if done else None,
-        "error": "" if done else action.explanation,
+        "output": action.result if action.settled else None,
+        "error": "" if action.status == "finished" else action.explanation,
         "seconds": action.seconds,
         "poll": poll_view(action),
+        "given": action.given,
     }
 
 

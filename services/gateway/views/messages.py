@@ -14,12 +14,10 @@ from services.gateway.views.parts import (
     turn_view,
 )
 from shared.domain.plan_steps import unfinished
-from shared.domain.session import Session, put_back, reviewing, undecided
+from shared.domain.session import SERVICE_OF, Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
 from shared.domain.state_names import options, rest_reason, state_name
 from shared.domain.workflows import of_plan
-
-NEWER = ("delete_plan",)  # messages that protocol 1 did not have when it was settled
 
 
 def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
@@ -56,9 +54,14 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         continue_=continue_(session),
         draft=draft if session.work else None,
         usage=usage(session),
-        can=tuple(one for one in accepted(session) if one not in NEWER),
+        can=tuple(one for one in accepted(session) if one not in _newer(at)),
         parent=session.parent_id,
     )
+
+
+def _newer(session: Session) -> tuple[str, ...]:
+    """Messages that a session did not accept when protocol 1 was settled."""
+    return ("delete_plan", "edit") if session.phase in SERVICE_OF else ("delete_plan",)
 
 
 def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:

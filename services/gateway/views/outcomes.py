@@ -9,10 +9,10 @@ from pydantic import JsonValue
 from parley.events import SessionEvent, facts
 from parley.events.values import Ended, Outcome
 from parley.protocol import journal as j
-from parley.protocol.words import ENDED, JOURNAL
+from parley.protocol.words import ENDED, JOURNAL, WORK
 from services.gateway.views.gist import gist
 from services.gateway.views.phrases import ACTION_TONES, word_of
-from shared.domain.wording import UNANSWERED
+from shared.domain.wording import SKIPPED_WITH, UNANSWERED
 
 
 class Base(TypedDict):
@@ -75,7 +75,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
         case facts.ResultLost():
             yield update(f"action:{event.action_id}", error=event.reason)
         case facts.ActionSkipped():
-            yield _over(event.action_id, "skipped", event.reason or word_of("skipped"))
+            yield from _skipped(event)
         case facts.ActionUncertain():
             # A read of which nobody knows has changed nothing: there is no doubt about it.
             yield _over(event.action_id, "failed" if event.effect == "read" else "uncertain", event.reason)
@@ -137,6 +137,18 @@ def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
         case _:
             left = JOURNAL["left_open"]
             yield update(f"action:{event.question_id}", gist=left, decided_by=event.actor)
+
+
+def _skipped(event: facts.ActionSkipped) -> Iterator[j.EntryUpdate]:
+    if event.output is None:
+        yield _over(event.action_id, "skipped", event.reason or word_of("skipped"))
+    else:
+        text = JOURNAL["output_given"].format(output=gist(event.output))
+        word = WORK["output_given"]
+        told: dict[str, JsonValue] = {"word": word, "error": "", "artefact": None, "decided_by": event.actor}
+        yield _now(event.action_id, "skipped", text, result_in=event.version, **told)
+    for dependent in event.dependents:
+        yield _over(dependent, "skipped", SKIPPED_WITH)
 
 
 def _ended(event: SessionEvent, ended: Ended) -> j.EntryUpdate:

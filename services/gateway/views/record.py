@@ -11,6 +11,7 @@ from parley.events.values import ActionSpec, Artefact, Effect
 from parley.protocol import journal as j
 from parley.protocol.views import View
 from services.gateway.views.notes import preapproved
+from shared.domain.wording import SKIPPED_WITH
 
 
 class Decision(View):
@@ -38,7 +39,7 @@ class Call(View):
     """One call of a tool, or one step of a plan or path. `approved_by` also where a whole plan was approved with it.
 
     `gist` says in a few words what came of it. Of a result that is too large for an event, `result` has the beginning
-    and `artefact` names the whole.
+    and `artefact` names the whole. `given`: it was skipped, and a person gave the `result` in its place.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Call(View):
     result: JsonValue
     error: str
     artefact: Artefact | None
+    given: bool = False
 
 
 class Approval(NamedTuple):
@@ -111,6 +113,7 @@ def _call(
         result=_results(made).get(entry.action_id),
         error=entry.error,
         artefact=entry.artefact,
+        given=isinstance(made, facts.ActionSkipped),
     )
 
 
@@ -153,6 +156,8 @@ def _results(event: SessionEvent | None) -> dict[str, JsonValue]:
             return {event.question_id: event.text}
         case facts.TurnChanged(override_id=str()):
             return {event.override_id or "": event.overrides}
+        case facts.ActionSkipped():
+            return {event.action_id: event.output}
         case _:
             return {}
 
@@ -184,6 +189,8 @@ def _decisions(event: SessionEvent, known: Mapping[str, ActionSpec]) -> Iterator
             yield Decision(**who, **_action(event.action_id, known), decision="declined", reason=event.reason)
         case facts.ActionSkipped() if event.actor.startswith("user:"):
             yield Decision(**who, **_action(event.action_id, known), decision="skipped", reason=event.reason)
+            for dependent in event.dependents:
+                yield Decision(**who, **_action(dependent, known), decision="skipped", reason=SKIPPED_WITH)
         case facts.ApprovalExpired():
             for action_id in event.denied:
                 yield Decision(**who, **_action(action_id, known), decision="expired")

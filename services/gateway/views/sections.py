@@ -25,6 +25,7 @@ from services.gateway.views.parts import (
 from services.gateway.views.phrases import ACTION_TONES, looking, word_of
 from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
+from shared.domain.left_out import users_of
 from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
@@ -167,6 +168,7 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
             same_as=again.get(step.id, ""),
             preapprovable=preapprovable(step),
             preapproved=step.id in plan.preapproved,
+            used_by=tuple(user.id or "" for user in users_of(session, step)),
         )
         for step in plan.steps
         if step.id and (name := action_id(plan, step))
@@ -183,12 +185,21 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         under_way = any(item is not None and item.under_way for item in items)
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
-    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
-    problem = action.explanation if action and action.dead else ""
-    if action and action.poll and state == "waiting":
-        told["word"] = looking(action.poll.every, action.poll.looks)
-    poll = poll_view(action) if action else None
-    return told | {"until": until if state == "waiting" else None, "problem": problem, "poll": poll}
+    given = action is not None and action.given
+    if given:
+        word = WORK["output_given"]
+    elif action and action.poll and state == "waiting":
+        word = looking(action.poll.every, action.poll.looks)
+    return {
+        "status": state,
+        "word": word,
+        "tone": ACTION_TONES[state],
+        "seconds": seconds,
+        "until": until if state == "waiting" else None,
+        "problem": action.explanation if action and action.dead else "",
+        "poll": poll_view(action) if action else None,
+        "given": given,
+    }
 
 
 def _usage(session: Session) -> v.UsageSection:

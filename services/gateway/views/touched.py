@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from parley.events.values import Step
 from parley.protocol.screen import Touched
 from shared.domain.references import references
-from shared.plan_checks import polled_call
+from shared.plan_checks.calls import polled_call
 
 FILE_ARGUMENTS = ("file", "file_name", "filename", "path")
 MOST = 20  # that are named

@@ -49,7 +49,7 @@ EXECUTION_PLAN = Workflow(
         "plan.edited": (Edge("planning", approved_by_setting), Edge("awaiting_approval")),
         "plan.approved": (Edge("resting", deferred, rests="approved"), Edge("wave")),
         "turn.planned": (Edge("wave"),),
-        "turn.verified": (Edge("planning", unread), Edge("answering")),
+        "turn.verified": (Edge("answering"),),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },
     plans="execution",

@@ -33,7 +33,7 @@ def with_outputs(session: Session) -> c.ChangeTurn | c.Wait | c.Ask | None:
 def _calls(session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
     """The call with what its references stand for, once for each item of its list, or denied."""
     actions, step = session.turn.actions if session.turn else (), step_of(session, spec.id)
-    outputs = {a.spec.id.rpartition(".")[2]: a.result for a in actions if a.status == "finished"}
+    outputs = {a.spec.id.rpartition(".")[2]: a.result for a in actions if a.settled}
     try:
         if step is None or step.for_each is None:
             return (spec.model_copy(update={"arguments": resolved(spec.arguments, outputs)}),)

@@ -4,6 +4,10 @@ no call runs but one that the version a person approved shows with these very ar
 preapproved with it, or a read of the version at hand, or one that a person approved by its hash. No step is done twice
 unless a person said so, none by a tool that has changed since, and nothing runs of a plan that was approved to be
 started later, before it is started. A step that polls is no call, and only the keeper says what it saw.
+
+People also steer a plan that runs. What they say is answered, or taken into another version, before a step begins.
+After an edit or a draft nothing begins before that version is approved, and after a cancel nothing at all. What has
+begun has its outcome recorded, whatever they do.
 """
 
 from random import Random
@@ -26,7 +30,7 @@ from shared.domain.plan_approval import begins_by_setting, preapprovable
 from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import dead, find, running
+from shared.domain.waves import HOLDS_FOR_WORDS, dead, find, running
 from shared.story import finish
 from tests.unit.domain.outputs import LATER, with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
@@ -80,6 +84,9 @@ class Plans(RuleBasedStateMachine):
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
         self.stale: list[tuple[AnyCommand, By]] = []
         self.tools: dict[str, ToolRule] = {}  # as the executor that starts a wave knows them
+        self.unanswered: list[str] = []  # what was said of the plan that runs
+        self.approved = False  # the newest version, and it was not given up since
+        self.under_way: set[str] = set()  # begun, and without an outcome
 
     def drawn(self, number: int) -> int:
         """Another number for each place of the schedule: small ones come more often than others, and say too little."""
@@ -119,6 +126,7 @@ class Plans(RuleBasedStateMachine):
     # --- the law
 
     def watch(self, before: Session, event: SessionEvent) -> None:
+        self.steered(before, event)
         match event:
             case facts.QuestionAnswered(key="again" | "no"):
                 self.again.add(event.question_id)
@@ -149,13 +157,50 @@ class Plans(RuleBasedStateMachine):
             case facts.BudgetRaised():
                 REACHED.add("raised the budget")
             case facts.ApprovalExpired() if event.unanswered:
-                self.unanswered(before, event.unanswered)
+                self.unanswered_step(before, event.unanswered)
             case facts.ActionPolled():
                 self.polled(before, event)
+
+    def steered(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case a fact
+        """What a person says or does while the plan runs has its effect before anything else begins."""
+        runs = before.turn is not None and before.turn.rules.by_step and before.phase in HOLDS_FOR_WORDS
+        match event:
+            case facts.MessageReceived(intent="guidance" | "remark") if runs or self.unanswered:
+                self.unanswered.append(event.text)
+            case facts.RemarkAnswered() | facts.PlanDrafted() | facts.PlanRejected() | facts.MessageReceived():
+                if self.unanswered and isinstance(event, facts.RemarkAnswered) and self.session.work:
+                    REACHED.add("went on after an answer")
+                self.unanswered = []
+        match event:
+            case facts.PlanApproved():
+                self.approved = True
+            case facts.TurnPlanned():
+                self.approved = event.plan_version is not None
+            case facts.PlanDrafted() | facts.PlanEdited() | facts.PlanCancelled():
+                if runs and running(before):
+                    REACHED.add(f"{event.type} while a step ran")
+                self.approved = False
+            case facts.ActionSkipped():
+                REACHED.update(["output given"] if event.output is not None else [])
+                REACHED.update(["dependents skipped"] if event.dependents else [])
+            case facts.ActionsStarted():
+                assert not self.unanswered, "steered in silence, or not heard"
+                assert not before.words.unread
+                assert self.approved, "begun by no approved version"
+                self.under_way |= {one.action_id for one in event.actions}
+            case facts.ActionsFinished():
+                self.under_way -= {one.action_id for one in event.outcomes}
+            case facts.ActionUncertain():
+                self.under_way.discard(event.action_id)
+        for action_id in self.under_way:
+            action = find(self.session, action_id)
+            assert action is not None, "an outcome would be lost"
+            assert action.under_way, "an outcome would be lost"
 
     def started(self, before: Session, action_id: str) -> None:
         action, step = find(before, action_id), step_of(before, action_id)
         assert action is not None
+        assert not action.given
         spec = action.spec
         assert not spec.waits_for, "what waits is no call"
         if spec.tool == GATHER:
@@ -190,7 +235,7 @@ class Plans(RuleBasedStateMachine):
         assert self.session.spent.tool_calls > before.spent.tool_calls, "a look is a call"
         REACHED.add({None: "saw something", "met": "met", "given_up": "gave up"}[event.end])
 
-    def unanswered(self, before: Session, action_id: str) -> None:
+    def unanswered_step(self, before: Session, action_id: str) -> None:
         action, after = find(before, action_id), find(self.session, action_id)
         assert action is not None
         assert after is not None
@@ -231,10 +276,31 @@ class Plans(RuleBasedStateMachine):
     @rule(number=pick)
     def person_acts(self, number: int) -> None:
         number = self.drawn(number)
+        on = self.goes_on(number)
+        acts = on if on and number % 5 < 2 else [*on * 4, *self.steers(number)]
+        for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
+            if self.person(act):
+                return
+
+    def goes_on(self, number: int) -> list[AnyCommand]:
+        """What lets the plan go on: approvals, answers, and the way out of a halt."""
         session, shown = self.session, self.session.plan
-        waiting = undecided(session.turn)
-        options = session.question.options if session.question else ()
-        acts: list[AnyCommand] = [c.Retry(), c.Resume(), c.Reject(replan=bool(number % 2))]
+        acts: list[AnyCommand] = [c.Resume()] if session.paused else []
+        if session.phase in ("resting", "failed"):
+            acts.append(c.Retry())
+        if shown and session.phase == "awaiting_approval" and not undecided(session.turn):
+            ticks = tuple(step.id or "" for step in shown.steps if preapprovable(step)) if number % 4 else ()
+            start = number % 7 > 1
+            acts.append(c.Approve(version=shown.version, hash=shown.hash, preapprove=ticks, start=start))
+        for action in undecided(session.turn):
+            acts.append(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+        acts += [c.Answer(text=option.label) for option in (session.question.options if session.question else ())]
+        return acts
+
+    def steers(self, number: int) -> list[AnyCommand]:
+        """What changes the plan's course, or halts it."""
+        session, shown = self.session, self.session.plan
+        acts: list[AnyCommand] = [c.Reject(replan=bool(number % 2)), c.Retry()]
         policy: ToolPolicy = ("always", "deny", "writes")[number % 3]
         word = c.Say(text=f"word {number}")
         rare = (word, word, c.Stop(), c.Stop(), c.CancelPlan(), c.Pause(), c.Remember(tool="pay", policy=policy))
@@ -244,18 +310,22 @@ class Plans(RuleBasedStateMachine):
             steps = list(shown.steps)
             steps[number % len(steps)] = fresh
             edits = (tuple(steps), plan(number), (*shown.steps, fresh)[-8:])
-            ticks = tuple(step.id or "" for step in shown.steps if preapprovable(step)) if number % 4 else ()
-            approve = c.Approve(version=shown.version, hash=shown.hash, preapprove=ticks, start=number % 7 != 0)
-            acts += [approve] * 8
             acts += [c.EditPlan(base=shown.version, steps=one) for one in edits]
-        for action in waiting:
-            allow = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
-            acts += [allow] * 16 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
-        acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())] * 3
-        acts += [c.Answer(text=option.label) for option in options] * 3
-        for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
-            if self.person(act):
-                return
+            acts.append(c.Approve(version=shown.version, hash=shown.hash))  # also where it is approved already
+        for action in undecided(session.turn):
+            acts += [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
+        if running(session):
+            halts: list[AnyCommand] = [word, word, c.CancelPlan()]
+            acts += halts[number % 12 : number % 12 + 1] * 6
+        output = {"made": number, "list": [number]} if number % 2 else [number % 3]
+        for action in dead(session.turn) if session.turn else ():
+            name = action.spec.id
+            acts += [c.Skip(action_id=name), c.Skip(action_id=name, output=output)]
+            acts += [c.Skip(action_id=name, with_dependents=True)] * 4
+        if session.turn and number % 7 == 0:
+            planned = [action.spec.id for action in session.turn.actions if action.status == "planned"]
+            acts += [c.Skip(action_id=name, output=output) for name in planned[:1]] * 3
+        return acts
 
     @rule(number=pick, times=st.integers(1, 5))
     def services_work(self, number: int, times: int) -> None:
@@ -264,8 +334,9 @@ class Plans(RuleBasedStateMachine):
 
     def service_works(self, number: int) -> None:
         session = self.session
-        if running(session) and number % 3:
-            action = running(session)[number % len(running(session))]
+        under_way = (*running(session), *session.left_running)
+        if under_way and number % 3:
+            action = under_way[number % len(under_way)]
             if number % 4 == 1:
                 self.service(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed"))
             else:
@@ -276,6 +347,8 @@ class Plans(RuleBasedStateMachine):
         match session.phase:
             case "planning" if begins_by_setting(session) and number % 5:
                 self.service(c.BeginPlan())
+            case "planning" if session.words.remark and number % 3:
+                self.service(c.AnswerRemark(text="because"))
             case "planning":
                 self.service(c.DraftPlan(goal="g", steps=plan(number), kind="execution"))
             case "executing" if session.over_budget and not running(session):
@@ -380,5 +453,7 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         assert {"began by the settings", "asked after the settings' approval"} <= REACHED
         assert "its tool has changed" in REACHED
         assert {"saw something", "met", "gave up", "nobody answered", "raised the budget"} <= REACHED
+        assert {"output given", "dependents skipped", "went on after an answer"} <= REACHED
+        assert {"plan.edited while a step ran", "plan.cancelled while a step ran"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

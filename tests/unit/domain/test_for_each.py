@@ -183,3 +183,13 @@ def test_a_later_version_does_not_do_again_what_was_done() -> None:
 def test_what_is_wrong_is_said_in_the_draft(step: Step, why: str) -> None:
     assert why in " ".join(problems([LIST, step]))
     assert problems([LIST, LOOK, SUM]) == ()
+
+
+def test_a_call_for_an_item_that_a_policy_denied_is_ruled_anew_by_a_retry() -> None:
+    denied = (c.Remember(tool="cancel", policy="deny"), expand("s3", "#1"), verdict("complete", "failure"))
+    stuck = (*begun(LIST, CANCEL), *denied, c.GiveAnswer(text="Not done.", confidence=0))
+    assert status(told(*stuck))["s3[0]"] == "denied"
+    still = told(*stuck, c.Retry(), c.Start())
+    assert (still.phase, status(still)["s3[0]"]) == ("verifying", "denied")
+    asked = told(*stuck, c.Remember(tool="cancel", policy="writes"), c.Retry(), c.Start())
+    assert [action.spec.id for action in undecided(asked.turn)] == ["t2.s3[0]"]

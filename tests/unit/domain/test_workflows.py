@@ -76,7 +76,6 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
     (*WALKED, say("hurry"), verdict()),
     (*WALKED, verdict(), say("hurry"), answer()),
     (request("flow", confirm="path"), path_drafted, path_edited),
-    (*CARRIED_OUT, say("hurry"), verdict()),
     (*CARRIED_OUT, verdict(), say("hurry"), answer()),
     (*CARRIED_OUT, verdict(), answer()),
 )

@@ -24,7 +24,16 @@ from shared.domain.memory import BECOMES, DEED, EARLIER, GIST, GISTS, SUB_GOALS,
 from shared.domain.plan_approval import begins_by_setting
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.said import drafting
-from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
+from shared.domain.session import (
+    ASKING,
+    SERVICE_OF,
+    SESSION,
+    Session,
+    put_back,
+    reviewing,
+    takes_back_remark,
+    undecided,
+)
 from shared.domain.state import Action
 from shared.domain.waiting import gone_on
 from shared.domain.waves import blocked, find, running, to_start
@@ -438,6 +447,8 @@ def ways_on(session: Session) -> None:
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())
         assert stopped is not None
-        at = gone_on(put_back(session), stopped.version)  # a remark is taken back, and what was there is there again
-        assert stopped.phase == (at.phase if session.words.remark else "resting")
-        assert due(stopped) == (due(at) if session.words.remark else "nobody")
+        # a remark on what is in review is taken back, and what was there is there again; a plan that runs is stopped
+        at = gone_on(put_back(session), stopped.version)
+        taken_back = takes_back_remark(session)
+        assert stopped.phase == (at.phase if taken_back else "resting")
+        assert due(stopped) == (due(at) if taken_back else "nobody")

@@ -1,25 +1,26 @@
 // One action: a line that says how it stands, and all there is to know about it when it is opened.
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
-import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { useNameOf, useSession } from "../app/session";
 import { ACTIONS, fill, JOURNAL, named, REASONS, REVIEW, RULINGS } from "../generated/words";
 import { artefactUrl } from "../net/api";
 import { Download } from "../ui/icons";
-import { Problem } from "../ui/Problem";
 import { Tone } from "../ui/Tone";
 import { bytes, inline, seconds } from "../ui/values";
 import { Arguments } from "../ui/Details";
 import { isRun, Result } from "./Result";
+import { Skip } from "./Skip";
 import type { ActionEntry } from "./entries";
 
 export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
   const { state } = useSession();
   const failed = action.state === "failed" || action.state === "denied";
-  const waits = action.state === "planned" || action.state === "approved" || (failed && state.snapshot?.phase === "resting");
+  const open = action.state === "planned" || action.state === "approved" || action.state === "waiting";
+  const waits = open || (failed && state.snapshot?.phase === "resting");
   return (
     <div className="action-row">
       <One action={action} turn={turn} />
-      {waits && <Skip id={action.spec.id} />}
+      {waits && <Skip id={action.spec.id} text={action.spec.description || action.tool} />}
     </div>
   );
 }
@@ -98,21 +99,5 @@ function Whole({ action, turn }: { action: ActionEntry; turn: number }) {
         {ACTIONS.download}
       </Button>
     </p>
-  );
-}
-
-function Skip({ id }: { id: string }) {
-  const { state } = useSession();
-  const can = useCan();
-  const act = useAct();
-  const mine = !!state.snapshot?.actions[id];
-  if (!mine || !can("skip")) return null;
-  return (
-    <div className="action-skip">
-      <Button size="compact-xs" variant="default" loading={act.busy} onClick={() => act.send({ type: "skip", action_id: id })} data-testid="skip" aria-label={`${ACTIONS.skip}: ${id}`}>
-        {ACTIONS.skip}
-      </Button>
-      <Problem error={act.error} />
-    </div>
   );
 }

@@ -74,6 +74,8 @@ function resultOf({ action_id, result_in }: EntryOf<"action">, events: readonly 
       return event.text;
     case "turn.changed":
       return event.overrides;
+    case "action.skipped":
+      return event.output ?? null;
     default:
       return null;
   }

@@ -18,7 +18,7 @@ import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
 import { useKept } from "../ui/kept";
 import { InPlace } from "./InPlace";
-import { authorOf, type Choice, VersionBar } from "./VersionBar";
+import { authorOf, type Choice, Reason, VersionBar } from "./VersionBar";
 
 const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
 
@@ -46,6 +46,9 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
     setChoice({ shown: null, against: null });
   }
   const editable = can("edit");
+  const stands = Object.values(state.snapshot?.steps ?? {});
+  const late = state.snapshot?.turn === null && stands.some((one) => one?.status === "started"); // of the version before
+  const runs = plan.status === "executing" && state.snapshot?.phase !== "resting";
   const shown = versions.find((one) => one.version === choice.shown);
   const against = versions.find((one) => one.version === choice.against);
   const steps = stepsOf(edit);
@@ -77,6 +80,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         <span className="dimmed">
           {authorOf((shown ?? base ?? plan).by, nameOf)} · {named(REVIEW_STATES, plan.status) ?? plan.status}
         </span>
+        <Reason of={shown ?? base} />
         <VersionBar versions={versions} newest={plan.version} choice={choice} onChoice={setChoice} disabled={dirty} />
       </header>
       {newer && dirty && (
@@ -91,7 +95,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         </p>
       )}
       {against && acts ? (
-        <StepDiff before={against} after={shown ?? versions.at(-1) ?? against} stands={state.snapshot?.steps ?? {}} />
+        <StepDiff before={against} after={shown ?? versions.at(-1) ?? against} stands={state.snapshot?.steps ?? {}} between={versions} />
       ) : against ? (
         <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label={REVIEW.diff_plan} />
       ) : shown ? (
@@ -116,12 +120,17 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
+      {dirty && runs && (
+        <p className="hint" data-testid="edit-pauses">
+          {REVIEW.edit_pauses}
+        </p>
+      )}
       <Decision
         target="text"
         version={plan.version}
         hash={plan.hash}
         preapprove={acts ? ticks : undefined}
-        blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
+        blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : late ? REVIEW.still_running : ""}
       >
         {outdated && (
           <Button data-testid="save-again" variant="default" loading={saving.busy} onClick={save}>

@@ -22,6 +22,7 @@ export function Review() {
   const { snapshot } = state;
   if (!snapshot?.version) return null;
   const busy = working(snapshot);
+  const acts = snapshot.plan?.kind === "execution";
   const deciding = snapshot.review !== null || snapshot.feedback_request !== null;
   return (
     <div className="review" data-busy={busy || undefined}>
@@ -50,7 +51,7 @@ export function Review() {
           </Suspense>
         )
       ) : (
-        <Folded folded={!deciding && !(snapshot.plan?.kind === "execution" && snapshot.can.includes("retry"))} hidden={busy && !deciding} both={snapshot.code !== null}>
+        <Folded folded={!deciding && !(acts && snapshot.can.includes("retry"))} hidden={busy && !deciding && !(acts && snapshot.can.includes("edit"))} both={snapshot.code !== null}>
           <Subjects snapshot={snapshot} />
         </Folded>
       )}

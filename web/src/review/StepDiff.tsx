@@ -1,29 +1,44 @@
 // What a newer version of a plan of calls makes of each step, a line a step.
-import { REVIEW } from "../generated/words";
-import type { StepOutput, StepSection } from "../protocol";
+import { useNameOf } from "../app/session";
+import { fill, REVIEW } from "../generated/words";
+import type { StepSection } from "../protocol";
+import type { PlanVersion } from "../state/versions";
 import { Tone } from "../ui/Tone";
 import { inline } from "../ui/values";
 import { type StepChange, stepChanges } from "./stepChanges";
+import { authorOf, Reason } from "./VersionBar";
 
-const TONES = { same: "plain", changed: "wait", new: "good", removed: "bad" } as const;
-const WORDS = { same: REVIEW.step_same, changed: REVIEW.step_changed, new: REVIEW.step_new, removed: REVIEW.step_removed };
-
-type Version = { goal: string; notes: string; steps: readonly StepOutput[] };
+const TONES = { same: "plain", changed: "wait", moved: "plain", new: "good", removed: "bad" } as const;
+const WORDS = { same: REVIEW.step_same, changed: REVIEW.step_changed, moved: REVIEW.step_in_new_place, new: REVIEW.step_new, removed: REVIEW.step_removed };
 
 interface Props {
-  before: Version;
-  after: Version;
+  before: PlanVersion;
+  after: PlanVersion;
   stands: Readonly<Record<string, StepSection | undefined>>;
+  /** All versions: of those between the two it says who made them, and why. */
+  between: readonly PlanVersion[];
 }
 
-export function StepDiff({ before, after, stands }: Props) {
+export function StepDiff({ before, after, stands, between }: Props) {
+  const nameOf = useNameOf();
+  const [from, to] = [Math.min(before.version, after.version), Math.max(before.version, after.version)];
   return (
     <ul className="step-diff" data-testid="step-diff">
+      {between
+        .filter(({ version }) => from < version && version <= to)
+        .map((one) => (
+          <li key={`version ${one.version}`} data-testid="version-origin">
+            <span className="dimmed">
+              {fill(REVIEW.version, { number: one.number })} · {authorOf(one.by, nameOf)}
+            </span>
+            <Reason of={one} />
+          </li>
+        ))}
       {before.goal !== after.goal && <Words name={REVIEW.goal} was={before.goal} is={after.goal} />}
       {before.notes !== after.notes && <Words name={REVIEW.notes} was={before.notes} is={after.notes} />}
       {stepChanges(before.steps, after.steps).map((change) => (
         <li key={change.step.id} data-testid="step-change" data-what={change.what}>
-          <Tone tone={TONES[change.what]}>{WORDS[change.what]}</Tone>
+          {!(change.what === "same" && begun(stands[change.step.id ?? ""])) && <Tone tone={TONES[change.what]}>{WORDS[change.what]}</Tone>}
           <span className={change.what === "removed" ? "step-removed" : undefined}>
             {change.step.text} <code>{change.step.tool}</code>
           </span>
@@ -44,8 +59,13 @@ function Words({ name, was, is }: { name: string; was: string; is: string }) {
   );
 }
 
+/** How it stands says enough of a step that is as before. */
+function begun(stands: StepSection | undefined): stands is StepSection {
+  return stands !== undefined && stands.status !== "planned";
+}
+
 function Done({ stands }: { stands: StepSection | undefined }) {
-  if (!stands || stands.status === "planned") return null;
+  if (!begun(stands)) return null;
   return <Tone tone={stands.tone}>{stands.word}</Tone>;
 }
 

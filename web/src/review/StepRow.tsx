@@ -156,9 +156,9 @@ function Number({ number, editable, numberStyle, onTake, onMove }: Props & { num
   );
 }
 
-/** A step that was done, or may have been, is changed by a new one. */
+/** A step that was done, may have been, or has an output that a person gave, is changed by a new one. */
 function over(stands: StepSection | undefined): boolean {
-  return stands?.status === "finished" || stands?.status === "started" || stands?.status === "uncertain";
+  return stands?.status === "finished" || stands?.status === "started" || stands?.status === "uncertain" || stands?.given === true;
 }
 
 function StepButton({ label, children, ...rest }: { label: string; disabled: boolean; onClick: () => void; children: ReactNode }) {

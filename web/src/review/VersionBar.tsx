@@ -24,6 +24,16 @@ export function authorOf(actor: string, nameOf: (actor: string) => string): stri
   return fill(actor.startsWith("user:") ? REVIEW.author_person : REVIEW.author, { by });
 }
 
+/** The person's words that led to a draft. */
+export function Reason({ of }: { of: { reason: string } | undefined }) {
+  if (!of?.reason) return null;
+  return (
+    <span className="dimmed version-reason" data-testid="version-reason">
+      “{of.reason}”
+    </span>
+  );
+}
+
 export function VersionBar({ versions, newest, choice, onChoice, disabled }: Props) {
   if (versions.length < 2) return null;
   const shown = choice.shown ?? newest;

@@ -24,8 +24,14 @@ describe("what became of the steps", () => {
     expect(told([step("a"), step("b"), step("c")], [step("c"), step("d"), step("a")])).toEqual([
       ["c", "same"],
       ["d", "new"],
-      ["a", "same"],
+      ["a", "moved"],
       ["b", "removed"],
     ]);
+  });
+
+  it("calls as few of them moved as it can", () => {
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => step(id)) as [StepOutput, StepOutput, StepOutput, StepOutput];
+    expect(told([a, b, c, d], [d, a, b, c]).map(([, what]) => what)).toEqual(["moved", "same", "same", "same"]);
+    expect(told([a, b, c], [a, b, c]).map(([, what]) => what)).toEqual(["same", "same", "same"]);
   });
 });

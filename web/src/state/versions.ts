@@ -10,6 +10,8 @@ export interface PlanVersion {
   notes: string;
   by: string;
   at: string | null;
+  /** The person's words that led to it; "" for an edit. */
+  reason: string;
 }
 
 export interface CodeVersion {
@@ -34,8 +36,8 @@ export function planVersions(events: readonly SessionEvent[], snapshot: Snapshot
   const told: PlanVersion[] = [];
   for (const event of events)
     if (event.type === "plan.drafted" || event.type === "plan.edited")
-      told.push({ ...made(event), goal: event.goal, steps: event.steps, notes: event.notes });
-  return whole(told, snapshot?.plan ? { ...snapshot.plan, at: null } : null);
+      told.push({ ...made(event), goal: event.goal, steps: event.steps, notes: event.notes, reason: event.type === "plan.drafted" ? (event.reason ?? "") : "" });
+  return whole(told, snapshot?.plan ? { ...snapshot.plan, at: null, reason: "" } : null);
 }
 
 export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): CodeVersion[] {

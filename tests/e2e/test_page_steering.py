@@ -1,0 +1,110 @@
+"""A plan that failed is steered on the page: a step is skipped, and versions tell what became of the steps."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.running import Parley
+from tests.e2e.store_requests import PENDING, USER
+
+pytestmark = pytest.mark.timeout(120)
+FIND, WRONG, USES, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
+EMAIL = {"email": USER["email"]}
+STEPS: list[dict[str, Any]] = [
+    {"id": "s1", "text": FIND, "tool": "find_user_id_by_email", "arguments": EMAIL},
+    {"id": "s2", "text": WRONG, "tool": "get_order_details", "arguments": {"order_id": "#W0000000"}, "after": ["s1"]},
+    {
+        "id": "s3",
+        "text": USES,
+        "tool": "get_order_details",
+        "arguments": {"order_id": "{{steps.s2.output.order_id}}"},
+    },
+    {"id": "s4", "text": LAST, "tool": "find_user_id_by_email", "arguments": EMAIL, "after": ["s3"]},
+]
+
+
+@asynccontextmanager
+async def stuck(browser: Browser, running: Parley, **options: Any) -> AsyncIterator[Tab]:
+    """The page of a session whose second step has failed."""
+    async with (
+        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http,
+        Person(browser, running.url, **options) as person,
+    ):
+        stored = (await http.post("/store", json={"description": "Look it up", "steps": STEPS})).json()
+        approved = await http.post(f"/{stored['task_id']}/approve", json={"version": stored["version"], "timeout": 40})
+        assert approved.json()["status"] == "failed"
+        tab = await person.tab(f"/s/{stored['session_id']}")
+        await tab.sees("failure", "The plan is not finished")
+        yield tab
+
+
+async def skip(tab: Tab, step: str) -> None:
+    await tab.page.get_by_role("button", name=f"Skip: t2.{step}", exact=True).click()
+    await tab.sees("skip-dialog")
+
+
+async def test_a_step_is_skipped_with_an_output_that_the_later_steps_go_on_with(
+    browser: Browser, running: Parley
+) -> None:
+    async with stuck(browser, running, viewport=WIDE) as tab:
+        await skip(tab, "s2")
+        await expect(tab("skip-users")).to_have_text(f"3. {USES}")
+        wrong = await tab.wrong_looks("skip dialog")
+        output = tab("skip-output")
+        for typed, problem in (
+            ("", "Write the output"),
+            ('{"order_id": ', "begins like JSON"),
+            ("null", "null is no output"),
+        ):
+            await output.fill(typed)
+            await tab.press("skip-give")
+            await expect(tab("skip-dialog")).to_contain_text(problem)
+        await output.fill(f'{{"order_id": "{PENDING[0]}"}}')
+        await tab.press("skip-give")
+        await tab.gone("skip-dialog")
+        await tab.sees("answer", f"You gave the output of “{WRONG}” instead.")
+        action = tab("action").filter(has_text=WRONG)
+        await expect(action).to_have_attribute("data-state", "skipped")
+        await expect(action).to_contain_text("output given")
+        await expect(tab("action").filter(has_text=USES)).to_have_attribute("data-state", "finished")
+        assert wrong == []
+        await tab.reloaded_the_same()
+
+
+async def test_a_step_is_skipped_with_the_steps_that_use_its_output(browser: Browser, running: Parley) -> None:
+    async with stuck(browser, running, viewport=NARROW, has_touch=True) as tab:
+        await skip(tab, "s2")
+        await expect(tab("skip-send")).to_have_text("Skip these too")
+        await tab.press("skip-send")
+        await tab.gone("skip-dialog")
+        await tab.sees("answer", "2 of 4 steps were carried out.")
+        states = [await one.get_attribute("data-state") for one in await tab("action").all()]
+        assert states == ["finished", "skipped", "skipped", "finished"]
+
+
+async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
+    browser: Browser, running: Parley
+) -> None:
+    async with stuck(browser, running, viewport=WIDE) as tab:
+        await tab.page.get_by_role("button", name="Move step 4 up", exact=True).click()
+        await tab("step-argument").nth(1).click()
+        await tab("step-argument-input").fill(PENDING[0])
+        await tab.press("edit-save")
+        await tab.sees("plan-review", "Plan 2")
+        await tab.press("what-changed")
+        changes = tab("step-change")
+        assert [await one.get_attribute("data-what") for one in await changes.all()] == [
+            "same",
+            "changed",
+            "same",
+            "moved",
+        ]
+        await expect(changes.first).to_contain_text("done")
+        await expect(changes.first).not_to_contain_text("as before")
+        await expect(tab("version-origin")).to_have_text("Version 2 · Edited by you")
+        assert await tab.wrong_looks("difference") == []
