@@ -39,6 +39,7 @@ SCREENS: dict[str, str] = {
     "ActionSection.ruling": "what the domain made of the call: only `skip` and `deny` keep it from being run",
     "ActionSection.why": "the reason of the ruling; empty where none is needed",
     "StepSection.touches": "the servers, files and tables that its call names",
+    "StepSection.error": "why it failed or was refused; empty otherwise",
     "StepSection.same_as": "the id of the first step that makes the very same change; empty where none does",
     "Touched.kind": "`host`, `file` or `table`",
     "QuestionSection.about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",

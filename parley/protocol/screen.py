@@ -77,7 +77,7 @@ class StepSection(View):
     """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
-    waiting waits for.
+    waiting waits for. `error`: why it failed or was refused; "" otherwise.
     """
 
     action_id: str
@@ -88,6 +88,7 @@ class StepSection(View):
     until: datetime | None = None
     touches: tuple[Touched, ...] = ()
     same_as: str = ""
+    error: str = ""
 
 
 class ReviewSection(View):

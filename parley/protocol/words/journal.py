@@ -16,7 +16,7 @@ JOURNAL: Mapping[str, str] = {
     "stopped_by_person": "Stopped by hand",
     "waits": "waits for its turn",
     "waits_until": "waits until {until}",
-    "woken": "the time has come",
+    "woken": "the time came",
     # what was made
     "answer_follows": "The answer follows.",
     "answered_from": "Source: {tools}",

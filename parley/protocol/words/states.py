@@ -20,6 +20,7 @@ STATES: Mapping[str, str] = {
     "escalated": "needs you",
     "completed": "done",
     "answered": "ready",
+    "unfinished": "not finished",
     "stopped": "stopped",
     "failed": "failed",
     "paused": "paused",
@@ -51,6 +52,7 @@ PHASES: Mapping[str, str] = {
     "working": "is working",
     "agentflow_planning": "is planning the next turn",
     "agentflow_executing": "is running this turn's actions",
+    "execution_plan_executing": "is carrying out the plan",
     "flow_planning": "is planning the path",
     "flow_executing": "is following the path",
 }
@@ -81,6 +83,8 @@ STATUS: Mapping[str, str] = {
     "retry_now": "Retry now",
     "stopped": "Stopped",
     "waiting": "Waiting for the time of a step",
+    "waiting_until": "Waiting until {until}",
+    "unfinished": "The plan is not finished",
     "unsent": "{count} waiting to be sent",
     "your_turn": "Your turn",
 }
@@ -124,7 +128,7 @@ ACTION_STATES: Mapping[str, str] = {
     "denied": "declined",
     "started": "running",
     "asked": "asks you",
-    "waiting": "waits for its time",
+    "waiting": "scheduled",
     "finished": "done",
     "failed": "failed",
     "skipped": "skipped",

@@ -40,7 +40,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
     """The updates of the actions that this event is about, then of those that it ends or sets running."""
     match event:
         case facts.QuestionAsked(kind="action"):
-            yield _now(event.question_id, "asked", word_of("asked"))
+            yield _now(event.question_id, "asked", gist(event.text))
         case facts.QuestionAnswered():
             yield from _answered(event)
         case facts.ApprovalGiven():
@@ -56,7 +56,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
                 yield _started(one.action_id)
         case facts.ActionsWaiting():
             for waits in event.actions:
-                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
                 yield _now(waits.action_id, "waiting", JOURNAL["waits_until"].format(until=until))
         case facts.ActionsWoken():
             for woken in event.actions:

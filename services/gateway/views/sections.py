@@ -164,7 +164,8 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         under_way = any(item is not None and item.under_way for item in items)
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
-    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds}
+    error = action.explanation if action and state in ("failed", "denied") else ""
+    told = {"status": state, "word": word, "tone": ACTION_TONES[state], "seconds": seconds, "error": error}
     return told | {"until": until if state == "waiting" else None}
 
 

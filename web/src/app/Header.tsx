@@ -16,6 +16,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
   const can = useCan();
   const [renaming, setRenaming] = useState(false);
   const { snapshot } = state;
+  const unfinished = can("retry");
   return (
     <header className="header">
       <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label={SIGNS.sessions} aria-expanded={menuOpen}>
@@ -35,8 +36,8 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </h1>
       )}
       {snapshot && (
-        <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
-          {stateWords(snapshot)}
+        <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason, unfinished)} className="header-state" data-testid="state" data-state={snapshot.state} title={stateWords({ ...snapshot, unfinished })}>
+          {stateWords({ ...snapshot, unfinished })}
         </Tone>
       )}
       <UsageNote />

@@ -111,7 +111,7 @@ function Item({ session, current, onChosen }: { session: SessionSummary; current
     >
       <span className="sessions-title">{session.title || PAGE.untitled}</span>
       <span className="sessions-meta">
-        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.phase, session.rest_reason)}>
+        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.phase, session.rest_reason, session.unfinished)}>
           {stateWords({ ...session, reason: session.rest_reason })}
         </span>
         <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>

@@ -11,13 +11,11 @@ import { Problem } from "../ui/Problem";
 export function NextPanel() {
   const { state } = useSession();
   const can = useCan();
-  const completing = useAct();
   const { snapshot } = state;
   if (!snapshot || snapshot.phase !== "resting") return null;
   const { code } = snapshot;
   const approved = code?.status === "approved";
-  // Running and completing have buttons of their own, which exist only where they work.
-  const options = snapshot.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  if (snapshot.reason !== "stopped" && can("retry")) return null; // its plan is not finished: that is shown with these buttons
   return (
     <section className="panel next" data-testid="next" aria-label={COMPOSER.next}>
       {approved && can("run") && state.greeting?.can_run_code && <RunForm />}
@@ -32,21 +30,35 @@ export function NextPanel() {
             {ACTIONS.download}
           </Button>
         )}
-        {can("continue") &&
-          options.map((option) => (
-            <Button key={option} variant="default" data-testid="continue-option" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()}>
-              {named(OPTIONS, option) ?? option}
-            </Button>
-          ))}
-        {can("complete") && (
-          <Button variant="light" color="teal" leftSection={<Check />} data-testid="complete" loading={completing.busy} onClick={() => completing.send({ type: "complete" })}>
-            {ACTIONS.done}
-          </Button>
-        )}
+        <NextButtons />
       </div>
-      <Problem error={completing.error} />
       {approved && !snapshot.answer && can("judge") && <JudgeProgram />}
     </section>
+  );
+}
+
+/** Ask for something else, or be done. */
+export function NextButtons() {
+  const { state } = useSession();
+  const can = useCan();
+  const completing = useAct();
+  // Running and completing have buttons of their own, which exist only where they work.
+  const options = state.snapshot?.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  return (
+    <>
+      {can("continue") &&
+        options.map((option) => (
+          <Button key={option} variant="default" data-testid="continue-option" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()}>
+            {named(OPTIONS, option) ?? option}
+          </Button>
+        ))}
+      {can("complete") && (
+        <Button variant="light" color="teal" leftSection={<Check />} data-testid="complete" loading={completing.busy} onClick={() => completing.send({ type: "complete" })}>
+          {ACTIONS.done}
+        </Button>
+      )}
+      <Problem error={completing.error} />
+    </>
   );
 }
 

@@ -72,17 +72,17 @@ export function StepRow(props: Props) {
             onChange={changeable ? (name, value) => onChange(setArgument(edit, key, name, value)) : null}
           />
         )}
+        {same && stands?.error && (
+          <p className="problem step-problem" data-testid="step-error">
+            {stands.error}
+          </p>
+        )}
         {problems.map((problem) => (
           <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">
             {problem}
           </p>
         ))}
       </div>
-      {stands && stands.status !== "planned" && (
-        <span className="step-stands" data-testid="step-stands">
-          <Tone tone={stands.tone}>{stands.word}</Tone>
-        </span>
-      )}
       {editable && (
         <div className="step-buttons">
           {props.onForm && changeable && (
@@ -100,6 +100,11 @@ export function StepRow(props: Props) {
             <Bin size={15} />
           </StepButton>
         </div>
+      )}
+      {stands && stands.status !== "planned" && (
+        <span className="step-stands" data-testid="step-stands">
+          <Tone tone={stands.tone}>{stands.word}</Tone>
+        </span>
       )}
     </li>
   );

@@ -28,11 +28,13 @@ export function Changes({ asked }: { asked: Asked }) {
   return (
     <table className="changes" data-testid="preview" data-state="known">
       <caption>{common ? fill(REVIEW.preview_title_in, { where: common }) : REVIEW.preview_title}</caption>
-      <thead className="sr-only">
+      <thead>
         <tr>
-          <th scope="col">What</th>
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
+          <th scope="col">
+            <span className="sr-only">{REVIEW.what}</span>
+          </th>
+          <th scope="col">{REVIEW.before}</th>
+          <th scope="col">{REVIEW.after}</th>
         </tr>
       </thead>
       <tbody>
@@ -42,10 +44,7 @@ export function Changes({ asked }: { asked: Asked }) {
               {change.label || names[index]?.replaceAll("_", " ")}
             </th>
             <td className="change-before">{shown(change.before)}</td>
-            <td className="change-after">
-              <span aria-hidden="true">→ </span>
-              {shown(change.after)}
-            </td>
+            <td className="change-after">{shown(change.after)}</td>
           </tr>
         ))}
       </tbody>
