@@ -1,13 +1,14 @@
 """A template made from a plan's steps, drafted or done, with chosen values as its parameters. Pure."""
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
 from parley.events.values import Step
-from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
+from parley.protocol.templates import Candidate, ChosenValue, Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
 from shared.plan_checks import LITERAL
 from shared.templates.checks import Tools
@@ -66,6 +67,29 @@ def made_from(goal: str, steps: Sequence[Step], wanted: Wanted, tools: Tools) ->
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
         raise Invalid(f"It cannot be a template: {told}") from error
+
+
+def candidates(steps: Sequence[Step]) -> tuple[Candidate, ...]:
+    """The values that can become parameters, each once, in the order of the plan."""
+    found: dict[str, Candidate] = {}
+    for step in steps:
+        for path, value in leaves({name: one for name, one in (step.arguments or {}).items() if name not in LITERAL}):
+            if value is None or value == "" or (isinstance(value, str) and "{{" in value):
+                continue
+            key = json.dumps(value)
+            argument = next(str(part) for part in reversed(path) if isinstance(part, str))
+            name = _name(argument, {one.name for one in found.values()})
+            first = found.setdefault(key, Candidate(name=name, value=value, argument=argument, steps=()))
+            where = tuple(dict.fromkeys((*first.steps, step.id or "")))
+            found[key] = first.model_copy(update={"steps": where})
+    return tuple(found.values())
+
+
+def _name(argument: str, taken: Collection[str]) -> str:
+    """The argument's name as that of a parameter, with a number where it is taken."""
+    plain = re.sub(r"^[^A-Za-z]+", "", re.sub(r"\W+", "_", argument, flags=re.ASCII))[:28] or "value"
+    numbered = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 2)))
+    return next(name for name in numbered if name not in taken)
 
 
 def leaves(value: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:

@@ -40,7 +40,7 @@ export function SessionList({ onNew, onChosen, searching }: Props) {
       <Button leftSection={<Plus />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
         {PAGE.begin}
       </Button>
-      {state.greeting?.workflows.includes("flow") && <LibraryButton onChosen={onChosen} />}
+      {state.greeting?.workflows.some((one) => one === "flow" || one === "execution_plan") && <LibraryButton onChosen={onChosen} />}
       <TextInput
         ref={search}
         type="search"

@@ -1,12 +1,14 @@
 // The session rests: run what was approved, take it home, go on, or be done.
 import { Button, TagsInput, Textarea } from "@mantine/core";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { Judge } from "../flow/Judge";
-import { ACTIONS, COMPOSER, named, OPTIONS, REVIEW } from "../generated/words";
+import { ACTIONS, COMPOSER, named, OPTIONS, REVIEW, TEMPLATES } from "../generated/words";
 import { exportUrl } from "../net/api";
-import { Check, Download, PlaySign } from "../ui/icons";
+import { Book, Check, Download, PlaySign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+
+const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
 export function NextPanel() {
   const { state } = useSession();
@@ -31,9 +33,26 @@ export function NextPanel() {
           </Button>
         )}
         <NextButtons />
+        {snapshot.plan?.kind === "execution" && <SaveTemplateButton sessionId={snapshot.session_id} />}
       </div>
       {approved && !snapshot.answer && can("judge") && <JudgeProgram />}
     </section>
+  );
+}
+
+function SaveTemplateButton({ sessionId }: { sessionId: string }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button variant="default" leftSection={<Book />} onClick={() => setOpened(true)} data-testid="template-new">
+        {TEMPLATES.save}
+      </Button>
+      {opened && (
+        <Suspense>
+          <SaveTemplate sessionId={sessionId} onClose={() => setOpened(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 
