@@ -9,6 +9,7 @@ import { fill, LIBRARY, PAGE, SIGNS, TEMPLATES, WORKFLOWS } from "../generated/w
 import { library, proposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { ago } from "../ui/format";
+import { useFocusBack } from "../ui/hooks";
 import { Redo, Search } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
@@ -33,11 +34,12 @@ interface Props {
 export default function Library({ tab = "questions", onClose, onChosen }: Props) {
   const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   const [begun, setBegun] = useState(false); // then the focus belongs to the new session
+  useFocusBack(!begun);
   useEffect(() => {
     if (begun) onChosen();
   }, [begun]);
   return (
-    <Modal opened onClose={onClose} returnFocus={!begun} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
+    <Modal opened onClose={onClose} returnFocus={false} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
       <Tabs defaultValue={tab} keepMounted={false} data-testid="library">
         <Tabs.List mb="sm">
           <Tabs.Tab value="questions">{LIBRARY.questions}</Tabs.Tab>

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
 import { candidates, saveTemplate } from "../net/api";
 import type { CandidatePage, TemplateView } from "../protocol";
+import { useFocusBack } from "../ui/hooks";
 import { reasonOf, useAsked } from "../ui/useAsked";
 import { inline } from "../ui/values";
 
@@ -14,8 +15,9 @@ export default function SaveTemplate({ sessionId, onClose }: { sessionId: string
   const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   const { answer: found, problem } = useAsked((signal) => candidates(sessionId, signal), sessionId);
   const [saved, setSaved] = useState<TemplateView | null>(null);
+  useFocusBack();
   return (
-    <Modal opened onClose={onClose} size="lg" fullScreen={narrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
+    <Modal opened onClose={onClose} returnFocus={false} size="lg" fullScreen={narrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
       {problem && <p className="problem" role="alert">{problem}</p>}
       {!found && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {found && !saved && <Form sessionId={sessionId} found={found} onSaved={setSaved} onClose={onClose} />}
@@ -75,7 +77,7 @@ function Form({ sessionId, found, onSaved, onClose }: Props) {
         void save();
       }}
     >
-      <TextInput label={TEMPLATES.name} maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} data-autofocus data-testid="template-name" />
+      <TextInput label={TEMPLATES.name} maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} autoFocus data-testid="template-name" />
       <fieldset className="template-values">
         <legend>{TEMPLATES.parameters}</legend>
         <p className="hint">{found.values.length > 0 ? TEMPLATES.parameters_hint : TEMPLATES.parameters_none}</p>
