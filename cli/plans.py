@@ -3,6 +3,10 @@
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
 import json
+import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from parley.client import Parley
     from parley.client.execution_plans import ExecutionPlans
     from parley.protocol.execution_plans import ExecutionPlan
     from shared.settings import Settings
@@ -19,7 +24,18 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Task = Annotated[str, typer.Argument(metavar="TASK", help="The plan's task, as `parley plan list` tells it.")]
+
+
+def _task(value: str) -> str:
+    """Raises typer.BadParameter: what is no id would ask for another address."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?", value):
+        return value
+    raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
+
+
+Task = Annotated[
+    str, typer.Argument(metavar="TASK", callback=_task, help="The plan's task, as `parley plan list` tells it.")
+]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
@@ -32,6 +48,8 @@ def generate(
     url: Url = "",
 ) -> None:
     """Make a plan for a request, or say what has to be known first."""
+    if not request.strip():
+        raise typer.BadParameter("say what is to be done")
     _shows(lambda plans: plans.generate(request, generator=generator or None), url, as_json=as_json)
 
 
@@ -62,17 +80,21 @@ def listing(
     """My plans, newest first."""
 
     async def listed(plans: "ExecutionPlans") -> int:
+        from cli.plan_text import aligned
         from cli.visible import print_visible
 
         page = await plans.list(session_id=session or None, limit=limit)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0
-        for one in page.plans:
-            status = one.status.replace("_", " ")
-            print_visible(
-                f"{one.task_id}  {status}  {one.steps} step{'' if one.steps == 1 else 's'}  {one.description}"
-            )
+        rows = [
+            (one.task_id, one.status.replace("_", " "), _counted(one.steps, "step"), one.description)
+            for one in page.plans
+        ]
+        for line in aligned(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
+            print_visible(line)
+        if page.total > len(rows):
+            print_visible(f"{len(rows)} of {page.total}: --limit shows more.")
         if not page.plans:
             print_visible("There are no plans yet: `parley plan generate` makes one.")
         return 0
@@ -108,7 +130,7 @@ def approve(
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Approve exactly this version, carry it out, and show what came of it."""
+    """Approve exactly this version, and carry it out."""
 
     async def approved(plans: "ExecutionPlans") -> "ExecutionPlan":
         from cli.command import Declined
@@ -122,8 +144,32 @@ def approve(
 
 
 @app.command()
+def answer(
+    task: Task,
+    text: Annotated[str, typer.Argument(help="The answer; to a form as JSON, or as name=value pairs.")],
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
+    """Answer what the plan asks you, and let it go on."""
+
+    async def answered(parley: "Parley") -> int:
+        from cli.chat.forms import fields, form_answer
+        from cli.command import Declined
+
+        plan = await parley.execution_plans.get(task)
+        if not plan.question:
+            raise Declined(f"The plan asks nothing now. Look at it: parley plan show {task}")
+        session = parley.session(plan.session_id)
+        asked = (await session.snapshot()).question
+        await session.answer(form_answer(text, fields(asked.form if asked else None)))
+        return _show(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
+
+    _run_all(answered, url)
+
+
+@app.command()
 def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Wait for the result of an approved plan; one that was stopped, or that failed, goes on."""
+    """Wait for a plan's result; try a failed one again."""
 
     async def executed(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.execute(await plans.get(task))
@@ -133,7 +179,7 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 @app.command()
 def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Do what has not begun no more."""
+    """Discard a plan: what has not begun never will."""
 
     async def cancelled(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
@@ -152,6 +198,10 @@ def delete(task: Task, url: Url = "") -> None:
     _run(deleted, url)
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _read(file: Path) -> dict[str, Any]:
     """Raises typer.BadParameter."""
     try:
@@ -167,36 +217,52 @@ def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str
     """Print the plan that comes of it, and what can be done with it."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.visible import print_visible
-
-        plan = await ask(plans)
-        print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
-        return 1 if plan.status == "failed" or plan.problem else 0
+        return _show(await ask(plans), as_json=as_json)
 
     _run(shown, url)
 
 
+def _show(plan: "ExecutionPlan", *, as_json: bool) -> int:
+    """Print it; 1 where it failed."""
+    from cli.visible import print_visible
+
+    print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
+    return 1 if plan.status == "failed" or plan.problem else 0
+
+
 def told(plan: "ExecutionPlan") -> str:
-    task = plan.task_id
-    parts = [plan.text.rstrip()]
+    """The plan as it stands, and what to type next."""
+    from cli.plan_text import WIDEST, plan_text
+
+    task, width = plan.task_id, min(shutil.get_terminal_size().columns, WIDEST)
+    parts = [plan_text(plan, width)]
     if plan.problem:
         parts.append(f"It could not go on: {plan.problem}")
     if plan.question:
-        parts.append(f'{plan.question}\nAnswer: parley plan modify {task} "…"')
+        parts.append(f'{plan.question}\nAnswer it: parley plan answer {task} "…"')
     if plan.status == "pending_approval":
         parts.append(
             f'Approve it: parley plan approve {task} --version {plan.version}\nChange it: parley plan modify {task} "…"'
         )
     elif plan.result and not plan.working:
-        parts.append(plan.result)
-    if plan.status in ("failed", "paused"):
+        first = plan.result.partition("\n\n")[0]
+        parts.append(textwrap.fill(first, width))  # the rest says of each step what stands there already
+    if plan.status == "failed":
+        parts.append(f'Try again: parley plan execute {task}\nChange it: parley plan modify {task} "…"')
+    if plan.status == "paused":
         parts.append(f"Go on: parley plan execute {task}")
-    if plan.status == "executing" and not plan.working:
-        parts.append(f"It asks you something: parley chat --session {plan.session_id}")
+    if plan.status == "executing" and not plan.working and not plan.question:
+        waits = [step for step in plan.steps if step.until]
+        asks = f"A change needs your approval: parley chat --session {plan.session_id}"
+        parts.append(f"It goes on by itself. Its result: parley plan execute {task}" if waits else asks)
     return "\n\n".join(part for part in parts if part)
 
 
 def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
+    _run_all(lambda parley: work(parley.execution_plans), url)
+
+
+def _run_all(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
     from cli import main
     from cli.command import Declined
     from cli.gateway import explained, find_gateway
@@ -206,8 +272,10 @@ def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
         gateway = find_gateway(settings, url)
         try:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
-                return await work(parley.execution_plans)
+                return await work(parley)
         except ParleyError as error:
+            if error.code == "not_found":
+                raise Declined(f"{error.message}\nYour plans: parley plan list") from error
             raise Declined(explained(error)) from error
 
     main._run("plan", command)

@@ -3,6 +3,8 @@
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
 import json
+import shutil
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from parley.client import Parley
-    from parley.protocol.templates import TemplateView
+    from parley.protocol.templates import TemplateLine, TemplateView
     from shared.settings import Settings
 
 app = typer.Typer(
@@ -37,17 +39,16 @@ def listing(as_json: Json = False, url: Url = "") -> None:
     """My templates, newest first, and those that come with Parley."""
 
     async def listed(parley: "Parley") -> int:
+        from cli.plan_text import aligned
         from cli.visible import print_visible
 
         page = await parley.templates.list(limit=1000)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0
-        for one in (*page.templates, *page.shipped):
-            takes = f"  ({', '.join(one.parameters)})" if one.parameters else ""
-            runs = f"  next run {one.next_run:%Y-%m-%d %H:%M} UTC" if one.next_run else ""
-            draft = "  draft" if one.status == "draft" else ""
-            print_visible(f"{one.id}  {one.name}{takes}{draft}{runs}")
+        rows = [(one.id, one.name, _about(one)) for one in (*page.templates, *page.shipped)]
+        for line in aligned(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
+            print_visible(line)
         return 0
 
     _run(listed, url)
@@ -176,6 +177,13 @@ def delete(template: Id, url: Url = "") -> None:
     _run(deleted, url)
 
 
+def _about(one: "TemplateLine") -> str:
+    """What it takes, and how it stands."""
+    runs = f"next run {one.next_run:%Y-%m-%d %H:%M} UTC" if one.next_run else ""
+    draft = "draft" if one.status == "draft" else ""
+    return " · ".join(filter(None, (", ".join(one.parameters), draft, runs)))
+
+
 def _values(given: list[str]) -> dict[str, Any]:
     """`name=value` each; the gateway reads a text as the number that belongs there. Raises typer.BadParameter."""
     pairs = [one.partition("=") for one in given]
@@ -226,6 +234,8 @@ def _run(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
                 return await work(parley)
         except ParleyError as error:
+            if error.code == "not_found":
+                raise Declined(f"{error.message}\nYour templates: parley templates list") from error
             raise Declined(explained(error)) from error
 
     main._run("templates", command)

@@ -15,7 +15,10 @@ class Answer(BaseModel):
 
 
 class PlanStep(Answer):
-    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan."""
+    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
+
+    `until`: when a step that waits for a time goes on.
+    """
 
     id: str
     number: int
@@ -30,6 +33,7 @@ class PlanStep(Answer):
     output: JsonValue
     error: str
     seconds: float
+    until: datetime | None = None
 
 
 class ExecutionPlan(Answer):

@@ -16,6 +16,7 @@ from playwright.async_api import Browser, WebSocket, expect
 from shared.domain import commands as c
 from shared.story import Story
 from tests.e2e.browser import Tab
+from tests.e2e.keys import Keys
 from tests.e2e.looks import LAYOUT_SHIFT
 from tests.e2e.running import Client
 from tests.e2e.store_requests import (
@@ -34,7 +35,6 @@ from tests.e2e.store_requests import (
     cancelling,
     turn,
 )
-from tests.e2e.test_page_access import Keys
 from tests.support.bus import FakeBus
 from tests.support.parley import LARGE, InProcess, in_process
 
