@@ -204,7 +204,7 @@ async def test_what_is_wrong_with_a_step_stands_at_the_step(tab: Tab) -> None:
     await grip_of(tab, FIND).click()  # on a phone a step has its buttons once it was touched
     await tab.page.get_by_role("button", name="Delete step 1").click()
     await tab.press("edit-save")
-    await tab.sees("error", "Not saved. Look at step 1, 2, 3.")
+    await tab.sees("error", "Not saved. Look at steps 1, 2, 3.")
     await expect(tab("step-problem")).to_have_text(
         ["depends on s1, which is no step."] * 3 + ["depends on s9, which is no step."]
     )

@@ -213,7 +213,7 @@ async def test_all_at_once(ada: Customer) -> None:
     await tab.press("approve-all")
     await tab.sees("answer")
     assert len(await of_type(tab, "approval.given")) == 2
-    await expect(tab("confidence")).to_have_text("Confidence 93 %")
+    await expect(tab("confidence")).to_have_text("Confidence 93%")
     await expect(tab("evidence")).to_have_count(2)
 
 

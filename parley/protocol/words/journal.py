@@ -24,7 +24,7 @@ JOURNAL: Mapping[str, str] = {
     "asked": "{by} asked",
     "code": "Code {number}",
     "edited": "edited {what}",
-    "confidence": "Confidence {percent} %",
+    "confidence": "Confidence {percent}%",
     "failed_while": "Failed while {stage}",
     "path": "Path {number}",
     "plan": "Plan {number}",

@@ -39,7 +39,7 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
       )}
       <Thoughts entry={entry} />
       {entry.recalled.length > 0 && <Recall recalled={entry.recalled} />}
-      {entry.verdict && <Verdict verdict={entry.verdict} />}
+      {entry.verdict && <Verdict verdict={entry.verdict} brief={steps} />}
     </article>
   );
 }
@@ -61,7 +61,8 @@ function Thoughts({ entry }: { entry: TurnEntry }) {
   );
 }
 
-export function Verdict({ verdict }: { verdict: VerdictLine }) {
+/** `brief`: its words are those that the answer below it begins with. */
+export function Verdict({ verdict, brief = false }: { verdict: VerdictLine; brief?: boolean }) {
   const { state } = useSession();
   const event = state.events[verdict.version - 1];
   const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
@@ -69,7 +70,7 @@ export function Verdict({ verdict }: { verdict: VerdictLine }) {
     <div className="verdict-box">
       <p className="verdict" data-testid="verdict" data-status={verdict.status}>
         <Tone tone={verdict.tone}>{verdict.word}</Tone>
-        <span>{verdict.text}</span>
+        {!brief && <span>{verdict.text}</span>}
         <span className="dimmed" data-testid="verdict-by">
           {verdict.source} · {verdict.next}
         </span>

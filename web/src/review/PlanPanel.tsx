@@ -7,7 +7,6 @@ import type { PlanView } from "../protocol";
 import type { Notice } from "../state/state";
 import { planLines, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
-import { Problem } from "../ui/Problem";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { begin, differs, freshId, isPlanEdit, numbersOf, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
@@ -102,6 +101,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         target="text"
         version={plan.version}
         hash={plan.hash}
+        problem={dirty && refused ? told(refused, wrong, edit) : saving.error}
         blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {dirty && (
@@ -115,7 +115,6 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           </>
         )}
       </Decision>
-      <Problem error={dirty && refused ? told(refused, wrong, edit) : saving.error} />
     </section>
   );
 }
@@ -124,7 +123,8 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
 function told(error: Notice, wrong: NonNullable<Notice["steps"]>, edit: PlanEdit): Notice {
   const numbers = numbersOf(Object.keys(wrong), edit.steps).sort((one, other) => one - other);
   if (numbers.length === 0) return error;
-  return { ...error, text: [fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") }), ...(wrong[""] ?? [])].join(" "), hint: "" };
+  const where = numbers.length === 1 ? fill(REVIEW.step_wrong, { number: numbers[0] ?? 0 }) : fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") });
+  return { ...error, text: [where, ...(wrong[""] ?? [])].join(" "), hint: "" };
 }
 
 /** An open field closes after the press: before it, the button would move away under the pointer. */
