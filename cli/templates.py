@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+OFFERED = 20  # values of a plan that are listed as what could be parameters
 Id = Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, as `parley templates list` tells it.")]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -98,7 +100,15 @@ def save(
 ) -> None:
     """Make a template of a plan, drafted or done."""
     chosen = _chosen(parameter)
-    _shows(lambda parley: parley.templates.from_plan(task, name=name, parameters=chosen), url, as_json=as_json)
+
+    async def saved(parley: "Parley") -> "TemplateView":
+        view = await parley.templates.from_plan(task, name=name, parameters=chosen)
+        if not chosen and not as_json:
+            for one in (await parley.templates.candidates(task)).values[:OFFERED]:
+                typer.echo(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}", err=True)
+        return view
+
+    _shows(saved, url, as_json=as_json)
 
 
 @app.command()
@@ -194,6 +204,11 @@ def _values(given: list[str]) -> dict[str, Any]:
 
 def _chosen(given: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": _json(value)} for name, value in _values(given).items()]
+
+
+def _spelled(value: Any) -> str:
+    """As `_json` reads it again."""
+    return value if isinstance(value, str) and _json(value) == value else json.dumps(value, ensure_ascii=False)
 
 
 def _json(text: str) -> Any:

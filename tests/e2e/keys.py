@@ -29,7 +29,8 @@ class Keys:
             if await self.at(name, words):
                 return
             await self.page.keyboard.press("Tab")
-            assert await self.page.evaluate(WITHOUT_FOCUS_MARK) == ""
+            unmarked = await self.page.evaluate(WITHOUT_FOCUS_MARK)
+            assert not unmarked, unmarked
         raise AssertionError(f"Tab never comes to {name} {words}")
 
     async def press(self, name: str, words: str = "") -> None:

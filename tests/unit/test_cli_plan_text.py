@@ -9,7 +9,7 @@ from cli.chat.forms import fields, form_answer
 from cli.plan_text import aligned, plan_text
 from parley.protocol.execution_plans import ExecutionPlan, PlanStep
 
-ADDRESS = {
+ADDRESS: dict[str, Any] = {
     "type": "object",
     "required": ["city"],
     "properties": {
