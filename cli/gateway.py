@@ -7,6 +7,10 @@ from cli.home import running
 from parley.client.errors import ParleyError
 from shared.settings import Settings
 
+# Hints for those who write messages by themselves; at a terminal they say nothing.
+PROTOCOL_HINTS = frozenset(
+    {"Look at the snapshot's `can`: it lists what the session accepts now.", "Correct the message and send it again."}
+)
 ADVICE = {
     "unreachable": "Start Parley with `make up` (or `parley up`), or give the address with --url.",
     "not_ready": "`parley doctor` says more.",
@@ -40,4 +44,6 @@ def find_gateway(settings: Settings, url: str = "") -> Gateway:
 def explained(error: ParleyError) -> str:
     """What went wrong, and what to type about it."""
     advice = ADVICE.get(error.code)
+    if advice is None and error.hint in PROTOCOL_HINTS:
+        return error.message
     return f"{error.message}\n{advice}" if advice else str(error)

@@ -1,78 +1,112 @@
-"""What `parley plan` prints of a plan: its text, what can be done with it, and what its steps would change."""
+"""An execution plan as a terminal shows it: its steps with their calls, and how each stands at the right edge. Pure."""
 
 import json
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
-from cli.chat.text import short
-from parley.protocol.execution_plans import ExecutionPlan, PlanPreviews
-from parley.protocol.tools import Change
-from parley.protocol.words import REVIEW
+from pydantic import JsonValue
 
-WORDS = 300  # characters of a value, or of a reason
+from parley.protocol.execution_plans import ExecutionPlan, PlanStep
+from parley.protocol.words import ACTION_STATES, REVIEW
+from shared.domain.references import ITEM, Reference, references
 
+WIDEST = 100  # columns: longer lines are hard to read
+CODE = 12  # lines of a text of several lines that are shown
+EFFECTS = {"write": REVIEW["effect_write"], "irreversible": REVIEW["effect_irreversible"]}
 
-def told(plan: ExecutionPlan) -> str:
-    """The plan as Markdown, then the commands that lead on."""
-    task = plan.task_id
-    parts = [plan.text.rstrip()]
-    if plan.problem:
-        parts.append(f"It could not go on: {plan.problem}")
-    if plan.question:
-        parts.append(f'{plan.question}\nAnswer: parley plan modify {task} "…"')
-    if plan.status == "pending_approval":
-        parts.append("\n".join(_ways_on(plan)))
-    elif plan.status == "approved":
-        parts.append(f"It has not been started.\nStart it: parley plan execute {task}")
-    elif plan.result and not plan.working:
-        parts.append(plan.result)
-    if plan.status in ("failed", "paused"):
-        parts.append(f"Go on: parley plan execute {task}\nLeave a step out: parley plan skip {task} STEP")
-    if plan.status == "cancelled":
-        parts.append(_progress(plan))
-    if plan.status == "executing" and not plan.working:
-        parts.append(f"It asks you something: parley chat --session {plan.session_id}")
-    return "\n\n".join(part for part in parts if part)
+type Numbers = Mapping[str, int]  # of the steps, by id
 
 
-def _progress(plan: ExecutionPlan) -> str:
-    """Which steps were done, which ones run still, and which ones were not done."""
-    named = {step.id: f"{step.number}. {step.description}" for step in plan.steps}
-    of = (
-        ("Done", plan.progress.done),
-        ("Still running", plan.progress.running),
-        ("Not done", plan.progress.not_done),
-    )
-    return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
-
-
-def _ways_on(plan: ExecutionPlan) -> Iterator[str]:
-    approve = f"parley plan approve {plan.task_id} --version {plan.version}"
-    yield f"Approve it: {approve}"
-    if ticks := [step.id for step in plan.steps if step.preapprovable]:
-        allows = " ".join(f"--preapprove {step}" for step in ticks)
-        yield f"Approve it, and whatever values these steps get: {approve} {allows}"
-    yield f'Change it: parley plan modify {plan.task_id} "…"'
-
-
-def would_change(plan: ExecutionPlan, previews: PlanPreviews) -> str:
-    """What the steps to come would change, one line a value; "" where nothing is known of it."""
-    lines: list[str] = []
+def plan_text(plan: ExecutionPlan, columns: int) -> str:
+    """The goal, where the plan stands, and its steps."""
+    width = min(columns, WIDEST)
+    count = len(plan.steps)
+    version = "" if plan.version is None else f"version {plan.version}"
+    about = (plan.status.replace("_", " "), version, f"{count} step{'' if count == 1 else 's'}" if count else "")
+    numbers = {step.id: step.number for step in plan.steps}
+    lines = [*textwrap.wrap(plan.description, width), " · ".join(filter(None, about))]
     for step in plan.steps:
-        if (preview := previews.steps.get(step.id)) is None:
-            continue
-        lines.append(f"{step.number}. {step.description}")
-        if preview.error:
-            lines.append(f"   {REVIEW['preview_error_now'].format(why=short(preview.error, WORDS))}")
-        else:
-            lines += [f"   {_changed(change)}" for change in preview.changes] or [f"   {REVIEW['preview_none']}"]
-    if previews.left_out:
-        lines.append(REVIEW["previews_left_out"].format(count=previews.left_out))
-    return "\n".join([f"{REVIEW['preview_now']}:", *lines]) if lines else ""
+        lines += ["", *_step(step, numbers, width)]
+    if plan.notes:
+        lines += ["", *(line for text in plan.notes.splitlines() for line in textwrap.wrap(text, width) or [""])]
+    return "\n".join(lines)
 
 
-def _changed(change: Change) -> str:
-    before, after = (
-        REVIEW["empty"] if value is None else short(json.dumps(value, ensure_ascii=False), WORDS)
-        for value in (change.before, change.after)
-    )
-    return f"{change.label or change.path}: {before} → {after}"
+def _step(step: PlanStep, numbers: Numbers, width: int) -> Iterator[str]:
+    indent = " " * 4
+    word = "" if step.status == "planned" else ACTION_STATES.get(step.status, step.status)
+    first, *rest = textwrap.wrap(step.description, max(20, width - 6 - len(word))) or [""]
+    head = f"{step.number:>2}. {first}"
+    yield f"{head:<{width - len(word)}}{word}".rstrip()
+    yield from (f"{indent}{line}" for line in rest)
+    call = f"{step.tool}({', '.join(_arguments(step, numbers))})"
+    for line in textwrap.wrap(call, width - 4, subsequent_indent="  ", break_on_hyphens=False):
+        yield f"{indent}{line}"
+    for name, value in step.parameters.items():
+        if isinstance(value, str) and "\n" in value:
+            yield from _code(name, value)
+    if about := " · ".join(_about(step, numbers)):
+        yield from textwrap.wrap(about, width, initial_indent=indent, subsequent_indent=indent)
+    if step.error:
+        yield from textwrap.wrap(step.error, width, initial_indent=indent, subsequent_indent=indent)
+    if step.output is not None:
+        yield indent + textwrap.shorten(f"→ {_plain(step.output)}", width - 4, placeholder=" …")
+
+
+def _arguments(step: PlanStep, numbers: Numbers) -> Iterator[str]:
+    """What is of several lines stands below the call."""
+    for name, value in step.parameters.items():
+        if not (isinstance(value, str) and "\n" in value):
+            yield f"{name}={_with_words(value, numbers)}"
+
+
+def _code(name: str, text: str) -> Iterator[str]:
+    lines = text.rstrip().splitlines()
+    yield f"      {name}:"
+    yield from (f"        {line}".rstrip() for line in lines[:CODE])
+    if len(lines) > CODE:
+        yield f"        … {len(lines) - CODE} more lines"
+
+
+def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
+    """What it waits for, is done for, and does to the world."""
+    if step.for_each:
+        yield f"{REVIEW['for_each']} {_with_words(step.for_each, numbers)}"
+    if after := [str(numbers[one]) for one in step.after if one in numbers]:
+        yield REVIEW["after_steps"].format(numbers=", ".join(after))
+    if step.effect in EFFECTS:
+        yield EFFECTS[step.effect]
+    if step.until:
+        yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
+
+
+def _with_words(value: JsonValue, numbers: Numbers) -> str:
+    """JSON, with its references in words: order id of step 2."""
+    text = json.dumps(value, ensure_ascii=False)
+    for one in references(value):
+        words = f"[{_words(one, numbers)}]"
+        text = words if text == f'"{one.text}"' else text.replace(one.text, words)
+    return text
+
+
+def _words(one: Reference, numbers: Numbers) -> str:
+    what = ".".join(str(part) for part in one.path).replace("_", " ")
+    if one.step == ITEM:
+        return REVIEW["part_of_item"].format(what=what) if what else REVIEW["item"]
+    if one.step not in numbers:
+        return one.text
+    return REVIEW["part_of_step" if what else "result_of_step"].format(what=what, number=numbers[one.step])
+
+
+def _plain(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def aligned(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:
+    """Rows in columns; the last cell is cut to the width, unless there is none, as in a file."""
+    widths = [max(map(len, cells)) for cells in zip(*(row[:-1] for row in rows), strict=True)]
+    for row in rows:
+        head = "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
+        left = columns and max(10, columns - len(head) - 2)
+        last = " ".join(row[-1].split())
+        yield f"{head}  {last[: left - 1] + '…' if left and len(last) > left else last}".rstrip()

@@ -3,6 +3,9 @@
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
 import json
+import re
+import shutil
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from parley.client import Parley
     from parley.client.execution_plans import ExecutionPlans
     from parley.protocol.execution_plans import ExecutionPlan
     from shared.settings import Settings
@@ -19,7 +23,18 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Task = Annotated[str, typer.Argument(metavar="TASK", help="The plan's task, as `parley plan list` tells it.")]
+
+
+def _task(value: str) -> str:
+    """Raises typer.BadParameter: what is no id would ask for another address."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?", value):
+        return value
+    raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
+
+
+Task = Annotated[
+    str, typer.Argument(metavar="TASK", callback=_task, help="The plan's task, as `parley plan list` tells it.")
+]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 PlanApproval = Annotated[
     bool,
@@ -45,6 +60,9 @@ def generate(  # noqa: PLR0913, PLR0917  as many options
     url: Url = "",
 ) -> None:
     """Make a plan for a request, or say what has to be known first."""
+
+    if not request.strip():
+        raise typer.BadParameter("say what is to be done")
 
     async def generated(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.generate(
@@ -87,17 +105,21 @@ def listing(
     """My plans, newest first."""
 
     async def listed(plans: "ExecutionPlans") -> int:
+        from cli.plan_text import aligned
         from cli.visible import print_visible
 
         page = await plans.list(session_id=session or None, limit=limit)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0
-        for one in page.plans:
-            status = one.status.replace("_", " ")
-            print_visible(
-                f"{one.task_id}  {status}  {one.steps} step{'' if one.steps == 1 else 's'}  {one.description}"
-            )
+        rows = [
+            (one.task_id, one.status.replace("_", " "), _counted(one.steps, "step"), one.description)
+            for one in page.plans
+        ]
+        for line in aligned(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
+            print_visible(line)
+        if page.total > len(rows):
+            print_visible(f"{len(rows)} of {page.total}: --limit shows more.")
         if not page.plans:
             print_visible("There are no plans yet: `parley plan generate` makes one.")
         return 0
@@ -110,15 +132,17 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
     """The plan with all its steps, what has come of them, and what those to come would change."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import told, would_change
+        from cli.plan_next import told, would_change
         from cli.visible import print_visible
 
         plan = await plans.get(task)
         if as_json:
             print_visible(plan.model_dump_json(indent=1))
         else:
-            print_visible("\n\n".join(filter(None, (told(plan), would_change(plan, await plans.previews(plan))))))
-        return _code(plan)
+            print_visible(
+                "\n\n".join(filter(None, (told(plan, columns()), would_change(plan, await plans.previews(plan)))))
+            )
+        return code(plan)
 
     _run(shown, url)
 
@@ -177,7 +201,7 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Approve exactly this version, carry it out, and show what came of it."""
+    """Approve exactly this version, and carry it out."""
 
     async def approved(plans: "ExecutionPlans") -> "ExecutionPlan":
         from cli.command import Declined
@@ -189,6 +213,30 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
         return await plans.get(approved.task_id, wait=600)
 
     _shows(approved, url, as_json=as_json)
+
+
+@app.command()
+def answer(
+    task: Task,
+    text: Annotated[str, typer.Argument(help="The answer; to a form as JSON, or as name=value pairs.")],
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
+    """Answer what the plan asks you, and let it go on."""
+
+    async def answered(parley: "Parley") -> int:
+        from cli.chat.forms import fields, form_answer
+        from cli.command import Declined
+
+        plan = await parley.execution_plans.get(task)
+        if not plan.question:
+            raise Declined(f"The plan asks nothing now. Look at it: parley plan show {task}")
+        session = parley.session(plan.session_id)
+        asked = (await session.snapshot()).question
+        await session.answer(form_answer(text, fields(asked.form if asked else None)))
+        return _show(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
+
+    _run_all(answered, url)
 
 
 @app.command()
@@ -249,6 +297,10 @@ def _value(text: str) -> Any:
         return text
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _read(file: Path) -> dict[str, Any]:
     """Raises typer.BadParameter."""
     try:
@@ -264,18 +316,9 @@ def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str
     """Print the plan that comes of it, and what can be done with it."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import told
-        from cli.visible import print_visible
-
-        plan = await ask(plans)
-        print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
-        return _code(plan)
+        return _show(await ask(plans), as_json=as_json)
 
     _run(shown, url)
-
-
-def _code(plan: "ExecutionPlan") -> int:
-    return 1 if plan.status == "failed" or plan.problem else 0
 
 
 def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
@@ -283,7 +326,31 @@ def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
     return None if plan_approval else {"require_plan_approval": False}
 
 
+def _show(plan: "ExecutionPlan", *, as_json: bool) -> int:
+    """Print it; 1 where it failed."""
+    from cli.plan_next import told
+    from cli.visible import print_visible
+
+    print_visible(plan.model_dump_json(indent=1) if as_json else told(plan, columns()))
+    return code(plan)
+
+
+def code(plan: "ExecutionPlan") -> int:
+    """The exit status."""
+    return 1 if plan.status == "failed" or plan.problem else 0
+
+
+def columns() -> int:
+    from cli.plan_text import WIDEST
+
+    return min(shutil.get_terminal_size().columns, WIDEST)
+
+
 def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
+    _run_all(lambda parley: work(parley.execution_plans), url)
+
+
+def _run_all(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
     from cli import main
     from cli.command import Declined
     from cli.gateway import explained, find_gateway
@@ -293,8 +360,10 @@ def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
         gateway = find_gateway(settings, url)
         try:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
-                return await work(parley.execution_plans)
+                return await work(parley)
         except ParleyError as error:
+            if error.code == "not_found":
+                raise Declined(f"{error.message}\nYour plans: parley plan list") from error
             raise Declined(explained(error)) from error
 
     main._run("plan", command)

@@ -3,6 +3,9 @@
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from parley.client import Parley
-    from parley.protocol.templates import TemplateView
+    from parley.protocol.templates import TemplateLine, TemplateView
     from shared.settings import Settings
 
 app = typer.Typer(
@@ -19,6 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+OFFERED = 20  # values of a plan that are listed as what could be parameters
 Id = Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, as `parley templates list` tells it.")]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -37,17 +41,16 @@ def listing(as_json: Json = False, url: Url = "") -> None:
     """My templates, newest first, and those that come with Parley."""
 
     async def listed(parley: "Parley") -> int:
+        from cli.plan_text import aligned
         from cli.visible import print_visible
 
         page = await parley.templates.list(limit=1000)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0
-        for one in (*page.templates, *page.shipped):
-            takes = f"  ({', '.join(one.parameters)})" if one.parameters else ""
-            runs = f"  next run {one.next_run:%Y-%m-%d %H:%M} UTC" if one.next_run else ""
-            draft = "  draft" if one.status == "draft" else ""
-            print_visible(f"{one.id}  {one.name}{takes}{draft}{runs}")
+        rows = [(one.id, one.name, _about(one)) for one in (*page.templates, *page.shipped)]
+        for line in aligned(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
+            print_visible(line)
         return 0
 
     _run(listed, url)
@@ -97,7 +100,15 @@ def save(
 ) -> None:
     """Make a template of a plan, drafted or done."""
     chosen = _chosen(parameter)
-    _shows(lambda parley: parley.templates.from_plan(task, name=name, parameters=chosen), url, as_json=as_json)
+
+    async def saved(parley: "Parley") -> "TemplateView":
+        view = await parley.templates.from_plan(task, name=name, parameters=chosen)
+        if not chosen and not as_json:
+            for one in (await parley.templates.candidates(task)).values[:OFFERED]:
+                typer.echo(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}", err=True)
+        return view
+
+    _shows(saved, url, as_json=as_json)
 
 
 @app.command()
@@ -123,11 +134,12 @@ def use(
     """Begin a session with the template's plan, for you to approve."""
 
     async def used(parley: "Parley") -> int:
-        from cli.plan_text import told
+        from cli.plan_next import told
+        from cli.plans import columns
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)
-        print_visible(told(plan))
+        print_visible(told(plan, columns()))
         return 0
 
     _run(used, url)
@@ -176,6 +188,13 @@ def delete(template: Id, url: Url = "") -> None:
     _run(deleted, url)
 
 
+def _about(one: "TemplateLine") -> str:
+    """What it takes, and how it stands."""
+    runs = f"next run {one.next_run:%Y-%m-%d %H:%M} UTC" if one.next_run else ""
+    draft = "draft" if one.status == "draft" else ""
+    return " · ".join(filter(None, (", ".join(one.parameters), draft, runs)))
+
+
 def _values(given: list[str]) -> dict[str, Any]:
     """`name=value` each; the gateway reads a text as the number that belongs there. Raises typer.BadParameter."""
     pairs = [one.partition("=") for one in given]
@@ -186,6 +205,11 @@ def _values(given: list[str]) -> dict[str, Any]:
 
 def _chosen(given: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": _json(value)} for name, value in _values(given).items()]
+
+
+def _spelled(value: Any) -> str:
+    """As `_json` reads it again."""
+    return value if isinstance(value, str) and _json(value) == value else json.dumps(value, ensure_ascii=False)
 
 
 def _json(text: str) -> Any:
@@ -226,6 +250,8 @@ def _run(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
                 return await work(parley)
         except ParleyError as error:
+            if error.code == "not_found":
+                raise Declined(f"{error.message}\nYour templates: parley templates list") from error
             raise Declined(explained(error)) from error
 
     main._run("templates", command)

@@ -22,10 +22,24 @@ from parley.protocol.flows import PathCheck
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionRows
 from parley.protocol.screen import SCREEN_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
+from parley.protocol.templates import CandidatePage, TemplatePage, TemplateView
 from parley.protocol.tools import Preview, ToolPage
 from services.gateway.rest.flow_models import FlowList
 
-Rest = ToolPage | PathCheck | Preview | PlanPreviews | SessionRows | MemoryPage | FlowList | LibraryPage | ProposalPage
+Rest = (
+    ToolPage
+    | PathCheck
+    | Preview
+    | PlanPreviews
+    | SessionRows
+    | MemoryPage
+    | FlowList
+    | LibraryPage
+    | ProposalPage
+    | CandidatePage
+    | TemplatePage
+    | TemplateView
+)
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 

@@ -85,7 +85,7 @@ def _options(ask: Ask | None) -> tuple[Choice, ...]:
     return tuple(Choice(option, OPTIONS.get(option, option)) for option in (ask.options if ask else ()))
 
 
-def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
+def hint(ask: Ask | None) -> str:  # noqa: C901, PLR0911  one line a question
     """What can be typed besides a number."""
     match ask.kind if ask else None:
         case "start" | "completed":
@@ -98,6 +98,8 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
             return REVIEW["why_not"]
         case "question" if ask and forms.tables(ask):
             return HINTS["tables"]
+        case "question" if ask and _fields(ask):
+            return HINTS["form"]
         case "question":
             return HINTS["options"] if ask and ask.options else HINTS["question"]
         case "actions":
@@ -110,12 +112,19 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
             return HINTS["working"]
 
 
+def _fields(ask: Ask) -> tuple[forms.Field, ...]:
+    return forms.fields(ask.question.form) if ask.question else ()
+
+
 def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out for each thing a line can mean
     """What a line that does not begin with / means now."""
     line = line.strip()
     ask = view.ask
     if ask and ask.kind == "question" and (offered := forms.tables(ask)):
         return Send(c.AnswerReply(type="answer", content=forms.picked(line, offered), question_id=_question_id(ask)))
+    if ask and ask.kind == "question" and line and (wanted := _fields(ask)):
+        answer = forms.form_answer(line, wanted)
+        return Send(c.AnswerReply(type="answer", content=answer, question_id=_question_id(ask)))
     if not line:
         return More(ask.back) if ask and ask.back else Say("")
     if ask is None and line.isdigit():

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.chat import flow, trace
 from cli.chat.choices import choices, hint
-from cli.chat.forms import tables
+from cli.chat.forms import Field, fields, tables
 from cli.chat.frames import Framed, python
 from cli.chat.paths import walks
 from cli.chat.slash import COMMANDS
@@ -66,13 +66,22 @@ def asked(view: View, previews: Previews) -> RenderableType | None:
         case "code" if ask and view.code:
             return Group(code(view.code), *_checks(view.code), Text(visible(ask.message)))
         case "question" if ask:
-            return Group(Markdown(f"**?** {visible(ask.message)}", hyperlinks=False), flow.choose(tables(ask)))
+            asked = fields(ask.question.form if ask.question else None)
+            words = Markdown(f"**?** {visible(ask.message)}", hyperlinks=False)
+            return Group(words, flow.choose(tables(ask)), *map(_field, asked))
         case "actions" if ask:
             new = [action for action in ask.actions if action.action_id in previews]
             return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
         case "feedback" | "stopped" | "escalated" if ask:
             return Text(visible(ask.message), style="yellow")
     return None
+
+
+def _field(one: Field) -> Text:
+    """A field of a form, with what it takes."""
+    allowed = " or ".join(one.allowed)
+    about = " · ".join(filter(None, (one.description, allowed, "" if one.required else "optional")))
+    return Text.assemble("  ", (visible(one.name), "bold"), (f"  {visible(about)}", "dim"))
 
 
 def _checks(item: CodeView) -> Iterable[RenderableType]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from parley.client.rest import Rest
 from parley.protocol.execution_plans import ExecutionPlan
-from parley.protocol.templates import ChosenValue, Schedule, Template, TemplatePage, TemplateView
+from parley.protocol.templates import CandidatePage, ChosenValue, Schedule, Template, TemplatePage, TemplateView
 
 _PATH = "/api/templates"
 
@@ -33,6 +33,11 @@ class Templates:
         task = plan if isinstance(plan, str) else plan.task_id
         chosen = _sent(parameters)
         return await self._made("/from-plan", task_id=task, name=name, description=description, parameters=chosen)
+
+    async def candidates(self, plan: ExecutionPlan | str) -> CandidatePage:
+        """The values of a plan that can become parameters."""
+        task = plan if isinstance(plan, str) else plan.task_id
+        return await self._rest.get(CandidatePage, f"{_PATH}/from-plan", task_id=task)
 
     async def learn(
         self, session_id: str, *, name: str = "", description: str = "", parameters: Sequence[Choice] = ()

@@ -21,6 +21,7 @@ class PlanStep(Answer):
 
     `preapprovable`: an approval may allow its calls before the values of its references are known. `preapproved`: one
     did. `poll`: how a step stands that polls. `given`: it was skipped, and a person gave this `output` in its place.
+    `until`: when a step that waits for a time goes on.
     """
 
     id: str
@@ -36,6 +37,7 @@ class PlanStep(Answer):
     output: JsonValue
     error: str
     seconds: float
+    until: datetime | None = None
     preapprovable: bool = False
     preapproved: bool = False
     poll: PollView | None = None

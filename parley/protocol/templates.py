@@ -108,12 +108,13 @@ class TemplateLine(Told):
 class TemplateView(Told):
     """A template as it stands. A change names its `version`. A `draft` has `problems`: its tools are gone, or others.
 
-    A `shipped` one comes with Parley: everybody can use it, and nobody change it.
+    A `shipped` one comes with Parley: everybody can use it, and nobody change it. `form`: its values' JSON Schema.
     """
 
     id: str
     version: int
     template: Template
+    form: JsonSchema = Field(default_factory=dict)
     status: TemplateStatus
     problems: tuple[str, ...] = ()
     schedule: Schedule | None = None
@@ -129,3 +130,19 @@ class TemplatePage(Told):
     templates: tuple[TemplateLine, ...]
     total: int
     shipped: tuple[TemplateLine, ...] = ()
+
+
+class Candidate(Told):
+    """A value of a plan that can become a parameter: a `name` for it, the argument where it stands first, its steps."""
+
+    name: str
+    value: JsonValue
+    argument: str
+    steps: tuple[str, ...]
+
+
+class CandidatePage(Told):
+    """Of a plan: the name that its template would have, and the values that can become parameters."""
+
+    name: str
+    values: tuple[Candidate, ...]

@@ -10,6 +10,7 @@ from parley.protocol.bounds import OwnPlan
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
+from services.gateway.form_answers import answer_text
 from services.gateway.plan_edits import check_current, edited_steps
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known, own_actions
@@ -120,6 +121,10 @@ def _own_plan(plan: OwnPlan, workflow: Workflow | None, settings: SessionSetting
     edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
     allowed = (at.session.settings if settings is None else settings).tools
     return edited_steps(edit, (), at.tools, allowed=allowed) if own.turn.by_step else edit
+
+
+def _answer(message: m.QuestionReply | m.AnswerReply, at: Situation) -> c.Answer:
+    return c.Answer(text=answer_text(at.session, message.content), action_id=message.question_id)
 
 
 def _take_over(message: m.TakeOver, at: Situation) -> tuple[PersonCommand, ...]:
@@ -262,8 +267,8 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Feedback: lambda message, at: (_feedback(message, at.session),),
     m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
     m.Edit: lambda message, at: (_edit(message, at.session, at.tools, at.flows),),
-    m.QuestionReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
-    m.AnswerReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
+    m.QuestionReply: lambda message, at: (_answer(message, at),),
+    m.AnswerReply: lambda message, at: (_answer(message, at),),
     m.ContinueChoice: lambda message, at: (_continue(message),),
     m.Complete: lambda message, at: (c.Complete(),),
     m.Run: lambda message, at: (c.Run(stdin=message.stdin, args=message.args),),

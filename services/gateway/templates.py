@@ -12,7 +12,7 @@ from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
 from shared import store_api as api
 from shared.domain.errors import Invalid
-from shared.templates.checks import fingerprints_of, form_problems, template_problems
+from shared.templates.checks import fingerprints_of, form_problems, template_problems, values_schema
 from shared.templates.documents import written
 from shared.templates.filling import filled
 from shared.templates.shipped import shipped
@@ -73,6 +73,7 @@ def view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
         id=record.id,
         version=record.version,
         template=record.template,
+        form=values_schema(record.template),
         status=_status(problems, tools),
         problems=problems,
         schedule=record.schedule,
@@ -85,7 +86,15 @@ def view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
 def shipped_view(template_id: str, template: Template, tools: Tools | None) -> TemplateView:
     problems = () if tools is None else template_problems(template, tools)
     status = _status(problems, tools)
-    return TemplateView(id=template_id, version=1, template=template, status=status, problems=problems, shipped=True)
+    return TemplateView(
+        id=template_id,
+        version=1,
+        template=template,
+        form=values_schema(template),
+        status=status,
+        problems=problems,
+        shipped=True,
+    )
 
 
 def line(found: TemplateView) -> TemplateLine:

@@ -1,13 +1,14 @@
 """A template made from a plan's steps, drafted or done, with chosen values as its parameters. Pure."""
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
 from parley.events.values import Step
-from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
+from parley.protocol.templates import Candidate, ChosenValue, Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
 from shared.plan_checks.kinds import RUN, argument_kind
 from shared.templates.checks import Tools
@@ -68,6 +69,36 @@ def made_from(goal: str, steps: Sequence[Step], wanted: Wanted, tools: Tools) ->
         raise Invalid(f"It cannot be a template: {told}") from error
 
 
+def candidates(steps: Sequence[Step], tools: Tools) -> tuple[Candidate, ...]:
+    """The values that can become parameters, each once, in the order of the plan."""
+    found: dict[str, Candidate] = {}
+    for step in steps:
+        for path, value in leaves(_free(step, tools)):
+            if value is None or value == "" or (isinstance(value, str) and "{{" in value):
+                continue
+            key = json.dumps(value)
+            argument = next(str(part) for part in reversed(path) if isinstance(part, str))
+            name = _name(argument, {one.name for one in found.values()})
+            first = found.setdefault(key, Candidate(name=name, value=value, argument=argument, steps=()))
+            where = tuple(dict.fromkeys((*first.steps, step.id or "")))
+            found[key] = first.model_copy(update={"steps": where})
+    return tuple(found.values())
+
+
+def _free(step: Step, tools: Tools) -> dict[str, JsonValue]:
+    """The arguments that are not run as they are written."""
+    spec = tools.get(step.tool or "")
+    schema = spec.parameters if spec else {}
+    return {name: value for name, value in (step.arguments or {}).items() if argument_kind(name, schema) not in RUN}
+
+
+def _name(argument: str, taken: Collection[str]) -> str:
+    """The argument's name as that of a parameter, with a number where it is taken."""
+    plain = re.sub(r"^[^A-Za-z]+", "", re.sub(r"\W+", "_", argument, flags=re.ASCII))[:28] or "value"
+    numbered = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 2)))
+    return next(name for name in numbered if name not in taken)
+
+
 def leaves(value: JsonValue, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
     """Every scalar with where it is, in order."""
     match value:
@@ -89,10 +120,8 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 def _places(step: Step, chosen: ChosenValue, tools: Tools) -> Iterator[Path]:
     if chosen.step not in (None, step.id):
         return
-    spec = tools.get(step.tool or "")
-    for name, value in (step.arguments or {}).items():
-        kind = argument_kind(name, spec.parameters if spec else {})
-        if kind in RUN or chosen.argument not in (None, name):
+    for name, value in _free(step, tools).items():
+        if chosen.argument not in (None, name):
             continue
         if same(value, chosen.value):
             yield (name,)

@@ -167,24 +167,29 @@ async def test_a_plan_is_made_approved_and_carried_out_from_a_terminal(
     cli: Cli, running: Parley, tmp_path: Path
 ) -> None:
     asked = await cli.fine("plan", "generate", "Paint my house")
-    task = asked.split("parley plan modify ")[1].split()[0]
-    shown = await cli.fine("plan", "modify", task, 'Call calculate with {"expression": "2 * 3.5"}')
-    assert "1. [planned] Call calculate\n   `calculate(expression='2 * 3.5')`" in shown
+    task = asked.split("parley plan answer ")[1].split()[0]
+    shown = await cli.fine("plan", "answer", task, 'Call calculate with {"expression": "2 * 3.5"}')
+    assert ' 1. Call calculate\n    calculate(expression="2 * 3.5")' in shown
     task, version = shown.split("parley plan approve ")[1].split("\n")[0].split(" --version ")
     ended = await cli("plan", "approve", task, "--version", str(int(version) + 7))
     assert (ended.code, f"Version {version} is the newest" in ended.err) == (1, True)
     done = await cli.fine("plan", "approve", task, "--version", version)
-    assert "Status: completed" in done
-    assert "Call calculate: 7" in done
+    assert f"\ncompleted · version {version}" in done
+    assert "    → 7" in done
     assert "completed  1 step" in await cli.fine("plan", "list")
     assert json.loads(await cli.fine("plan", "show", task, "--json"))["status"] == "completed"
     own = tmp_path / "plan.json"
     step = {"text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}}
     own.write_text(json.dumps({"description": "Count", "steps": [step]}))
     stored = json.loads(await cli.fine("plan", "store", own, "--json"))
-    assert "Status: cancelled" in await cli.fine("plan", "cancel", stored["task_id"])
+    assert "\ncancelled · " in await cli.fine("plan", "cancel", stored["task_id"])
     await cli.fine("plan", "delete", stored["task_id"])
     missing = await cli("plan", "show", stored["task_id"].replace("t2", "t9"))
     assert (missing.code, "has no task t9" in missing.err) == (1, True)
+    nothing = await cli("plan", "answer", task, "7")
+    assert (nothing.code, "asks nothing now" in nothing.err) == (1, True)
+    unknown = await cli("plan", "show", "nobody")
+    assert (unknown.code, "parley plan list" in unknown.err) == (1, True)
+    assert "is no plan's task" in (await cli("plan", "show", "../x")).err
     own.write_text("{}")
     assert "is no plan" in (await cli("plan", "store", own)).err

@@ -6,34 +6,10 @@ import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person, Tab
-from tests.e2e.looks import WITHOUT_FOCUS_MARK
+from tests.e2e.keys import Keys
 from tests.e2e.running import Parley
 
 pytestmark = pytest.mark.timeout(120)
-
-
-class Keys:
-    """Someone who has only a keyboard, and must see where they are."""
-
-    def __init__(self, tab: Tab) -> None:
-        self.page = tab.page
-
-    async def to(self, name: str) -> None:
-        """Tab until the focus is on what carries this name; each stop on the way shows that it has the focus."""
-        for _ in range(80):
-            if await self.page.evaluate("document.activeElement.closest('[data-testid]')?.dataset.testid") == name:
-                return
-            await self.page.keyboard.press("Tab")
-            assert await self.page.evaluate(WITHOUT_FOCUS_MARK) == ""
-        raise AssertionError(f"Tab never comes to {name}")
-
-    async def press(self, name: str) -> None:
-        await self.to(name)
-        await self.page.keyboard.press("Enter")
-
-    async def write(self, text: str) -> None:
-        await self.page.keyboard.type(text)
-        await self.page.keyboard.press("Enter")
 
 
 async def test_a_conversation_by_keyboard_alone(person: Person, running: Parley) -> None:

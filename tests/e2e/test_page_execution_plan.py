@@ -45,7 +45,7 @@ async def tab(request: pytest.FixtureRequest, browser: Browser, running: Parley)
         yield tab
 
 
-async def test_a_plan_is_made_moved_approved_mended_and_carried_out(tab: Tab) -> None:
+async def test_a_plan_is_made_moved_approved_mended_carried_out_and_used_again(tab: Tab) -> None:
     await add_cancellation(tab)
     await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND, CANCEL])
     await expect(tab("step-call").last).to_contain_text("changes data")
@@ -58,6 +58,9 @@ async def test_a_plan_is_made_moved_approved_mended_and_carried_out(tab: Tab) ->
     await expect(tab("step-call").last).to_contain_text("after 3")  # a step's number is its place, not its id
     await tab.press("approve")
     await tab.sees("failure", "The plan is not finished")
+    await tab.sees("failed-step", f"Step 3, {WRONG}: Error: order not found")
+    await expect(tab("step-problem")).to_have_text("Error: order not found")
+    await expect(tab("status")).to_have_text("The plan is not finished")
     await expect(tab("step-stands")).to_have_text(["done", "done", "failed", "done", "skipped"])
     await tab.press("retry")  # what failed fails again: nothing about it has changed
     await expect(tab("answer")).to_have_count(2)
@@ -72,6 +75,44 @@ async def test_a_plan_is_made_moved_approved_mended_and_carried_out(tab: Tab) ->
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     assert await tab.overflow() <= 0
     await tab.reloaded_the_same()
+    await save_as_template(tab)
+    await use_template(tab)
+
+
+async def save_as_template(tab: Tab) -> None:
+    """The order that is cancelled is what is asked for when the plan is used again."""
+    await tab.press("template-new")
+    await tab("template-name").fill(f"Cancel after {NOWHERE}")
+    value = tab("template-value").filter(has_text=PENDING[1])
+    await value.get_by_role("checkbox").check()
+    await value.get_by_role("textbox").fill("2nd order")
+    await tab.press("template-save")
+    await expect(value).to_contain_text("Begin with a letter")
+    await value.get_by_role("textbox").fill("order")
+    await tab.press("template-save")
+    await tab.sees("template-saved", f"Saved as “Cancel after {NOWHERE}”.")
+    await tab.press("template-close")
+    await tab.gone("template-saved")
+
+
+async def use_template(tab: Tab) -> None:
+    """Found in the library, and carried out with another order."""
+    before = tab.session_id
+    if not await tab("library-open").count():
+        await tab.page.get_by_role("button", name="Sessions").click()
+    await tab.press("library-open")
+    await tab.press("templates-tab")
+    await tab("template").filter(has_text=f"Cancel after {NOWHERE}").get_by_test_id("template-use").first.click()
+    await expect(tab("argument-order")).to_be_focused()
+    await tab("argument-order").fill(PENDING[0])
+    await tab.press("template-begin")
+    await tab.gone("library")
+    await expect(tab("step-text")).to_have_text([FIND, FIRST, "Look it up once more", FIRST, CANCEL])
+    assert tab.session_id != before
+    await tab.press("approve")
+    await tab.sees("action-request", PENDING[0])
+    await tab.press("action-approve")
+    await tab.sees("answer", "All 5 steps were carried out.")
 
 
 async def add_cancellation(tab: Tab) -> None:
@@ -168,7 +209,7 @@ async def test_what_is_wrong_with_a_step_stands_at_the_step(tab: Tab) -> None:
     await grip_of(tab, FIND).click()  # on a phone a step has its buttons once it was touched
     await tab.page.get_by_role("button", name="Delete step 1").click()
     await tab.press("edit-save")
-    await tab.sees("error", "Not saved. Look at step 1, 2, 3.")
+    await tab.sees("error", "Not saved. Look at steps 1, 2, 3.")
     await expect(tab("step-problem")).to_have_text(
         ["depends on s1, which is no step."] * 3 + ["depends on s9, which is no step."]
     )

@@ -15,8 +15,8 @@ from playwright.async_api import Browser, Locator, expect
 from shared.domain import commands as c
 from tests.e2e.browser import NARROW, Tab
 from tests.e2e.data_questions import ANSWER, FALLBACK, PLANNED, REFUSAL, SAYS, SQL, Analyst, question_database
+from tests.e2e.keys import Keys
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
-from tests.e2e.test_page_access import Keys
 from tests.support.bus import FakeBus
 from tests.support.parley import InProcess, in_process
 from tests.support.plan_store_paths import Walk

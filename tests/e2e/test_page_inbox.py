@@ -13,8 +13,8 @@ from shared.domain.session import ASKING
 from shared.story import Story
 from shared.testing import session_ids
 from tests.e2e.browser import Tab
+from tests.e2e.keys import Keys
 from tests.e2e.store_requests import BOTH, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
-from tests.e2e.test_page_access import Keys
 from tests.support.parley import InProcess, in_process
 from tests.support.store import STORE
 

@@ -16,6 +16,7 @@ from playwright.async_api import Browser, WebSocket, expect
 from shared.domain import commands as c
 from shared.story import Story
 from tests.e2e.browser import Tab
+from tests.e2e.keys import Keys
 from tests.e2e.looks import LAYOUT_SHIFT
 from tests.e2e.running import Client
 from tests.e2e.store_requests import (
@@ -34,7 +35,6 @@ from tests.e2e.store_requests import (
     cancelling,
     turn,
 )
-from tests.e2e.test_page_access import Keys
 from tests.support.bus import FakeBus
 from tests.support.parley import LARGE, InProcess, in_process
 
@@ -230,7 +230,7 @@ async def test_all_at_once(ada: Customer) -> None:
     await tab.press("approve-all")
     await tab.sees("answer")
     assert len(await of_type(tab, "approval.given")) == 2
-    await expect(tab("confidence")).to_have_text("Confidence 93 %")
+    await expect(tab("confidence")).to_have_text("Confidence 93%")
     await expect(tab("evidence")).to_have_count(2)
 
 

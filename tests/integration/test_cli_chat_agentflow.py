@@ -93,7 +93,7 @@ async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
         await person.shows("Turn 1: Look", "✓ 1.1 find_order", "(checked by rule)", "Turn 2: Cancel")
         await person.shows("2.1 cancel_order · write", "#W1", "→ ", "1 Approve")
         person.types("yes" + ENTER)
-        await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "Confidence 90 %")
+        await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "Confidence 90%")
         person.types(CTRL_D)
         session = await services.session()
         assert (session.workflow, session.phase) == ("agentflow", "resting")

@@ -78,7 +78,7 @@ async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(setti
         task = f"/{drafted['task_id']}"
         text = await there.get(f"{task}/format")
         assert "Status: pending approval" in text
-        assert f"3. [planned] Cancel it (after s2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert f"3. [planned] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
         await there.post(f"{task}/execute")
         assert there.status == 409
         done = await there.post(f"{task}/approve", version=drafted["version"], hash=drafted["hash"])
@@ -96,7 +96,7 @@ async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(setti
             text, data = await session.export(), json.loads(await session.export("json"))
             with pytest.raises(Refused, match="This session has no code"):
                 await session.export("py")
-        assert f"3. [finished] Cancel it (after s2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert f"3. [finished] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
         assert [(one["decision"], one["about"], one["hash"]) for one in data["decisions"]] == [
             ("approved", "plan", drafted["hash"])
         ]

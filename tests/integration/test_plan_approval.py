@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.plan_text import told, would_change
+from cli.plan_next import told, would_change
 from parley.client import Parley
 from parley.client.errors import Refused
 from parley.protocol.execution_plans import ExecutionPlan
@@ -93,7 +93,7 @@ async def test_a_plan_is_approved_now_and_started_by_execute(settings: Settings,
             await plans.execute(drafted)
         waits = await plans.approve(drafted, start=False)
         assert (waits.status, waits.user_approved, waits.working) == ("approved", True, False)
-        assert "parley plan execute" in told(waits)
+        assert "parley plan execute" in told(waits, 80)
         again = await plans.get(waits.task_id, wait=1)
         assert (again.status, await order_status(settings)) == ("approved", "pending")
         with pytest.raises(Refused, match="It has not been started: start it"):
@@ -137,6 +137,6 @@ async def test_a_plan_is_shown_where_nobody_can_tell_what_it_would_change(settin
         drafted = await parley.execution_plans.generate("Cancel my order")
         previews = await parley.execution_plans.previews(drafted)
         assert (previews.steps, would_change(drafted, previews)) == ({}, "")
-        shown = told(drafted)
+        shown = told(drafted, 80)
         assert f"--version {drafted.version} --preapprove s3" in shown
         assert ExecutionPlan.model_validate_json(drafted.model_dump_json()) == drafted

@@ -49,6 +49,8 @@ async def approved(parley: Parley, drafted: ExecutionPlan) -> ExecutionPlan:
 async def test_a_plan_that_was_done_is_saved_and_done_again_with_another_value(settings: Settings, bus: Bus) -> None:
     async with serves(settings, plan(WHO, LOOK, CANCEL)) as there, Parley(there.url) as parley:
         drafted = await parley.execution_plans.generate("Cancel my order")
+        offered = await parley.templates.candidates(drafted)
+        assert (offered.name, offered.values[1].value) == (drafted.description, ORDER["order_id"])
         chosen = {"name": "order", "value": ORDER["order_id"]}
         early = await parley.templates.from_plan(drafted, name="Early", parameters=[chosen])
         done = await approved(parley, drafted)
@@ -60,6 +62,7 @@ async def test_a_plan_that_was_done_is_saved_and_done_again_with_another_value(s
         order, email = made.template.parameters
         assert (order.default, order.required, email.default, email.required) == (ORDER["order_id"], False, None, True)
         assert order.json_schema["type"] == "string"
+        assert (made.form["required"], list(made.form["properties"])) == (["email"], ["order", "email"])  # type: ignore[arg-type]
         assert (email.description, order.description) == (
             "Whose order it is",
             "The order's id with its leading #, like #W0000000.",

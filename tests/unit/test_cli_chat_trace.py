@@ -168,7 +168,7 @@ def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
     told.does(c.GiveAnswer(text="It is **cancelled**.", confidence=0.9, evidence=("1.1", "1.2")))
     text = last(told, facts.AnswerGiven)
     assert "It is cancelled." in text
-    assert "Confidence 90 % · Source: cancel order, find order" in text
+    assert "Confidence 90% · Source: cancel order, find order" in text
     assert told.view.ask
     assert told.view.ask.kind == "rest"
 

@@ -16,7 +16,7 @@ from shared.plan_checks.steps import step_problems
 from shared.templates.checks import fingerprints_of, form_problems, template_problems
 from shared.templates.filling import filled
 from shared.templates.learning import learned
-from shared.templates.making import Wanted, made_from
+from shared.templates.making import Wanted, candidates, made_from
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -73,6 +73,23 @@ def test_a_chosen_value_becomes_a_parameter_wherever_it_stands_and_in_the_words(
     ]
     assert step_problems([one for one in plan.steps if isinstance(one, Step)], TOOLS) == ()
     assert template_problems(made, TOOLS, fingerprints_of(made, TOOLS)) == ()
+
+
+def test_the_values_that_can_become_parameters_are_each_listed_once_with_a_name_of_its_own() -> None:
+    steps = (
+        *STEPS,
+        Step(id="s3", text="Ask", tool="ask", arguments={"sql": "SELECT 1", "order_id": "{{steps.s1.output}}"}),
+        Step(id="s4", text="Send", tool="send", arguments={"to": [{"order_id": "#W2", "2 lines": 5}], "note": ""}),
+    )
+    assert [(one.name, one.value, one.argument, one.steps) for one in candidates(steps, TOOLS)] == [
+        ("order_id", "#W1", "order_id", ("s1", "s2")),
+        ("reason", "no longer needed", "reason", ("s2",)),
+        ("order_id_2", "#W2", "order_id", ("s4",)),
+        ("lines", 5, "2 lines", ("s4",)),
+    ]
+    for one in candidates(STEPS, TOOLS):
+        made = made_from("Do it", STEPS, Wanted(parameters=(ChosenValue(name=one.name, value=one.value),)), TOOLS)
+        assert [parameter.name for parameter in made.parameters] == [one.name]
 
 
 def test_a_value_can_be_chosen_in_one_step_or_argument_only() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from parley.protocol.words.actions import ACTIONS, OPTIONS, REVIEW
 from parley.protocol.words.flows import PATHS, TABLES
 from parley.protocol.words.journal import ENDED, JOURNAL, NOTES, REASONS, RULINGS, RUN_ENDED, VERDICTS
-from parley.protocol.words.page import COMPOSER, LIBRARY, PAGE, SETTINGS, SIGNS, WELCOME, WORKFLOWS
+from parley.protocol.words.page import COMPOSER, LIBRARY, PAGE, SETTINGS, SIGNS, TEMPLATES, WELCOME, WORKFLOWS
 from parley.protocol.words.states import ACTION_STATES, ASKS, DRAFTS, PHASES, REVIEW_STATES, STATES, STATUS, WORK
 from parley.protocol.words.terminal import COMMANDS, HINTS, TERMINAL
 from parley.protocol.words.trouble import TROUBLE
@@ -47,6 +47,7 @@ __all__ = [
     "STATES",
     "STATUS",
     "TABLES",
+    "TEMPLATES",
     "TERMINAL",
     "TROUBLE",
     "VERDICTS",
@@ -81,6 +82,7 @@ CATALOGUE: Mapping[str, Mapping[str, str]] = {
     "STATES": STATES,
     "STATUS": STATUS,
     "TABLES": TABLES,
+    "TEMPLATES": TEMPLATES,
     "TERMINAL": TERMINAL,
     "TROUBLE": TROUBLE,
     "VERDICTS": VERDICTS,

@@ -20,7 +20,7 @@ JOURNAL: Mapping[str, str] = {
     "polled": "{times} so far: {seen}",
     "polls_until": "looks every {every} s, until {until} at the latest",
     "waits_until": "waits until {until}",
-    "woken": "the time has come",
+    "woken": "the time came",
     # what was made
     "answer_follows": "The answer follows.",
     "answered_from": "Source: {tools}",
@@ -28,7 +28,7 @@ JOURNAL: Mapping[str, str] = {
     "asked": "{by} asked",
     "code": "Code {number}",
     "edited": "edited {what}",
-    "confidence": "Confidence {percent} %",
+    "confidence": "Confidence {percent}%",
     "failed_while": "Failed while {stage}",
     "path": "Path {number}",
     "plan": "Plan {number}",

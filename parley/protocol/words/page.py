@@ -107,6 +107,34 @@ LIBRARY: Mapping[str, str] = {
     "sql_of": "SQL: {question}",
 }
 
+# Plans to use again.
+TEMPLATES: Mapping[str, str] = {
+    "title": "Templates",
+    "browse": "Use a template",
+    "delete": "Delete",
+    "delete_named": "Delete {name}",
+    "keep": "Keep",
+    "delete_sure": "Delete “{name}”? The conversations that began with it stay.",
+    "draft": "needs attention",
+    "name": "Name",
+    "next_run": "next run {at}",
+    "none": "No templates of your own yet. Use “Save as template” on a plan.",
+    "parameter_name": "Name of the parameter for {value}",
+    "parameter_wrong": "Begin with a letter; then letters, digits and _.",
+    "parameters": "What may change each time?",
+    "parameters_hint": "Select the values to ask for when the template is used.",
+    "parameters_none": "This plan has no values that could change.",
+    "save": "Save as template",
+    "saved": "Saved as “{name}”. You'll find it in the library, under Templates.",
+    "shipped": "comes with Parley",
+    "steps": "{count} steps",
+    "steps_one": "1 step",
+    "use": "Use",
+    "use_named": "Use {name}",
+    "use_plan": "Create the plan",
+    "use_what": "You'll see the plan before anything runs.",
+}
+
 PAGE: Mapping[str, str] = {
     "acting_title": "You have taken over",
     "begin": "New conversation",

@@ -21,6 +21,7 @@ STATES: Mapping[str, str] = {
     "completed": "done",
     "approved": "approved, not started",
     "answered": "ready",
+    "unfinished": "not finished",
     "stopped": "stopped",
     "failed": "failed",
     "paused": "paused",
@@ -53,6 +54,7 @@ PHASES: Mapping[str, str] = {
     "working": "is working",
     "agentflow_planning": "is planning the next turn",
     "agentflow_executing": "is running this turn's actions",
+    "execution_plan_executing": "is carrying out the plan",
     "flow_planning": "is planning the path",
     "flow_executing": "is following the path",
 }
@@ -84,6 +86,8 @@ STATUS: Mapping[str, str] = {
     "retry_now": "Retry now",
     "stopped": "Stopped",
     "waiting": "Waiting for a step",
+    "waiting_until": "Waiting until {until}",
+    "unfinished": "The plan is not finished",
     "unsent": "{count} waiting to be sent",
     "your_turn": "Your turn",
 }
@@ -130,7 +134,7 @@ ACTION_STATES: Mapping[str, str] = {
     "denied": "declined",
     "started": "running",
     "asked": "asks you",
-    "waiting": "waits",
+    "waiting": "scheduled",
     "finished": "done",
     "failed": "failed",
     "skipped": "skipped",

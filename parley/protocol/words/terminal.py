@@ -9,6 +9,7 @@ HINTS: Mapping[str, str] = {
     "tables": "Pick numbers or names of tables; Enter uses those with a star; or describe it",
     "options": "Pick a number or type your answer",
     "question": "Type your answer",
+    "form": 'Type each field as name=value, like city="New York"',
     "actions": "Pick a number, or type yes, always or no",
     "rest": "Pick a number or type your next request",
     "escalated": "This needs you: type how to continue, or /take TOOL (/tools lists them)",

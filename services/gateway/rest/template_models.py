@@ -12,7 +12,7 @@ from services.gateway.rest.execution_plan_models import Asked, Version
 
 TemplateId = Annotated[str, Path(pattern=TEMPLATE_ID)]
 Format = Literal["json", "yaml"]
-_TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$")]
+TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$")]
 
 
 class _Body(BaseModel):
@@ -51,7 +51,7 @@ class _Made(_Body):
 class FromPlan(_Made):
     """The newest version of an execution plan, drafted or done."""
 
-    task_id: _TaskId
+    task_id: TaskId
 
 
 class FromSession(_Made):

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from parley.protocol.execution_plans import ExecutionPlan
-from parley.protocol.templates import Template, TemplatePage, TemplateView
+from parley.protocol.templates import CandidatePage, Template, TemplatePage, TemplateView
 from services.gateway import handlers, templates
-from services.gateway.ports import query
+from services.gateway.access.users import User
+from services.gateway.ports import Core, query
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.execution_plan_tasks import task
 from services.gateway.rest.execution_plans import Calling
@@ -25,6 +26,7 @@ from services.gateway.rest.template_models import (
     FromSession,
     NewTemplate,
     Scheduled,
+    TaskId,
     TemplateId,
     Use,
 )
@@ -32,9 +34,10 @@ from services.gateway.state import Behind, Me
 from services.gateway.tools import tools_by_name
 from services.gateway.trouble import Trouble
 from shared import store_api as api
+from shared.domain.state import Plan
 from shared.templates.documents import read_template, written
 from shared.templates.learning import learned
-from shared.templates.making import Wanted, made_from
+from shared.templates.making import Wanted, candidates, made_from
 from shared.templates.shipped import shipped
 
 MEDIA = {"json": "application/json", "yaml": "application/yaml"}
@@ -61,12 +64,17 @@ async def create(new: NewTemplate, user: Me, core: Behind) -> TemplateView:
 @router.post("/from-plan", status_code=201)
 async def from_plan(asked: FromPlan, user: Me, core: Behind) -> TemplateView:
     """An execution plan as a template, with the values that I choose as its parameters."""
-    plan = (await task(asked.task_id, user, core)).plan
-    if plan is None:
-        raise Trouble("not_now", "There is no version of this plan yet.", "Wait until it is drafted.")
+    plan = await _plan(asked.task_id, user, core)
     wanted = Wanted(asked.name, asked.description, asked.parameters)
     made = made_from(plan.goal[:500], plan.steps, wanted, await tools_by_name(core.bus))
     return await templates.save(made, handlers.session_id_for(user, asked.id, core), user, core)
+
+
+@router.get("/from-plan")
+async def parameters_of_plan(task_id: TaskId, user: Me, core: Behind) -> CandidatePage:
+    """The values of an execution plan that can become parameters of a template."""
+    plan = await _plan(task_id, user, core)
+    return CandidatePage(name=plan.goal[:200], values=candidates(plan.steps, await tools_by_name(core.bus)))
 
 
 @router.post("/from-session", status_code=201)
@@ -123,6 +131,14 @@ async def use(template_id: TemplateId, asked: Use, me: Calling) -> ExecutionPlan
     found = await templates.found(template_id, me.user, me.core)
     message = templates.begins(found, asked.values, asked.request)
     return await me.does(message.model_copy(update={"settings": asked.settings}), me.new(asked), asked)
+
+
+async def _plan(task_id: str, user: User, core: Core) -> Plan:
+    """Raises Trouble."""
+    plan = (await task(task_id, user, core)).plan
+    if plan is None:
+        raise Trouble("not_now", "There is no version of this plan yet.", "Wait until it is drafted.")
+    return plan
 
 
 async def _read(new: Document) -> Template:

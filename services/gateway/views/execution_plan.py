@@ -92,9 +92,10 @@ def formatted(session: Session) -> str:
     if plan is None:
         return ""
     lines = [f"# {plan.goal}", "", f"Status: {_in_words(task_status(session))}", ""]
-    for step in _steps(session, plan):
+    for step in (steps := _steps(session, plan)):
         arguments = ", ".join(f"{name}={value!r}" for name, value in step.parameters.items())
-        after = f" (after {', '.join(step.after)})" if step.after else ""
+        numbers = [str(one.number) for one in steps if one.id in step.after]
+        after = f" (after {', '.join(numbers)})" if numbers else ""
         each = f" for each of {step.for_each}" if step.for_each else ""
         lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
         lines.append(f"   `{step.tool}({arguments})`")
@@ -162,6 +163,7 @@ def _came_of(action: Action | None) -> dict[str, object]:
         "seconds": action.seconds,
         "poll": poll_view(action),
         "given": action.given,
+        "until": action.until if action.status == "waiting" else None,
     }
 
 

@@ -31,10 +31,12 @@ def gist(value: JsonValue) -> str:
 
 
 def chosen(answer: str) -> str:
-    """An answer as a person would say it: of a form for tables their names."""
+    """An answer as a person would say it: of a form for tables their names, of another form its fields."""
     match _parsed(answer):
         case {"tables": [*names]}:
             return TABLES["use_one"].format(table=", ".join(map(str, names)) or "no table")
+        case dict() as fields if fields:
+            return gist(fields)
     return answer
 
 

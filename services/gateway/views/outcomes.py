@@ -41,7 +41,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
     """The updates of the actions that this event is about, then of those that it ends or sets running."""
     match event:
         case facts.QuestionAsked(kind="action"):
-            yield _now(event.question_id, "asked", word_of("asked"))
+            yield _now(event.question_id, "asked", gist(event.text))
         case facts.QuestionAnswered():
             yield from _answered(event)
         case facts.ApprovalGiven():
@@ -59,7 +59,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
                 yield _started(one.action_id)
         case facts.ActionsWaiting():
             for waits in event.actions:
-                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
                 line = JOURNAL["waits_until" if waits.every is None else "polls_until"]
                 yield _now(waits.action_id, "waiting", line.format(until=until, every=waits.every))
         case facts.ActionsWoken():

@@ -1,7 +1,7 @@
 // Which session this is and where it stands, what it has cost, and what can be done with it as a whole.
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
-import { useState } from "react";
-import { ACTIONS, PAGE, SIGNS } from "../generated/words";
+import { lazy, Suspense, useState } from "react";
+import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
@@ -12,11 +12,15 @@ import { useAct, useCan, useSession } from "./session";
 import { DemoChip } from "./DemoChip";
 import { TitleEditor } from "./TitleEditor";
 
+const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
+
 export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boolean }) {
   const { state } = useSession();
   const can = useCan();
   const [renaming, setRenaming] = useState(false);
+  const [saving, setSaving] = useState(false);
   const { snapshot } = state;
+  const unfinished = can("retry");
   return (
     <header className="header">
       <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label={SIGNS.sessions} aria-expanded={menuOpen}>
@@ -36,15 +40,20 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </h1>
       )}
       {snapshot && (
-        <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
-          {stateWords(snapshot)}
+        <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason, unfinished)} className="header-state" data-testid="state" data-state={snapshot.state} title={stateWords({ ...snapshot, unfinished })}>
+          {stateWords({ ...snapshot, unfinished })}
         </Tone>
       )}
       <UsageNote />
       <DemoChip />
       <Inbox />
       <ColorToggle />
-      {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} />}
+      {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} onTemplate={() => setSaving(true)} />}
+      {saving && snapshot && (
+        <Suspense>
+          <SaveTemplate sessionId={snapshot.session_id} onClose={() => setSaving(false)} />
+        </Suspense>
+      )}
     </header>
   );
 }
@@ -85,7 +94,7 @@ function ColorToggle() {
   );
 }
 
-function SessionMenu({ renaming, onRename }: { renaming: boolean; onRename: () => void }) {
+function SessionMenu({ renaming, onRename, onTemplate }: { renaming: boolean; onRename: () => void; onTemplate: () => void }) {
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
@@ -121,6 +130,11 @@ function SessionMenu({ renaming, onRename }: { renaming: boolean; onRename: () =
         {snapshot.code && (
           <Menu.Item component="a" href={exportUrl(id, "py")} download leftSection={<Icon.Download />}>
             Python file
+          </Menu.Item>
+        )}
+        {snapshot.plan?.kind === "execution" && (
+          <Menu.Item leftSection={<Icon.Book />} onClick={onTemplate} data-testid="menu-template">
+            {TEMPLATES.save}
           </Menu.Item>
         )}
         {can("cancel") && (

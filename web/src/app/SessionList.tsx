@@ -40,7 +40,7 @@ export function SessionList({ onNew, onChosen, searching }: Props) {
       <Button leftSection={<Plus />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
         {PAGE.begin}
       </Button>
-      {state.greeting?.workflows.includes("flow") && <LibraryButton onChosen={onChosen} />}
+      {state.greeting?.workflows.some((one) => one === "flow" || one === "execution_plan") && <LibraryButton onChosen={onChosen} />}
       <TextInput
         ref={search}
         type="search"
@@ -111,7 +111,7 @@ function Item({ session, current, onChosen }: { session: SessionSummary; current
     >
       <span className="sessions-title">{session.title || PAGE.untitled}</span>
       <span className="sessions-meta">
-        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.phase, session.rest_reason)}>
+        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.phase, session.rest_reason, session.unfinished)}>
           {stateWords({ ...session, reason: session.rest_reason })}
         </span>
         <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>

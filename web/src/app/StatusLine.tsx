@@ -3,7 +3,8 @@ import { ACTIONS, COMPOSER, fill, named, PHASES, SIGNS, STATUS } from "../genera
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseSign, PlaySign, StopSign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { answering, worker } from "../state/state";
+import { moment } from "../ui/format";
+import { answering, type Snapshot, worker } from "../state/state";
 import { useAct, useCan, useSession } from "./session";
 
 export function StatusLine() {
@@ -19,7 +20,7 @@ export function StatusLine() {
   const phase = state.snapshot?.phase ?? "";
   const words = answering(state.snapshot) ? PHASES.replying : named(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? named(PHASES, phase) ?? PHASES.working;
   const doing = service ? `${service} ${words}` : "";
-  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? COMPOSER.keys : "";
+  const idle = state.snapshot ? waiting(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
   return (
     <div className="status-line">
       <div className="status-words">
@@ -79,12 +80,16 @@ function sinceOf({ events }: ReturnType<typeof useSession>["state"]): string | n
   return began?.at ?? null;
 }
 
-function waiting(phase: string, reason: string, paused: boolean): string {
+function waiting({ phase, reason, paused, steps }: Snapshot, unfinished: boolean): string {
   if (paused) return STATUS.paused;
   if (phase.startsWith("awaiting")) return STATUS.your_turn;
   if (phase === "escalated") return STATUS.escalated;
-  if (phase === "waiting") return STATUS.waiting;
+  if (phase === "waiting") {
+    const [first] = Object.values(steps).flatMap((step) => step?.until ?? []).toSorted();
+    return first ? fill(STATUS.waiting_until, { until: moment(first) }) : STATUS.waiting;
+  }
   if (phase === "failed") return STATUS.failed;
   if (reason === "approved") return STATUS.approved;
+  if (reason === "answered" && unfinished) return STATUS.unfinished;
   return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

@@ -1,11 +1,13 @@
 // The front page: what the next request is for, with a few to try.
-import { SegmentedControl } from "@mantine/core";
-import { useEffect } from "react";
+import { Button, SegmentedControl } from "@mantine/core";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
 import { prepare } from "../flow/prepare";
-import { named, WELCOME } from "../generated/words";
-import { Logo } from "../ui/icons";
+import { named, TEMPLATES, WELCOME } from "../generated/words";
+import { Book, Logo } from "../ui/icons";
 import { useSession } from "./session";
+
+const Library = lazy(() => import("../library/Library"));
 
 interface Example {
   title: string;
@@ -76,6 +78,24 @@ export function Welcome() {
           </button>
         ))}
       </div>
+      {shown === "execution_plan" && <TemplatesButton />}
     </section>
+  );
+}
+
+/** Plans to use again, from where a new one would begin. */
+function TemplatesButton() {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button variant="subtle" leftSection={<Book />} onClick={() => setOpened(true)} data-testid="templates-open">
+        {TEMPLATES.browse}
+      </Button>
+      {opened && (
+        <Suspense>
+          <Library tab="templates" onClose={() => setOpened(false)} onChosen={() => setOpened(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }

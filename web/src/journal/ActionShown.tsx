@@ -12,20 +12,27 @@ import { isRun, Result } from "./Result";
 import { Skip } from "./Skip";
 import type { ActionEntry } from "./entries";
 
-export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
+interface Props {
+  action: ActionEntry;
+  turn: number;
+  /** What tells it apart from others with the same words. */
+  about?: string;
+}
+
+export function ActionShown({ action, turn, about = "" }: Props) {
   const { state } = useSession();
   const failed = action.state === "failed" || action.state === "denied";
   const open = action.state === "planned" || action.state === "approved" || action.state === "waiting";
   const waits = open || (failed && state.snapshot?.phase === "resting");
   return (
     <div className="action-row">
-      <One action={action} turn={turn} />
+      <One action={action} turn={turn} about={about} />
       {waits && <Skip id={action.spec.id} text={action.spec.description || action.tool} />}
     </div>
   );
 }
 
-function One({ action, turn }: { action: ActionEntry; turn: number }) {
+function One({ action, turn, about }: Required<Props>) {
   const { spec, state } = action;
   const nameOf = useNameOf();
   const [opened, setOpened] = useState<boolean | null>(null);
@@ -44,6 +51,7 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
           <Tone tone={action.tone}>{action.word}</Tone>
           <code>{spec.tool}</code>
           {spec.tool !== "run_code" && <span className="action-text">{spec.description || brief(spec.arguments)}</span>}
+          {about && <span className="dimmed action-about">{about}</span>}
           {action.seconds > 0 && <span className="dimmed action-time">{seconds(action.seconds)}</span>}
         </span>
         <span className="action-gist" data-testid="action-gist">

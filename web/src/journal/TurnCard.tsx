@@ -6,30 +6,40 @@ import { clock } from "../ui/format";
 import { Tone } from "../ui/Tone";
 import { ActionShown } from "./ActionShown";
 import type { TurnEntry } from "./entries";
+import { PlanRun } from "./PlanRun";
 import { Recall } from "./Recall";
 
 export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by: string; byPerson: boolean }) {
+  const { state } = useSession();
+  const plan = entry.plan === null ? undefined : state.journal.get(entry.plan);
+  const steps = plan?.kind === "plan";
   return (
     <article className="card turn" data-testid="turn">
       <header className="card-head">
         <strong>{entry.sub_goal}</strong>
-        <span className="card-what">{fill(JOURNAL.turn, { number: entry.number })}</span>
-        <Tone tone={byPerson ? "work" : "plain"} data-testid="turn-by">
-          {by}
-        </Tone>
+        <span className="card-what">{steps ? plan.title : fill(JOURNAL.turn, { number: entry.number })}</span>
+        {!steps && (
+          <Tone tone={byPerson ? "work" : "plain"} data-testid="turn-by">
+            {by}
+          </Tone>
+        )}
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </header>
       {entry.actions.length === 0 && <p className="dimmed">{JOURNAL.answer_follows}</p>}
-      <ul className="actions">
-        {entry.actions.map((action) => (
-          <li key={action.key}>
-            <ActionShown action={action} turn={entry.number} />
-          </li>
-        ))}
-      </ul>
+      {steps ? (
+        <PlanRun entry={entry} />
+      ) : (
+        <ul className="actions">
+          {entry.actions.map((action) => (
+            <li key={action.key}>
+              <ActionShown action={action} turn={entry.number} />
+            </li>
+          ))}
+        </ul>
+      )}
       <Thoughts entry={entry} />
       {entry.recalled.length > 0 && <Recall recalled={entry.recalled} />}
-      {entry.verdict && <Verdict verdict={entry.verdict} />}
+      {entry.verdict && <Verdict verdict={entry.verdict} brief={steps} />}
     </article>
   );
 }
@@ -51,7 +61,8 @@ function Thoughts({ entry }: { entry: TurnEntry }) {
   );
 }
 
-export function Verdict({ verdict }: { verdict: VerdictLine }) {
+/** `brief`: its words are those that the answer below it begins with. */
+export function Verdict({ verdict, brief = false }: { verdict: VerdictLine; brief?: boolean }) {
   const { state } = useSession();
   const event = state.events[verdict.version - 1];
   const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
@@ -59,7 +70,7 @@ export function Verdict({ verdict }: { verdict: VerdictLine }) {
     <div className="verdict-box">
       <p className="verdict" data-testid="verdict" data-status={verdict.status}>
         <Tone tone={verdict.tone}>{verdict.word}</Tone>
-        <span>{verdict.text}</span>
+        {!brief && <span>{verdict.text}</span>}
         <span className="dimmed" data-testid="verdict-by">
           {verdict.source} · {verdict.next}
         </span>

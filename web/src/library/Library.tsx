@@ -5,13 +5,16 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { pathOf } from "../app/route";
 import { suggest } from "../compose/suggestion";
 import { words } from "../flow/spec";
-import { fill, LIBRARY, PAGE, SIGNS, WORKFLOWS } from "../generated/words";
+import { fill, LIBRARY, PAGE, SIGNS, TEMPLATES, WORKFLOWS } from "../generated/words";
 import { library, proposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { ago } from "../ui/format";
+import { useFocusBack } from "../ui/hooks";
 import { Redo, Search } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
+import { type Answered, useAsked } from "../ui/useAsked";
+import { Templates } from "../templates/Templates";
 
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
 
@@ -20,19 +23,38 @@ interface Listed<T> {
   total: number;
 }
 
-export default function Library({ onClose, onChosen }: { onClose: () => void; onChosen: () => void }) {
+export type LibraryTab = "questions" | "templates" | "proposals";
+
+interface Props {
+  tab?: LibraryTab;
+  onClose: () => void;
+  onChosen: () => void;
+}
+
+export default function Library({ tab = "questions", onClose, onChosen }: Props) {
   const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const [begun, setBegun] = useState(false); // then the focus belongs to the new session
+  useFocusBack(!begun);
+  useEffect(() => {
+    if (begun) onChosen();
+  }, [begun]);
   return (
-    <Modal opened onClose={onClose} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
-      <Tabs defaultValue="questions" keepMounted={false} data-testid="library">
+    <Modal opened onClose={onClose} returnFocus={false} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
+      <Tabs defaultValue={tab} keepMounted={false} data-testid="library">
         <Tabs.List mb="sm">
           <Tabs.Tab value="questions">{LIBRARY.questions}</Tabs.Tab>
+          <Tabs.Tab value="templates" data-testid="templates-tab">
+            {TEMPLATES.title}
+          </Tabs.Tab>
           <Tabs.Tab value="proposals" data-testid="proposals-tab">
             {LIBRARY.proposed}
           </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="questions">
           <Questions onChosen={onChosen} />
+        </Tabs.Panel>
+        <Tabs.Panel value="templates">
+          <Templates onBegun={() => setBegun(true)} />
         </Tabs.Panel>
         <Tabs.Panel value="proposals">
           <Proposals />
@@ -46,7 +68,7 @@ function Questions({ onChosen }: { onChosen: () => void }) {
   const [query, setQuery] = useState("");
   const [saved, setSaved] = useState(true);
   const [wanted] = useDebouncedValue(query.trim(), 200);
-  const { page, problem } = useListed((signal) => library(wanted, saved, signal), `${wanted} ${saved}`);
+  const asked = useAsked((signal) => library(wanted, saved, signal), `${wanted} ${saved}`);
   const none = wanted ? LIBRARY.none_found : saved ? LIBRARY.none_saved : LIBRARY.none;
   return (
     <>
@@ -54,7 +76,7 @@ function Questions({ onChosen }: { onChosen: () => void }) {
         <TextInput type="search" aria-label={LIBRARY.search} placeholder={PAGE.search} leftSection={<Search size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
         <Checkbox label={LIBRARY.only_saved} checked={saved} onChange={(event) => setSaved(event.currentTarget.checked)} data-testid="library-saved" />
       </div>
-      <Items page={page} problem={problem} none={none}>
+      <Items asked={asked} none={none}>
         {(one) => <Entry key={`${one.session_id} ${one.round}`} entry={one} onChosen={onChosen} />}
       </Items>
     </>
@@ -105,11 +127,11 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
 }
 
 function Proposals() {
-  const { page, problem } = useListed(proposals, "");
+  const asked = useAsked(proposals, "");
   return (
     <>
       <p className="hint">{LIBRARY.proposed_what}</p>
-      <Items page={page} problem={problem} none={LIBRARY.none_proposed}>
+      <Items asked={asked} none={LIBRARY.none_proposed}>
         {(one: Proposal) => (
           <li key={`${one.session_id} ${one.version}`} className="library-item" data-testid="proposal-item">
             <p className="library-question">
@@ -131,7 +153,8 @@ function Proposals() {
   );
 }
 
-function Items<T>({ page, problem, none, children }: { page: Listed<T> | null; problem: string; none: string; children: (one: T) => React.ReactNode }) {
+function Items<T>({ asked, none, children }: { asked: Answered<Listed<T>>; none: string; children: (one: T) => React.ReactNode }) {
+  const { answer: page, problem } = asked;
   if (problem) return <p className="problem">{problem}</p>;
   if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
   if (page.items.length === 0) return <p className="hint">{none}</p>;
@@ -141,17 +164,4 @@ function Items<T>({ page, problem, none, children }: { page: Listed<T> | null; p
       {page.total > page.items.length && <p className="dimmed">{fill(LIBRARY.more_search, { count: page.total - page.items.length })}</p>}
     </>
   );
-}
-
-/** Asked again when `key` is another one. */
-function useListed<T>(ask: (signal: AbortSignal) => Promise<Listed<T>>, key: string): { page: Listed<T> | null; problem: string } {
-  const [found, setFound] = useState<{ page: Listed<T> | null; problem: string }>({ page: null, problem: "" });
-  useEffect(() => {
-    const aborter = new AbortController();
-    ask(aborter.signal)
-      .then((page) => setFound({ page, problem: "" }))
-      .catch((error: unknown) => !aborter.signal.aborted && setFound({ page: null, problem: error instanceof Error ? error.message : String(error) }));
-    return () => aborter.abort();
-  }, [key]);
-  return found;
 }

@@ -1,7 +1,18 @@
 // The few things the page asks over plain HTTP.
 import { fill, TROUBLE } from "../generated/words";
 import type { Refusal } from "./socket";
-import type { FlowList, LibraryPage, PathCheck, PlanPreviews, Preview, ProposalPage, ToolPage } from "../protocol";
+import type {
+  CandidatePage,
+  FlowList,
+  LibraryPage,
+  PathCheck,
+  PlanPreviews,
+  Preview,
+  ProposalPage,
+  TemplatePage,
+  TemplateView,
+  ToolPage,
+} from "../protocol";
 
 export interface Me {
   user: string;
@@ -92,6 +103,24 @@ export const flows = (): Promise<FlowList> => get("/api/planning/flows");
 
 export const library = (q: string, saved: boolean, signal?: AbortSignal): Promise<LibraryPage> =>
   get(`/api/library?${new URLSearchParams({ q, ...(saved ? { saved: "true" } : {}), limit: "50" })}`, signal);
+
+/** What of a session's plan can become a parameter. */
+export const candidates = (sessionId: string, signal?: AbortSignal): Promise<CandidatePage> => get(`/api/templates/from-plan?${new URLSearchParams({ task_id: sessionId })}`, signal);
+
+export const saveTemplate = (sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[], id: string): Promise<TemplateView> =>
+  posted("/api/templates/from-plan", { task_id: sessionId, name, parameters, id });
+
+export const templates = (signal?: AbortSignal): Promise<TemplatePage> => get("/api/templates?limit=200", signal);
+
+export const template = (id: string, signal?: AbortSignal): Promise<TemplateView> => get(templateUrl(id), signal);
+
+export const deleteTemplate = async (id: string): Promise<void> => void (await answered(templateUrl(id), { method: "DELETE" }));
+
+/** A session with the template's plan, for the person to approve; its id. Sent twice with one `once`, it begins once. */
+export const beginWith = async (id: string, values: Record<string, unknown>, settings: object, once: string): Promise<string> =>
+  (await posted<{ session_id: string }>(`${templateUrl(id)}/use`, { values, settings, id: once, timeout: 20 })).session_id;
+
+const templateUrl = (id: string): string => `/api/templates/${encodeURIComponent(id)}`;
 
 export const proposals = (signal?: AbortSignal): Promise<ProposalPage> => get("/api/planning/proposals?limit=50", signal);
 

@@ -3,6 +3,7 @@ import { Button, Textarea } from "@mantine/core";
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { ACTIONS, REVIEW } from "../generated/words";
+import type { Notice } from "../state/state";
 import { Check, Redo, Speech } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -18,11 +19,13 @@ interface Props {
   /** Other words for the yes and for another try. */
   yes?: string;
   again?: string;
+  /** What was refused beside the yes and another try, such as an edit. */
+  problem?: Notice | null;
   /** More buttons, such as those of an edit. */
   children?: ReactNode;
 }
 
-export function Decision({ target, version, hash, blocked, preapprove, yes, again, children }: Props) {
+export function Decision({ target, version, hash, blocked, preapprove, yes, again, problem = null, children }: Props) {
   const { state } = useSession();
   const can = useCan();
   const approving = useAct();
@@ -78,7 +81,7 @@ export function Decision({ target, version, hash, blocked, preapprove, yes, agai
           {blocked}
         </p>
       )}
-      <Problem error={approving.error ?? replanning.error} />
+      <Problem error={approving.error ?? replanning.error ?? problem} />
     </div>
   );
 }

@@ -4,7 +4,9 @@ import { lazy, Suspense } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
 import { PlaySign, Redo } from "../ui/icons";
+import type { Snapshot } from "../state/state";
 import { Problem } from "../ui/Problem";
+import { NextButtons } from "./NextPanel";
 
 const StopReport = lazy(() => import("./StopReport"));
 
@@ -29,6 +31,7 @@ export function FailurePanel() {
           <StopReport />
         </Suspense>
       )}
+      {open && <Failed snapshot={snapshot} />}
       {failure?.raw && (
         <details>
           <summary>{REVIEW.raw_reply}</summary>
@@ -41,9 +44,24 @@ export function FailurePanel() {
           <Button leftSection={waits ? <PlaySign /> : <Redo />} variant={failure || open ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
             {stopped ? ACTIONS.resume : waits ? ACTIONS.start : ACTIONS.retry}
           </Button>
+          {open && <NextButtons />}
         </div>
       )}
       <Problem error={act.error} />
     </section>
   );
+}
+
+/** The steps that came to nothing, and why. */
+function Failed({ snapshot }: { snapshot: Snapshot }) {
+  const failed = (snapshot.plan?.steps ?? []).flatMap(({ id, text }, index) => {
+    const stands = snapshot.steps[id ?? ""];
+    const why = stands && ["failed", "denied"].includes(stands.status) ? stands.problem : "";
+    return why ? [fill(REVIEW.plan_open_step, { number: index + 1, text, why })] : [];
+  });
+  return failed.map((line) => (
+    <p key={line} className="problem" data-testid="failed-step">
+      {line}
+    </p>
+  ));
 }

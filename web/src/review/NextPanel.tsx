@@ -1,23 +1,23 @@
 // The session rests: run what was approved, take it home, go on, or be done.
 import { Button, TagsInput, Textarea } from "@mantine/core";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { Judge } from "../flow/Judge";
-import { ACTIONS, COMPOSER, named, OPTIONS, REVIEW } from "../generated/words";
+import { ACTIONS, COMPOSER, named, OPTIONS, REVIEW, TEMPLATES } from "../generated/words";
 import { exportUrl } from "../net/api";
-import { Check, Download, PlaySign } from "../ui/icons";
+import { Book, Check, Download, PlaySign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+
+const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
 export function NextPanel() {
   const { state } = useSession();
   const can = useCan();
-  const completing = useAct();
   const { snapshot } = state;
   if (!snapshot || snapshot.phase !== "resting") return null;
   const { code } = snapshot;
   const approved = code?.status === "approved";
-  // Running and completing have buttons of their own, which exist only where they work.
-  const options = snapshot.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  if (snapshot.reason !== "stopped" && can("retry")) return null; // its plan is not finished: that is shown with these buttons
   return (
     <section className="panel next" data-testid="next" aria-label={COMPOSER.next}>
       {approved && can("run") && state.greeting?.can_run_code && <RunForm />}
@@ -32,21 +32,52 @@ export function NextPanel() {
             {ACTIONS.download}
           </Button>
         )}
-        {can("continue") &&
-          options.map((option) => (
-            <Button key={option} variant="default" data-testid="continue-option" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()}>
-              {named(OPTIONS, option) ?? option}
-            </Button>
-          ))}
-        {can("complete") && (
-          <Button variant="light" color="teal" leftSection={<Check />} data-testid="complete" loading={completing.busy} onClick={() => completing.send({ type: "complete" })}>
-            {ACTIONS.done}
-          </Button>
-        )}
+        <NextButtons />
+        {snapshot.plan?.kind === "execution" && <SaveTemplateButton sessionId={snapshot.session_id} />}
       </div>
-      <Problem error={completing.error} />
       {approved && !snapshot.answer && can("judge") && <JudgeProgram />}
     </section>
+  );
+}
+
+function SaveTemplateButton({ sessionId }: { sessionId: string }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button variant="default" leftSection={<Book />} onClick={() => setOpened(true)} data-testid="template-new">
+        {TEMPLATES.save}
+      </Button>
+      {opened && (
+        <Suspense>
+          <SaveTemplate sessionId={sessionId} onClose={() => setOpened(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+/** Ask for something else, or be done. */
+export function NextButtons() {
+  const { state } = useSession();
+  const can = useCan();
+  const completing = useAct();
+  // Running and completing have buttons of their own, which exist only where they work.
+  const options = state.snapshot?.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  return (
+    <>
+      {can("continue") &&
+        options.map((option) => (
+          <Button key={option} variant="default" data-testid="continue-option" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()}>
+            {named(OPTIONS, option) ?? option}
+          </Button>
+        ))}
+      {can("complete") && (
+        <Button variant="light" color="teal" leftSection={<Check />} data-testid="complete" loading={completing.busy} onClick={() => completing.send({ type: "complete" })}>
+          {ACTIONS.done}
+        </Button>
+      )}
+      <Problem error={completing.error} />
+    </>
   );
 }
 

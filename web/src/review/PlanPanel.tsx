@@ -7,7 +7,6 @@ import type { PlanView } from "../protocol";
 import type { Notice } from "../state/state";
 import { planLines, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
-import { Problem } from "../ui/Problem";
 import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
@@ -130,6 +129,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         version={plan.version}
         hash={plan.hash}
         preapprove={acts ? ticks : undefined}
+        problem={dirty && refused ? told(refused, wrong, edit) : saving.error}
         blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : late ? REVIEW.still_running : ""}
       >
         {outdated && (
@@ -148,7 +148,6 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           </>
         )}
       </Decision>
-      <Problem error={dirty && refused ? told(refused, wrong, edit) : saving.error} />
     </section>
   );
 }
@@ -157,7 +156,8 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
 function told(error: Notice, wrong: NonNullable<Notice["steps"]>, edit: PlanEdit): Notice {
   const numbers = numbersOf(Object.keys(wrong), edit.steps).sort((one, other) => one - other);
   if (numbers.length === 0) return error;
-  return { ...error, text: [fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") }), ...(wrong[""] ?? [])].join(" "), hint: "" };
+  const where = numbers.length === 1 ? fill(REVIEW.step_wrong, { number: numbers[0] ?? 0 }) : fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") });
+  return { ...error, text: [where, ...(wrong[""] ?? [])].join(" "), hint: "" };
 }
 
 /** An open field closes after the press: before it, the button would move away under the pointer. */

@@ -10,6 +10,7 @@ import { Problem } from "../ui/Problem";
 // Only its options answer such a question.
 const FIXED: ReadonlySet<string> = new Set(["budget", "uncertain"]);
 const RaiseBudget = lazy(() => import("./RaiseBudget"));
+const FormQuestion = lazy(() => import("./FormQuestion"));
 const TablesQuestion = lazy(() => import("../flow/TablesQuestion"));
 
 export function QuestionPanel() {
@@ -22,6 +23,12 @@ export function QuestionPanel() {
     return (
       <Suspense>
         <TablesQuestion key={question.question_id} question={question} tables={tables} />
+      </Suspense>
+    );
+  if (question.form?.type === "object")
+    return (
+      <Suspense>
+        <FormQuestion key={question.question_id} question={question} form={question.form} />
       </Suspense>
     );
   return (

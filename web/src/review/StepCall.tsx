@@ -27,8 +27,13 @@ export function StepCall({ step, number, steps, about, onChange = null }: Props)
   return (
     <div className="step-call" data-testid="step-call">
       <code>{step.tool}</code>
+      {step.for_each && (
+        <span data-testid="step-for-each">
+          <span className="dimmed">{REVIEW.for_each}</span> <Shown text={step.for_each} steps={steps} />
+        </span>
+      )}
       {Object.entries(step.arguments ?? {}).map(([name, value]) => (
-        <span key={name} className="step-argument">
+        <span key={name} className={isBlock(value) ? "step-argument step-argument-block" : "step-argument"}>
           <span className="dimmed">{name.replaceAll("_", " ")}</span>
           <InPlace
             label={fill(REVIEW.argument_of, { name: name.replaceAll("_", " "), number })}
@@ -37,7 +42,7 @@ export function StepCall({ step, number, steps, about, onChange = null }: Props)
             onChange={(text) => onChange?.(name, argumentOf(text, value))}
             testId="step-argument"
           >
-            <Shown text={inline(value)} steps={steps} />
+            {isBlock(value) ? <span className="step-block">{value}</span> : <Shown text={inline(value)} steps={steps} />}
           </InPlace>
         </span>
       ))}
@@ -62,16 +67,25 @@ export function StepCall({ step, number, steps, about, onChange = null }: Props)
   );
 }
 
+/** Text of several lines, such as a program: its lines stay as they are. */
+const isBlock = (value: unknown): value is string => typeof value === "string" && value.includes("\n");
+
 /** A value with its references in words: “price of step 2”. */
 function Shown({ text, steps }: { text: string; steps: readonly EditedStep[] }) {
   return referred(text).map((part: Said, index) => {
     if (typeof part === "string") return <span key={index}>{part}</span>;
-    const [number] = numbersOf([part.step], steps);
-    const what = number ? fill(part.path ? REVIEW.part_of_step : REVIEW.result_of_step, { what: part.path, number }) : `{{steps.${part.step}.output}}`;
+    const what = wordsOf(part, steps);
     return (
       <span key={index} className="step-reference">
         {what}
       </span>
     );
   });
+}
+
+function wordsOf({ step, path }: Exclude<Said, string>, steps: readonly EditedStep[]): string {
+  const what = path.replaceAll("_", " ");
+  if (step === null) return path ? fill(REVIEW.part_of_item, { what }) : REVIEW.item;
+  const [number] = numbersOf([step], steps);
+  return number ? fill(path ? REVIEW.part_of_step : REVIEW.result_of_step, { what, number }) : `{{steps.${step}.output}}`;
 }

@@ -100,11 +100,6 @@ export function StepRow(props: Props) {
           </p>
         ))}
       </div>
-      {stands && stands.status !== "planned" && (
-        <span className="step-stands" data-testid="step-stands">
-          <Tone tone={stands.tone}>{stands.word}</Tone>
-        </span>
-      )}
       {editable && (
         <div className="step-buttons">
           {props.onForm && changeable && (
@@ -122,6 +117,11 @@ export function StepRow(props: Props) {
             <Bin size={15} />
           </StepButton>
         </div>
+      )}
+      {stands && stands.status !== "planned" && (
+        <span className="step-stands" data-testid="step-stands">
+          <Tone tone={stands.tone}>{stands.word}</Tone>
+        </span>
       )}
     </li>
   );

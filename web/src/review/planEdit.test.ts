@@ -90,7 +90,8 @@ it("changes an argument of one step, and of what kind it was it stays", () => {
 
 it("tells references from the text around them", () => {
   expect(referred("pay {{steps.s1.output.orders[0].sum}} for {{steps.s2.output}}")).toEqual(["pay ", { step: "s1", path: "orders[0].sum" }, " for ", { step: "s2", path: "" }]);
-  expect(referred("{{steps.s1}} and {{item}}")).toEqual(["{{steps.s1}} and {{item}}"]);
+  expect(referred("{{steps.s1}} and {{params.x}}")).toEqual(["{{steps.s1}} and {{params.x}}"]);
+  expect(referred("{{item.name}} of {{ item }}")).toEqual([{ step: null, path: "name" }, " of ", { step: null, path: "" }]);
 });
 
 const acting = (id: string, more = {}) => ({ ...step(id), id, tool: "look", arguments: {}, ...more });
@@ -111,6 +112,7 @@ it("puts a new step at the end, and a changed one where it was", () => {
 });
 
 it("needs the steps that it comes after, and those whose results it uses, each once", () => {
+  expect(needsOf(acting("s4", { for_each: "{{steps.s2.output.rows}}", arguments: { a: "{{item.id}}" } }))).toEqual(["s2"]);
   expect(needsOf(acting("s3", { after: ["s1"], arguments: { a: ["{{ steps.s2.output.x }}"], b: "{{steps.s1.output}}" } }))).toEqual(["s1", "s2"]);
 });
 
@@ -118,6 +120,7 @@ it("is no other step for what the gateway adds to it", () => {
   const edit = setStep(begin({ ...plan, steps: [acting("s1")] }), 1, acting("s2", { after: [], policy: null, effect: "read" }));
   expect(differs(edit, { ...plan, steps: [acting("s1", { effect: "read" }), acting("s2", { effect: "write" })] })).toBe(false);
   expect(differs(edit, { ...plan, steps: [acting("s1"), acting("s2", { after: ["s1"] })] })).toBe(true);
+  expect(differs(edit, { ...plan, steps: [acting("s1"), acting("s2", { for_each: "{{steps.s1.output}}" })] })).toBe(true);
 });
 
 it("keeps a changed argument when a newer version comes", () => {

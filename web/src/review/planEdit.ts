@@ -21,7 +21,8 @@ export interface PlanEdit {
 }
 
 type Argument = NonNullable<StepOutput["arguments"]>[string];
-export type Said = string | { step: string; path: string };
+/** `step` is null where it is the item of the list that the step is done for. */
+export type Said = string | { step: string | null; path: string };
 
 type Content = Pick<PlanView, "version" | "goal" | "notes"> & { steps: readonly StepOutput[] };
 
@@ -68,7 +69,7 @@ export function differs(edit: PlanEdit, plan: Content): boolean {
 
 /** They say and do the same; what the tool does to the world is not for a person to say. */
 export function sameStep(one: StepOutput, other: StepOutput | undefined): boolean {
-  const said = ({ id, text, tool, arguments: given, after }: StepOutput) => JSON.stringify([id ?? null, text, tool, given, after ?? []]);
+  const said = ({ id, text, tool, arguments: given, after, for_each: list }: StepOutput) => JSON.stringify([id ?? null, text, tool, given, after ?? [], list ?? null]);
   return other !== undefined && said(one) === said(other);
 }
 
@@ -91,17 +92,17 @@ export function argumentOf(text: string, before: Argument): Argument {
   }
 }
 
-/** A text in parts: its references to what a step gives (all of it, or the part at `path`), and what is between them. */
+/** A text in parts: its references to what a step gives or to an item (all of it, or the part at `path`), and what is between them. */
 export function referred(text: string): Said[] {
-  return text.split(/({{\s*steps\.[^{}]+\.output[^{}]*}})/).flatMap((part): Said[] => {
-    const found = /^{{\s*steps\.([^.{}]+)\.output\.?([^{}]*?)\s*}}$/.exec(part);
-    return found ? [{ step: found[1] ?? "", path: found[2] ?? "" }] : part ? [part] : [];
+  return text.split(/({{\s*(?:steps\.[^{}]+\.output|item)[^{}]*}})/).flatMap((part): Said[] => {
+    const found = /^{{\s*(?:steps\.([^.{}]+)\.output|item)\.?([^{}]*?)\s*}}$/.exec(part);
+    return found ? [{ step: found[1] ?? null, path: found[2] ?? "" }] : part ? [part] : [];
   });
 }
 
 /** The steps that it comes after, and those whose results it uses. */
-export function needsOf({ after, arguments: given }: StepOutput): string[] {
-  const used = referred(JSON.stringify(given ?? {})).flatMap((part) => (typeof part === "string" ? [] : [part.step]));
+export function needsOf({ after, arguments: given, for_each: list }: StepOutput): string[] {
+  const used = referred(JSON.stringify([list ?? null, given ?? {}])).flatMap((part) => (typeof part === "string" ? [] : (part.step ?? [])));
   return [...new Set([...(after ?? []), ...used])];
 }
 

@@ -29,11 +29,13 @@ export function Changes({ asked, now = false }: { asked: Asked; now?: boolean })
   return (
     <table className="changes" data-testid="preview" data-state="known">
       <caption>{common ? fill(now ? REVIEW.preview_now_in : REVIEW.preview_title_in, { where: common }) : now ? REVIEW.preview_now : REVIEW.preview_title}</caption>
-      <thead className="sr-only">
+      <thead>
         <tr>
-          <th scope="col">What</th>
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
+          <th scope="col">
+            <span className="sr-only">{REVIEW.what}</span>
+          </th>
+          <th scope="col">{REVIEW.before}</th>
+          <th scope="col">{REVIEW.after}</th>
         </tr>
       </thead>
       <tbody>
@@ -43,10 +45,7 @@ export function Changes({ asked, now = false }: { asked: Asked; now?: boolean })
               {change.label || names[index]?.replaceAll("_", " ")}
             </th>
             <td className="change-before">{shown(change.before)}</td>
-            <td className="change-after">
-              <span aria-hidden="true">→ </span>
-              {shown(change.after)}
-            </td>
+            <td className="change-after">{shown(change.after)}</td>
           </tr>
         ))}
       </tbody>

@@ -16,8 +16,9 @@ export function Tone({ tone, children, className = "", ...rest }: Props) {
   );
 }
 
-/** How a session's phase is to be taken. */
-export function toneOf(phase: string, reason = ""): ToneName {
+/** How a session's phase is to be taken. `unfinished`: its plan waits for a person to go on. */
+export function toneOf(phase: string, reason = "", unfinished = false): ToneName {
+  if (phase === "resting" && reason === "answered" && unfinished) return "wait";
   if (phase === "failed") return "bad";
   if (phase.startsWith("awaiting") || phase === "escalated") return "wait";
   if (phase === "resting") return reason === "answered" || reason === "completed" ? "good" : "plain";

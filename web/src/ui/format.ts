@@ -16,6 +16,11 @@ export function clock(iso: string): string {
   return new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
+/** A day and a time, as the browser's place has them. */
+export function moment(iso: string): string {
+  return new Date(iso).toLocaleString([], { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
 /** "just now", "5 min", "3 h", then the date. */
 export function ago(iso: string, now: number): string {
   const seconds = (now - Date.parse(iso)) / 1000;
@@ -25,9 +30,10 @@ export function ago(iso: string, now: number): string {
   return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
 }
 
-/** Where a session stands: the same words in its header and in every list. */
-export function stateWords({ state, phase, paused, reason }: { state: string; phase: string; paused: boolean; reason: string }): string {
+/** Where a session stands: the same words in its header and in every list. `unfinished`: its plan waits for a person to go on. */
+export function stateWords({ state, phase, paused, reason, unfinished }: { state: string; phase: string; paused: boolean; reason: string; unfinished: boolean }): string {
   if (paused) return STATES.paused;
+  if (phase === "resting" && reason === "answered" && unfinished) return STATES.unfinished;
   if (phase === "resting" && reason === "answered") return STATES.answered;
   return named(STATES, state) ?? state.replaceAll("_", " ");
 }

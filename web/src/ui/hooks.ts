@@ -124,3 +124,18 @@ export function useSearchKey(search: () => void): void {
     return () => window.removeEventListener("keydown", onKey);
   }, []);
 }
+
+/** Gives the focus back to what had it when this component came, once the component goes, unless it is no longer `wanted`. */
+export function useFocusBack(wanted = true): void {
+  const [before] = useState(() => document.activeElement);
+  const still = useRef(wanted);
+  useEffect(() => {
+    still.current = wanted;
+  }, [wanted]);
+  useEffect(
+    () => () => {
+      if (still.current && before instanceof HTMLElement && before.isConnected) before.focus();
+    },
+    [before],
+  );
+}

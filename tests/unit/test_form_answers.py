@@ -1,0 +1,51 @@
+"""An answer to a question with a form is held against the form before it is recorded."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.gateway.form_answers import answer_text
+from services.gateway.views.gist import chosen
+from shared.domain.errors import Invalid
+from shared.domain.session import Session
+from shared.domain.state import Question
+
+ADDRESS = {
+    "type": "object",
+    "required": ["city"],
+    "properties": {"city": {"type": "string"}, "boxes": {"type": "integer", "minimum": 1}},
+}
+
+
+def asked(form: dict[str, Any] | None) -> Session:
+    return Session(
+        id="s", question=Question(action_id="t1.s1", about="action", text="Where to?", options=(), form=form)
+    )
+
+
+def test_fields_are_recorded_with_the_types_of_the_form() -> None:
+    assert json.loads(answer_text(asked(ADDRESS), '{"city": "Oslo", "boxes": "2"}')) == {"city": "Oslo", "boxes": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Oslo", r"answer with a JSON object of its fields \(city, boxes\)"),
+        ('["Oslo"]', "answer with a JSON object"),
+        ('{"boxes": 2}', "city"),
+        ('{"city": "Oslo", "boxes": "many"}', "boxes"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_is_missing(text: str, why: str) -> None:
+    with pytest.raises(Invalid, match=why):
+        answer_text(asked(ADDRESS), text)
+
+
+def test_a_question_without_a_form_takes_any_text() -> None:
+    assert [answer_text(asked(form), "Oslo") for form in (None, {"kind": "tables", "tables": []})] == ["Oslo", "Oslo"]
+
+
+def test_the_journal_says_the_fields_of_an_answer() -> None:
+    assert chosen('{"city": "Oslo", "boxes": 2}') == "city: Oslo · boxes: 2"
+    assert chosen("Oslo") == "Oslo"
