@@ -145,8 +145,8 @@ GENERATOR = """
 """
 NAMES = {
     "parley.step_executors": (
-        *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "HangsReading", "Endless", "NoResult", "Shut"),
-        "NoNames",
+        *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "Endless", "NoResult", "Shut", "NoNames"),
+        "HangsReading",
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),
