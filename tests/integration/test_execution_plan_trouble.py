@@ -107,7 +107,7 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
                 sum(taken[2:]),
             )
             assert (approved, len(begun)) in (([seen], 1), ([], 0))
-            if approved:
+            if approved and not any(taken[2:]):
                 assert answers[taken.index(True)].json()["steps"][0]["output"] == "2.0"
 
 

@@ -8,12 +8,14 @@ import pytest
 from parley.events import facts
 from parley.events.values import SessionSettings, SubGoalVerdict
 from services.gateway.views.entries import entries
+from services.gateway.views.export import export
 from services.planner.agentflow_prompt import Planned
 from services.planner.proposals import weigh
 from services.verifier.agentflow_prompt import SubGoalReply, TurnVerdict, turn_brief
 from services.verifier.sub_goal_verdicts import NOT_JUDGED
 from shared.domain import commands as c
 from shared.domain.session import Session
+from shared.story import Story
 from tests.unit.domain.spec import given, turn
 from tests.unit.test_cli_chat_trace import last
 from tests.unit.test_cli_chat_view import Told
@@ -134,6 +136,18 @@ def test_the_journal_says_what_each_call_is_for_and_what_each_sub_goal_came_to()
     drafted = given(*FREE).when(TWO[1]).then_event()
     calls = [one.model_dump(mode="json") for one in entries(drafted)][1:]
     assert [one["sub_goal"] for one in calls] == [MAIL, LOOK_UP]
+
+
+def test_an_export_says_it_too() -> None:
+    it = Story("s1")
+    it.apply(*BROKEN, JUDGED)
+    text = export(it.session, it.events, "md").body
+    told = (
+        "**Turn 1: look at the order** (partly done, tries again) One failed.",
+        f"- “{MAIL}” (success) It was sent.",
+        f"- “{LOOK_UP}” (failed) No such order.",
+    )
+    assert "\n".join(told) in text
 
 
 def test_the_terminal_says_it_too() -> None:

@@ -195,7 +195,7 @@ def _turn(entry: j.TurnEntry) -> str:
     if (said := entry.verdict) is None:
         return title
     lines = [f"{title} ({said.word}, {said.next}) {said.text}".rstrip()]
-    return "\n".join([*lines, *(f"- {one.sub_goal} ({one.word}) {one.text}".rstrip() for one in said.sub_goals)])
+    return "\n".join([*lines, *(f"- “{one.sub_goal}” ({one.word}) {one.text}".rstrip() for one in said.sub_goals)])
 
 
 def _name(by: str, owner: str) -> str:
