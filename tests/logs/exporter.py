@@ -84,7 +84,10 @@ def _question(session: Session) -> State:
 
 
 def _plan(plan: Plan) -> State:
-    return {"version": plan.version, "number": plan.number, "kind": plan.kind, "status": plan.status, "hash": plan.hash}
+    approval = {"preapproved": list(plan.preapproved), "approved_by_setting": plan.approved_by_setting}
+    said = {name: value for name, value in approval.items() if value}
+    known = {"version": plan.version, "number": plan.number, "kind": plan.kind}
+    return {**known, "status": plan.status, "hash": plan.hash, **said}
 
 
 def _code(code: Code) -> State:

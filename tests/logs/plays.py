@@ -248,6 +248,39 @@ async def polls(play: Play) -> None:
     await play.keeps(c.Poll(action_id="t2.s1", looks=4, value=tea, met=True), by)
 
 
+WRITE = Step(text="Write", tool="write_file", id="s1", effect="write", arguments={"name": "a.txt", "text": "tea"})
+COPY = Step(
+    text="Copy",
+    tool="write_file",
+    id="s2",
+    effect="write",
+    arguments={"name": "b.txt", "text": "{{steps.s1.output.name}}"},
+)
+
+
+async def _own_plan(play: Play, *steps: Step, **settings: object) -> Session:
+    """A plan of the person's own."""
+    chosen = SessionSettings.model_validate(settings)
+    await play.does(c.Say(text="Tea", workflow="execution_plan", brings_plan=True, settings=chosen))
+    return await play.does(c.EditPlan(base=1, goal="Tea", steps=steps))
+
+
+async def approved_for_later(play: Play) -> None:
+    """A plan that is approved with a step that may get any values, and started later."""
+    await _own_plan(play, WRITE, COPY)
+    await play.does(lambda session: approve(session).model_copy(update={"preapprove": ("s2",), "start": False}))
+    await play.does(c.Retry())
+
+
+async def by_setting(play: Play) -> None:
+    """Versions of a plan that nobody has to approve, and whose changes are asked about one by one."""
+    await _own_plan(play, WRITE, require_plan_approval=False)
+    session = await play.decides()
+    assert session.plan
+    await play.does(c.EditPlan(base=session.plan.version, steps=(WRITE, COPY)))
+    await play.decides()
+
+
 async def forked(play: Play) -> None:
     """A fork of a program in review goes its own way; it is recorded under the name of the play."""
     before = Play(play.bus, play.model, f"{play.id}-parent")
@@ -276,5 +309,7 @@ PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
     remarks,
     waits,
     polls,
+    approved_for_later,
+    by_setting,
     forked,
 )

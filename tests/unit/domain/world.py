@@ -14,6 +14,7 @@ from parley.events.hashing import canonical_hash
 from parley.events.values import Artefact, Step
 from shared.domain import commands as c
 from shared.domain.admissible import admit
+from shared.domain.changing import replace
 from shared.domain.commands import By, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
@@ -447,8 +448,9 @@ def ways_on(session: Session) -> None:
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())
         assert stopped is not None
-        # a remark on what is in review is taken back, and what was there is there again; a plan that runs is stopped
-        at = gone_on(put_back(session), stopped.version)
+        # a remark on what is in review is taken back, and what was there is there again, or goes on by this event;
+        # a plan that runs is stopped
+        at = replace(gone_on(put_back(session), stopped.version), version=stopped.version)
         taken_back = takes_back_remark(session)
         assert stopped.phase == (at.phase if taken_back else "resting")
         assert due(stopped) == (due(at) if taken_back else "nobody")
