@@ -48,6 +48,9 @@ def exported(session: Session) -> State:
         "approval_setting": settings.approval,
         "approval_timeout": settings.approval_timeout,
         "max_turns": settings.max_turns,
+        "allowed_tools": list(settings.tools),
+        "instructions": settings.instructions,
+        "model": settings.model,
         "token_budget": settings.token_budget,
         "cost_budget": settings.cost_budget,
         "model_calls": spent.calls,
@@ -81,7 +84,8 @@ def _question(session: Session) -> State:
 
 
 def _plan(plan: Plan) -> State:
-    return {"version": plan.version, "number": plan.number, "kind": plan.kind, "status": plan.status, "hash": plan.hash}
+    told = {"version": plan.version, "number": plan.number, "kind": plan.kind, "status": plan.status, "hash": plan.hash}
+    return told | ({"checks": {check.name: check.ok for check in plan.checks}} if plan.checks else {})
 
 
 def _code(code: Code) -> State:
