@@ -23,7 +23,7 @@ from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
 
-NOT_TOLD = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # of a step: its tool's
+WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # what a step records of its tool
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -105,7 +105,8 @@ def _for_plans(settings: SessionSettings, workflow: Workflow, tools: Tools) -> N
     """Raises Invalid for settings of plans that act where there are none, and for tools that nobody knows."""
     if not (settings.tools or settings.instructions):
         return
-    if WORKFLOWS[workflow].plans != "execution":
+    own = WORKFLOWS.get(workflow)
+    if own is None or own.plans != "execution":
         raise Invalid(f"`tools` and `instructions` are for plans that act, not for the workflow “{workflow}”.")
     for name in settings.tools:
         known(name, tools)
@@ -216,7 +217,7 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
 
 def _edited_step(step: Step | str) -> Step:
     """What a step does to the world is not for a client to say."""
-    return Step(text=step) if isinstance(step, str) else step.model_copy(update=NOT_TOLD)
+    return Step(text=step) if isinstance(step, str) else step.model_copy(update=WITHOUT_TOOL)
 
 
 def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
