@@ -167,8 +167,10 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None, tools:
 
 def approves_plan(message: SessionMessage, session: Session) -> bool:
     """Whether this is the yes to a plan that acts."""
-    acts = session.plan is not None and bool(session.plan.task) and reviewing(put_back(session)) == "text"
-    return acts and isinstance(message, m.Approval) and message.approved and message.action_id is None
+    plan = session.plan
+    if plan is None or not plan.task or reviewing(put_back(session)) != "text" or not isinstance(message, m.Approval):
+        return False
+    return message.approved and message.action_id is None and message.version in (None, plan.version)
 
 
 def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:
