@@ -140,8 +140,8 @@ def _read(name: str, arguments: type[Arguments], description: str, **more: Any) 
 
 def _write(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
     confirms = partial(_confirms, name)
-    told = {"returns": OrderRecord, **more}
-    return _tool(name, arguments, description, effect="write", keyed=True, confirms=confirms, **told)
+    options = {"returns": OrderRecord, **more}
+    return _tool(name, arguments, description, effect="write", keyed=True, confirms=confirms, **options)
 
 
 def _tool(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:

@@ -48,8 +48,8 @@ class ExecutionPlans:
         `generator`: one that the server lists. `tools`: the only ones that the plan may call. `model`: one that the
         operator configured. `instructions`: what every version of the plan is to keep to.
         """
-        named = {"generator": generator, "tools": list(tools) if tools else None, "model": model}
-        body = {"request": request, "settings": settings, "instructions": instructions, **named}
+        choices = {"generator": generator, "tools": list(tools) if tools else None, "model": model}
+        body = {"request": request, "settings": settings, "instructions": instructions, **choices}
         return await self._settled(await self._post("", **body), wait)
 
     async def store(

@@ -40,6 +40,7 @@ class CarriedPlan(Stored):
     author: Line
     path: PathPlan | None = None
     task: Annotated[str, Field(max_length=32, exclude_if=is_empty)] = ""
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
 
 
 class CarriedCode(Stored):

@@ -26,11 +26,13 @@ from shared.domain.plan_steps import GATHER, step_of, unresolved
 from shared.domain.policy import outdated
 from shared.domain.references import ITEM, Outputs, Unresolved, resolved, steps_in
 from shared.domain.session import Session
-from shared.domain.state import Action, Turn
+from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.waiting import LONGEST_WAIT
 from shared.domain.waves import ready
 from shared.plan_checks.kinds import filled
 from shared.worker import Desk
+
+TO_COME: frozenset[ActionStatus] = frozenset({"planned", "approved"})
 
 
 class Fetches(Protocol):
@@ -83,14 +85,12 @@ class StepGuide:
 
     def _outdated(self, session: Session) -> tuple[ActionSpec, ...]:
         """The steps to come whose tool has changed, or is gone, denied: none of the plan goes on past them."""
-        tools = self._registry.all()
+        rules = {name: tool.spec.rule for name in _tools_to_come(session) if (tool := self._registry.find(name))}
         denied: list[ActionSpec] = []
         for action in session.turn.actions if session.turn else ():
             step, spec = step_of(session, action.spec.id), action.spec
-            if step is None or action.status not in ("planned", "approved") or spec.tool == GATHER:
-                continue
-            tool = tools.get(spec.tool)
-            if why := outdated(step, tool.spec.rule if tool else None):
+            to_come = step is not None and action.status in TO_COME and spec.tool != GATHER
+            if step and to_come and (why := outdated(step, rules.get(spec.tool))):
                 denied.append(_denied(spec, why))
         return tuple(denied)
 
@@ -185,6 +185,10 @@ class StepGuide:
             return Result(ok=True, value=[None if item is None else await self._output(item) for item in items])
         except Unresolved as error:
             return Result(ok=False, error=str(error))
+
+
+def _tools_to_come(session: Session) -> set[str]:
+    return {action.spec.tool for action in (session.turn.actions if session.turn else ()) if action.status in TO_COME}
 
 
 def _fields(value: JsonValue) -> dict[str, JsonValue]:

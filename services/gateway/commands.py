@@ -24,7 +24,7 @@ from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
 
-NOT_TOLD = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # of a step: its tool's
+WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # what a step records of its tool
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -106,7 +106,8 @@ def _for_plans(settings: SessionSettings, workflow: Workflow, tools: Tools) -> N
     """Raises Invalid for settings of plans that act where there are none, and for tools that nobody knows."""
     if not (settings.tools or settings.instructions):
         return
-    if WORKFLOWS[workflow].plans != "execution":
+    own = WORKFLOWS.get(workflow)
+    if own is None or own.plans != "execution":
         raise Invalid(f"`tools` and `instructions` are for plans that act, not for the workflow “{workflow}”.")
     for name in settings.tools:
         known(name, tools)
@@ -177,8 +178,10 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None, tools:
 
 def approves_plan(message: SessionMessage, session: Session) -> bool:
     """Whether this is the yes to a plan that acts."""
-    acts = session.plan is not None and bool(session.plan.task) and reviewing(put_back(session)) == "text"
-    return acts and isinstance(message, m.Approval) and message.approved and message.action_id is None
+    plan = session.plan
+    if plan is None or not plan.task or reviewing(put_back(session)) != "text" or not isinstance(message, m.Approval):
+        return False
+    return message.approved and message.action_id is None and message.version in (None, plan.version)
 
 
 def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:
@@ -231,7 +234,7 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
 
 def _edited_step(step: Step | str) -> Step:
     """What a step does to the world is not for a client to say."""
-    return Step(text=step) if isinstance(step, str) else step.model_copy(update=NOT_TOLD)
+    return Step(text=step) if isinstance(step, str) else step.model_copy(update=WITHOUT_TOOL)
 
 
 def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
+from parley.protocol.tools import ListTools
 from services.gateway.access.users import User, may_read, may_write, missing
 from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, approves_plan, to_commands
 from services.gateway.files import copy_files
@@ -122,9 +123,10 @@ async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools
 
     A plan can be approved while no executor answers: each compares the tools again before it runs a step.
     """
-    if approves_plan(message, session):
+    if session.plan and approves_plan(message, session):
+        names = tuple({step.tool for step in session.plan.steps if step.tool})
         with suppress(Trouble):
-            return await tools_by_name(core.bus)
+            return await tools_by_name(core.bus, ListTools(names=names, limit=1))
         return NO_TOOLS
     edits = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
     acts = edits or (isinstance(message, m.UserMessage) and _names_tools(message))

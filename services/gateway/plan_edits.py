@@ -25,8 +25,8 @@ def edited_steps(
 
 def check_current(steps: Sequence[Step], tools: Tools) -> None:
     """Raises Invalid, step by step, where a tool has changed since the plan was made, or is gone."""
-    rules = {name: spec.rule for name, spec in tools.items()}
-    why = [outdated(step, rules.get(step.tool or "")) for step in steps]
+    specs = [tools.get(step.tool or "") for step in steps]
+    why = [outdated(step, spec.rule if spec else None) for step, spec in zip(steps, specs, strict=True)]
     if any(why):
         named = [called(number, step) for number, step in enumerate(steps, 1)]
         raise refusal(steps, [f"{name}: {text}" for name, text in zip(named, why, strict=True) if text])

@@ -34,8 +34,9 @@ async def preview(bus: Bus, call: PreviewCall) -> Preview:
     return await ask(bus, TOOLS_PREVIEW, call, Preview)
 
 
-async def tools_by_name(bus: Bus) -> Tools:
-    return {spec.name: spec for spec in (await tool_page(bus, ListTools())).tools}
+async def tools_by_name(bus: Bus, wanted: ListTools | None = None) -> Tools:
+    """All tools, or those that are `wanted`. Raises Trouble(unavailable) while no executor answers."""
+    return {spec.name: spec for spec in (await tool_page(bus, wanted or ListTools())).tools}
 
 
 async def ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:

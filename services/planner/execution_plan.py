@@ -54,8 +54,8 @@ async def draft_steps(
                 problems = (*_no_ids(draft.steps), *found.problems, *rewritten(session, found.steps))
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
-                    told = {"goal": goal, "notes": notes, "steps": found.steps, "checks": found.checks}
-                    return c.DraftPlan(kind="execution", **told)
+                    fields = {"goal": goal, "notes": notes, "steps": found.steps, "checks": found.checks}
+                    return c.DraftPlan(kind="execution", **fields)
             case other:
                 return to_command(other, desk.session)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])

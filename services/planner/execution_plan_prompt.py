@@ -119,10 +119,10 @@ def brief(
 
 def _tool(spec: ToolSpec) -> str:
     """What the model is told of a tool: also the shape of its result, which references lead into."""
-    told = {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}
+    fields = {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}
     if spec.returns is not None:
-        told["returns"] = outline(spec.returns, spec.returns)
-    return json.dumps(told, ensure_ascii=False)
+        fields["returns"] = outline(spec.returns, spec.returns)
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _step(step: Step) -> str:

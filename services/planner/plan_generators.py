@@ -123,16 +123,16 @@ def _command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -> t
         if not 0 < len(steps) <= MOST_STEPS:
             raise Unusable(f"It has {len(steps)} steps; 1 to {MOST_STEPS} are allowed.")
         found = checked(with_ids([_step(step) for step in steps], before), known, allowed=session.settings.tools)
-        told = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": found.checks}
-        return c.DraftPlan(kind="execution", steps=found.steps, **told), found.problems
+        fields = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": found.checks}
+        return c.DraftPlan(kind="execution", steps=found.steps, **fields), found.problems
     except (ValidationError, TypeError) as error:
         raise Unusable(f"Its draft is none: {_said(error)}") from error
 
 
 def _step(step: Step) -> Step:
     """What a generator may say of a step."""
-    said = {name: getattr(step, name) for name in ("text", "tool", "id", "after", "for_each")}
-    return Step(arguments=step.arguments or {}, **said)
+    fields = {name: getattr(step, name) for name in ("text", "tool", "id", "after", "for_each")}
+    return Step(arguments=step.arguments or {}, **fields)
 
 
 async def _ask_model[R: Reply](

@@ -54,6 +54,7 @@ def _carried_plan(plan: Plan) -> CarriedPlan:
         author=plan.by,
         path=plan.path,
         task=plan.task,
+        checks=plan.checks,
     )
 
 
@@ -109,6 +110,7 @@ def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:
         by=plan.author,
         path=plan.path,
         task=f"t{event.version}" if plan.task else "",
+        checks=plan.checks,
     )
 
 

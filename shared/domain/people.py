@@ -13,7 +13,7 @@ from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
-from shared.domain.stamp import stamp
+from shared.domain.stamp import stamp, step_format
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import OUTPUT_GIVEN, SKIPPED
 
@@ -283,5 +283,6 @@ def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
 def _fork(session: Session, command: c.Fork, by: By) -> SessionEvent:
     if session.version:
         raise OutOfTurn("A fork begins a new session.")
-    needs = {"needs": 2} if command.carried.files else {}
+    had = command.carried
+    needs = {"needs": 2} if had.files or had.settings.tools else step_format(had.plan.steps if had.plan else ())
     return facts.SessionForked(**stamp(session, by, "session.forked"), **needs, **dict(command))

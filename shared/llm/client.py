@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from parley.events.values import CallOutcome, ModelCall
 from shared.llm.endpoint import openai_client
-from shared.llm.errors import ModelFailed, ModelUnreachable
+from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import BadReply, Names, Passing, Rejected, sort_fault
 from shared.llm.parsing import parse_reply
 from shared.llm.schema import Ability, demand, instructed, response_format
@@ -223,25 +223,23 @@ class OpenAIModel:
     async def _model(self, role: Role, quality: str = "") -> str:
         """The model for this role and quality; where none is named, the endpoint's first, asked for once."""
         models = self._settings.parley_models
-        named = (
-            models.get(f"{role}.{quality}") or models.get(role) or self._settings.openai_model or self._default_model
-        )
-        if named:
+        return models.get(f"{role}.{quality}") or models.get(role) or await self._usual()
+
+    async def _usual(self) -> str:
+        """The model where none is named for a role."""
+        if named := self._settings.openai_model or self._default_model:
             return named
         if self._client.base_url.host != "api.openai.com":  # its list is long and its order means nothing
             self._default_model = await self._first_model()
         return self._default_model or DEFAULT_MODEL
 
     async def _named(self, name: str) -> str:
-        """The model of this name, if the operator has configured it for any role. Raises ModelFailed."""
-        named = {*self._settings.parley_models.values(), self._settings.openai_model} - {""}
-        configured = named or {await self._model("planner")}
+        """The model of this name, if the operator has configured it for any role. Raises ModelMisconfigured."""
+        configured = {*self._settings.parley_models.values(), await self._usual()}
         if name in configured:
             return name
         known = ", ".join(sorted(configured))
-        raise ModelFailed(
-            f"the model “{name[:100]}” is not configured here. These can be named: {known}.", retryable=False
-        )
+        raise ModelMisconfigured(f"the model “{name[:100]}” is not configured here. These can be named: {known}.")
 
     async def _first_model(self) -> str:
         """The first model the endpoint lists, "" where it lists none or cannot list."""

@@ -14,7 +14,9 @@ LEVELS = 10  # objects and lists inside each other
 LONGEST_LIST = 1_000  # items; a grammar cannot repeat a rule much more often
 SIMPLE = frozenset({"string", "number", "integer", "boolean", "null"})
 NULL: dict[str, Any] = {"type": "null"}
-ANNOTATIONS = frozenset({"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"})
+ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "x-kind"}
+)  # the last is Parley's own: what an argument of a tool is, besides data
 NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 

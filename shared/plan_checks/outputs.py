@@ -11,7 +11,7 @@ from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import ITEM, Reference, is_whole, references, texts
 from shared.plan_checks.calls import polled_call
-from shared.plan_checks.schemas import Schema, forms
+from shared.plan_checks.schemas import MOST, Schema, forms
 from shared.repair.schema import KINDS, as_schema, kinds_of, properties
 
 SHOWN = 30  # fields that are named
@@ -163,9 +163,10 @@ def _output(schema: Schema, root: Schema) -> Output | None:
 
 def _joined(outputs: Sequence[Output | None]) -> Output | None:
     known = [one for one in outputs if one]
-    if len(known) < len(outputs) or not known:
+    found = tuple(form for one in known for form in one.forms)
+    if len(known) < len(outputs) or not 0 < len(found) <= MOST:
         return None
-    return Output(tuple(form for one in known for form in one.forms), known[0].root)
+    return Output(found, known[0].root)
 
 
 def _is_several(form: Schema) -> bool:

@@ -9,6 +9,7 @@ from shared.repair.schema import alternatives, as_schema, kinds_of, properties
 type Schema = Mapping[str, JsonValue]
 DEEPEST = 12  # references and alternatives within each other; what is nested deeper may be anything
 MOST = 100  # forms of one value
+SHOWN, LEVELS = 200, 5  # parts of an outline, and levels of them
 
 
 def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
@@ -24,17 +25,24 @@ def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
     return tuple(one for one in found if kinds_of(one) != ("null",)) or tuple(found)
 
 
-def outline(schema: Schema, root: Schema, deepest: int = 5) -> JsonValue:
+def outline(schema: Schema, root: Schema) -> JsonValue:
     """The shape of a value in few words, for a prompt: fields by name, lists by their items, all else by its type."""
-    form = forms(schema, root)[0]
-    kinds = "/".join(kinds_of(form)) or "any"
-    if deepest == 0:
-        return kinds
-    if named := properties(form):
-        return {name: outline(part, root, deepest - 1) for name, part in named.items()}
-    if kinds == "object" and isinstance(more := form.get("additionalProperties"), dict):
-        return {"*": outline(more, root, deepest - 1)}
-    return [outline(items, root, deepest - 1)] if isinstance(items := form.get("items"), dict) else kinds
+    room = SHOWN
+
+    def shape(part: JsonValue, deepest: int) -> JsonValue:
+        nonlocal room
+        room -= 1
+        form = forms(as_schema(part), root)[0]
+        kinds = "/".join(kinds_of(form)) or "any"
+        if deepest == 0 or room <= 0:
+            return kinds
+        if named := properties(form):
+            return {name: shape(dict(inside), deepest - 1) for name, inside in named.items()}
+        if kinds == "object" and isinstance(more := form.get("additionalProperties"), dict):
+            return {"*": shape(more, deepest - 1)}
+        return [shape(items, deepest - 1)] if isinstance(items := form.get("items"), dict) else kinds
+
+    return shape(dict(schema), LEVELS)
 
 
 def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:

@@ -14,7 +14,7 @@ Name = Literal["steps", "tools", "arguments", "references", "changes", "descript
 NAMES: tuple[Name, ...] = get_args(Name)
 MANY_STEPS = 30  # more than that are hard to read
 LONG_TEXT = 300  # characters of a description
-DETAIL = 19_000  # characters of a check's findings
+DETAIL = 4_000  # characters of a check's findings
 
 
 class Finding(NamedTuple):
@@ -50,8 +50,8 @@ def step_problems(steps: Sequence[Step], tools: Tools) -> tuple[str, ...]:
 
 def with_tool(step: Step, spec: ToolSpec | None) -> Step:
     """The step, and what a plan records of its tool, whatever the step said of that."""
-    told = {name: getattr(spec, name, None) for name in ("effect", "policy", "waits_for", "fingerprint")}
-    return step.model_copy(update=told)
+    of_tool = {name: getattr(spec, name, None) for name in ("effect", "policy", "waits_for", "fingerprint")}
+    return step.model_copy(update=of_tool)
 
 
 def with_ids(steps: Sequence[Step], before: Sequence[Step] = ()) -> tuple[Step, ...]:

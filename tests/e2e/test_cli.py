@@ -178,6 +178,17 @@ async def test_a_plan_is_made_approved_and_carried_out_from_a_terminal(
     assert "    → 7" in done
     assert "completed  1 step" in await cli.fine("plan", "list")
     assert json.loads(await cli.fine("plan", "show", task, "--json"))["status"] == "completed"
+    count = 'Call calculate with {"expression": "1 + 1"}'
+    only = await cli.fine("plan", "generate", count, "--tool", "calculate", "--instructions", "Be brief.", "--json")
+    made = json.loads(only)
+    assert ([step["tool"] for step in made["steps"]], [check["ok"] for check in made["checks"]]) == (
+        ["calculate"],
+        [True] * 6,
+    )
+    unknown = await cli("plan", "generate", count, "--tool", "calculat")
+    assert (unknown.code, "Do you mean calculate" in unknown.err) == (1, True)
+    strange = await cli("plan", "generate", count, "--model", "huge")
+    assert (strange.code, "the model “huge” is not configured here" in strange.out) == (1, True)
     own = tmp_path / "plan.json"
     step = {"text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}}
     own.write_text(json.dumps({"description": "Count", "steps": [step]}))

@@ -49,13 +49,15 @@ async def asked(
     *replies: Any,
     said: str = "Cancel my order",
     generator: str = "",
+    tools: tuple[str, ...] = (),
+    instructions: str = "",
     **listed: Any,
 ) -> AsyncIterator[tuple[Person, ScriptedModel]]:
     """A session with the plugins that are `listed`."""
     model = ScriptedModel(*replies)
     async with working(settings.model_copy(update=listed), model):
         ann = Person(bus, session_id)
-        wanted = SessionSettings(generator=generator)
+        wanted = SessionSettings(generator=generator, tools=tools, instructions=instructions)
         await ann.does(c.Say(text=said, workflow="execution_plan", settings=wanted))
         yield ann, model
 
@@ -238,6 +240,18 @@ async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Setting
         assert first == ()
         assert "Steps 1 (a), 2 (b) wait for each other." in second
         assert "Step 1 (a): there is no tool “fly” here." in second
+
+
+async def test_a_generator_is_given_the_tools_that_are_allowed_and_the_instructions(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    wanted: dict[str, Any] = {"tools": ("list_all_product_types",), "instructions": "Be quick."}
+    async with asked(settings, bus, session_id, **wanted, **generators("obeys")) as (ann, _):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert [step.tool for step in shown.plan.steps] == ["list_all_product_types"]
+        assert shown.plan.notes == "Be quick."
+        assert [check.ok for check in shown.plan.checks] == [True] * 6
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,9 @@ def exported(session: Session) -> State:
         "approval_setting": settings.approval,
         "approval_timeout": settings.approval_timeout,
         "max_turns": settings.max_turns,
+        "allowed_tools": list(settings.tools),
+        "instructions": settings.instructions,
+        "model": settings.model,
         "token_budget": settings.token_budget,
         "cost_budget": settings.cost_budget,
         "call_budget": settings.call_budget,
@@ -86,8 +89,9 @@ def _question(session: Session) -> State:
 def _plan(plan: Plan) -> State:
     approval = {"preapproved": list(plan.preapproved), "approved_by_setting": plan.approved_by_setting}
     said = {name: value for name, value in approval.items() if value}
+    checks = {"checks": {check.name: check.ok for check in plan.checks}} if plan.checks else {}
     known = {"version": plan.version, "number": plan.number, "kind": plan.kind}
-    return {**known, "status": plan.status, "hash": plan.hash, **said}
+    return {**known, "status": plan.status, "hash": plan.hash, **said, **checks}
 
 
 def _code(code: Code) -> State:

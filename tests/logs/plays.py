@@ -281,6 +281,20 @@ async def by_setting(play: Play) -> None:
     await play.decides()
 
 
+async def outdated(play: Play) -> None:
+    """A version of a plan for a tool that has changed since, and one for the tool as it is."""
+    wanted = {"tools": ("calculate", "list_files"), "instructions": "Be brief."}
+    session = await play.asks("execution_plan", 'Call calculate with {"expression": "2 * 3.5"}', **wanted)
+    assert session.plan
+    (step,) = session.plan.steps
+    older = step.model_copy(update={"fingerprint": "0" * 64})
+    await play.does(c.EditPlan(base=session.plan.version, steps=(older,), checks=session.plan.checks))
+    session = await play.does(approve)
+    assert session.plan
+    await play.does(c.EditPlan(base=session.plan.version, steps=(step,), checks=session.plan.checks))
+    await play.does(approve)
+
+
 async def forked(play: Play) -> None:
     """A fork of a program in review goes its own way; it is recorded under the name of the play."""
     before = Play(play.bus, play.model, f"{play.id}-parent")
@@ -311,5 +325,6 @@ PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
     polls,
     approved_for_later,
     by_setting,
+    outdated,
     forked,
 )

@@ -120,6 +120,13 @@ GENERATOR = """
                                      Step(id="b", tool="list_all_product_types", text="Look", after=("a",))])
             return Draft("Look", [Step(tool="list_all_product_types", text="Look")])
 
+    class Obeys(PlanGenerator):
+        '''Makes a step of each tool that it may use, and says what it was told to keep to.'''
+
+        async def generate(self, request, tools, context):
+            steps = [Step(tool=tool.name, text="Call it", arguments={}) for tool in tools]
+            return Draft("Call them", steps, notes=context.instructions)
+
     class Circles(PlanGenerator):
         async def generate(self, request, tools, context):
             return Draft("Round", [Step(id=one, tool="list_all_product_types", text="Look", after=(other,))
@@ -159,7 +166,7 @@ NAMES = {
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),
-        *("Asks",),
+        *("Asks", "Obeys"),
     ),
 }
 MODULES = {"parley.step_executors": "outside_executors", "parley.plan_generators": "outside_generators"}

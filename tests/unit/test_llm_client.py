@@ -121,7 +121,7 @@ async def test_a_model_that_is_named_is_one_of_those_that_are_configured() -> No
     for name in ("small", "m"):
         await scene.ask(model=name)
     assert [body["model"] for body in scene.sent] == ["small", "m"]
-    with pytest.raises(ModelFailed, match="“huge” is not configured here") as failed:
+    with pytest.raises(ModelMisconfigured, match="“huge” is not configured here") as failed:
         await scene.ask(model="huge")
     assert failed.value.reason.endswith("These can be named: big, m, small.")
     assert (failed.value.retryable, len(scene.sent)) == (False, 2)
@@ -131,7 +131,7 @@ async def test_where_no_model_is_configured_only_the_endpoints_first_can_be_name
     listed = httpx2.Response(200, json={"object": "list", "data": [{"id": "only", "object": "model"}]})
     scene = Scene(listed, sse(GOOD), openai_model="")
     await scene.ask(model="only")
-    with pytest.raises(ModelFailed, match="These can be named: only"):
+    with pytest.raises(ModelMisconfigured, match="These can be named: only"):
         await scene.ask(model="m")
 
 

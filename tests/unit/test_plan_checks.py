@@ -178,6 +178,28 @@ def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says()
     assert returns["additionalProperties"] is False
 
 
+def test_a_strange_schema_lets_pass_what_it_may_mean_and_costs_little() -> None:
+    part = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    null: dict[str, Any] = {"type": "null"}
+    deep: dict[str, Any] = {"$ref": "#/$defs/A"}
+    schemas: list[tuple[dict[str, Any], int]] = [
+        ({"allOf": [part]}, 1),
+        ({"allOf": [part, {"required": ["a"]}]}, 0),
+        ({"anyOf": [part, null]}, 1),
+        ({"anyOf": [part, {}]}, 0),
+        ({"anyOf": [part] * 101}, 0),
+        (deep | {"$defs": {"A": {"anyOf": [deep, deep]}}}, 0),
+        ({"$ref": "#/$defs/B"}, 0),
+        ({"anyOf": [{"type": "object", "properties": {"b": {"$ref": "#"}}}] * 50}, 0),
+        (null, 1),
+    ]
+    for schema, wrong in schemas:
+        tools = TOOLS | {"guess": TOOLS["guess"].model_copy(update={"returns": schema})}
+        first = Step(id="s1", text="Guess", tool="guess", arguments={})
+        reference = "{{steps.s1.output.b" + ".b" * 20 + "}}"
+        assert len(step_problems((first, step("guess", reference)), tools)) == wrong, schema
+
+
 def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
     returns = TOOLS["look"].returns
     assert returns
@@ -189,7 +211,9 @@ def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
         "note": "string",
     }
     looped = TOOLS["looped"].returns or {}
-    assert outline(looped, looped, 2) == {"next": {"next": "object"}}
+    assert outline(looped, looped) == {"next": {"next": {"next": {"next": {"next": "object"}}}}}
+    wide: dict[str, Any] = {"type": "object", "properties": {f"p{number}": {"$ref": "#"} for number in range(500)}}
+    assert len(str(outline(wide, wide))) < 100_000
     assert outline({}, {}) == "any"
 
 

@@ -1,11 +1,15 @@
 """Plans that act whose tools have changed since, and plans that are too large: refused, or ended, in words."""
 
+from typing import Any
+
 import pytest
 
-from parley.events.values import Step, ToolRule
+from parley.events.values import Check, Step, ToolRule
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
+from shared.domain.forks import carried
 from shared.domain.policy import outdated
+from shared.domain.session import Session
 from tests.unit.domain.spec import approve, given, request
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILED, LOOK, edited, plan, status, told
 
@@ -52,6 +56,19 @@ def test_events_with_fingerprints_and_a_request_that_limits_tools_need_format_2(
     given(*DRAFTED, plan(LOOK)).when(edited(look)).then("plan.edited", needs=2)
     given().when(request("execution_plan")).then("message.received", needs=1)
     given().when(request("execution_plan", tools=("get_order",))).then("message.received", needs=2)
+
+
+def test_a_fork_takes_the_checks_over_and_says_what_its_reader_must_know() -> None:
+    check = Check(name="references", ok=True)
+    look = LOOK.model_copy(update={"fingerprint": "a"})
+    tools: Any
+    for tools, steps, needed in (((), LOOK, 1), ((), look, 2), (("get_order",), LOOK, 2)):
+        draft = plan(steps).model_copy(update={"checks": (check,)})
+        parent = given(request("execution_plan", tools=tools), draft).session
+        fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carried(parent))
+        forked = given(begin=Session("s2")).when(fork).then("session.forked", needs=needed).session
+        assert forked.plan
+        assert (forked.plan.checks, forked.plan.steps, forked.settings) == ((check,), (steps,), parent.settings)
 
 
 @pytest.mark.parametrize(
