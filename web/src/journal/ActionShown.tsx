@@ -12,14 +12,16 @@ import { Arguments } from "../ui/Details";
 import { isRun, Result } from "./Result";
 import type { ActionEntry } from "./entries";
 
+const OPEN: ReadonlySet<ActionEntry["state"]> = new Set(["planned", "approved", "waiting"]);
+
 export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
   const { state } = useSession();
   const failed = action.state === "failed" || action.state === "denied";
-  const waits = action.state === "planned" || action.state === "approved" || (failed && state.snapshot?.phase === "resting");
+  const skippable = OPEN.has(action.state) || (failed && state.snapshot?.phase === "resting");
   return (
     <div className="action-row">
       <One action={action} turn={turn} />
-      {waits && <Skip id={action.spec.id} />}
+      {skippable && <Skip id={action.spec.id} />}
     </div>
   );
 }
