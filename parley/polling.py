@@ -10,7 +10,7 @@ from parley.events.facts import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL
 
 OUTPUT = "output"  # the name of the whole result in a condition, as in a reference to it
 EVERY, AT_MOST = 60, 3600  # seconds, where the plan does not say
-MOST_VALUE = 48_000  # bytes of a result, as JSON, that is looked at
+MOST_VALUE = 8_000  # bytes of a result, as JSON, that is looked at
 
 
 class Polling(BaseModel):

@@ -32,7 +32,7 @@ def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[typ
 
 VALUES = tuple(dict.fromkeys(kind for module in (values, carried) for kind in subclasses(module, values.Stored)))
 PERSON = {kind.__name__ for kind in PersonCommand.__args__}
-KEEPER = {"BeginFor", "Expire", "Poll", "Wake"}
+KEEPER = {"BeginFor", "Expire", "RecordLook", "Wake"}
 
 
 @cache

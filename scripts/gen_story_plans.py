@@ -53,8 +53,8 @@ def polls(began: datetime) -> list[AnyCommand]:
         c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS, asks), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(hours=1), every=60),)),
-        c.Poll(action_id="t2.s1", looks=1, value={"status": "pending"}),
-        c.Poll(action_id="t2.s1", looks=31, value={"status": "delivered"}, met=True),
+        c.RecordLook(action_id="t2.s1", looks=1, value={"status": "pending"}),
+        c.RecordLook(action_id="t2.s1", looks=31, value={"status": "delivered"}, met=True),
         c.Ask(text="Did all arrive?", about="action", action_id="t2.s2"),
         c.RaiseBudget(calls=50),
         c.Expire(requested_version=7),
@@ -68,5 +68,5 @@ def gives_up(began: datetime) -> list[AnyCommand]:
         c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS,), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(seconds=4), every=60),)),
-        c.Poll(action_id="t2.s1", looks=1, error="The order is not known."),
+        c.RecordLook(action_id="t2.s1", looks=1, error="The order is not known."),
     ]

@@ -85,7 +85,7 @@ class Story:
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, PersonCommand):
             return By(f"user:{user or self.user}", at, f"cmd-{number}")
-        if isinstance(command, c.Expire | c.Wake | c.Poll):
+        if isinstance(command, c.Expire | c.Wake | c.RecordLook):
             return By("keeper", at)
         work = self.session.work
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None

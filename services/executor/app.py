@@ -31,7 +31,7 @@ from services.executor.execution_plan import StepGuide
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor, Guide
 from services.executor.hints import Hints
-from services.executor.polling import Looks
+from services.executor.polling import LookRequests
 from services.executor.requests import Requests
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
@@ -50,7 +50,7 @@ class Tools(NamedTuple):
 
     executor: Executor
     requests: Requests
-    looks: Looks
+    looks: LookRequests
     guide: PathGuide
 
 
@@ -116,7 +116,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
         guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus, executors)}
-        yield Tools(Executor(registry, here.bus, guides), requests, Looks(registry, here.store), guide)
+        yield Tools(Executor(registry, here.bus, guides), requests, LookRequests(registry, here.store), guide)
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[Source, ...]:

@@ -65,7 +65,7 @@ def polled_tool(registry: Registry, session: Session, polling: Polling) -> Regis
     return tool
 
 
-class Looks:
+class LookRequests:
     """Answers TOOLS_LOOK."""
 
     def __init__(self, registry: Registry, store: Loads) -> None:

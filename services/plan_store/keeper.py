@@ -17,7 +17,7 @@ from services.plan_store.folded import Folded
 from services.plan_store.history import StoreLog
 from services.plan_store.parking import bounded
 from services.plan_store.patience import DOWN
-from services.plan_store.polling import WAKE, Looks, Poller, parsed, wakes
+from services.plan_store.polling import WAKE, Poller, PollProgress, read_timer, waits
 from services.plan_store.polling import Broker as PollingBroker
 from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
@@ -113,7 +113,7 @@ class Keeper:
         """A timer has fired: `timerfired.<session>.<kind>`."""
         _, session_id, kind = (*delivery.subject.split("."), "", "")[:3]
         if kind == WAKE:
-            await self._wake(session_id, parsed(delivery.data).polls)
+            await self._wake(session_id, read_timer(delivery.data).polls)
             return
         try:
             deadline = Deadline.model_validate_json(delivery.data)
@@ -150,8 +150,9 @@ class Keeper:
                 await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
         for session_id in await self._overdue(sessions.c.approval_expires_at, now - self._stuck_after / 4):
             await self._expire(session_id)
-        for session_id in await self._overdue(sessions.c.wakes_at, now - self._stuck_after / 4):
-            if not await self._poller.is_armed(session_id):  # that a look showed nothing is not in the log
+        missed = now - self._stuck_after / 4
+        for session_id in await self._overdue(sessions.c.wakes_at, missed):
+            if not await self._poller.is_armed(session_id, after=missed):  # a look that showed nothing is in no row
                 await self._wake(session_id, {})
         await self.take_up()
         for session_id in await unfinished(self._database):
@@ -185,7 +186,7 @@ class Keeper:
         try:
             if before.expires_at != after.expires_at or asked_anew:
                 await self._set_deadline(session, before.expires_at, after.expires_at)
-            if wakes(before.session) != wakes(session):
+            if waits(before.session) != waits(session):
                 await self._poller.rearm(session)
         except BusDown as error:
             log.warning("timer_not_set", session=session.id, error=str(error))
@@ -224,7 +225,7 @@ class Keeper:
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
 
-    async def _wake(self, session_id: str, polls: Mapping[str, Looks]) -> None:
+    async def _wake(self, session_id: str, polls: Mapping[str, PollProgress]) -> None:
         """End the waits whose time has come, and make the looks that are due."""
         try:
             loaded = await self._projector.load(session_id)

@@ -6,8 +6,8 @@ of the next look is armed before the executor is asked: a keeper that is ended i
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from datetime import datetime
+from typing import Protocol
 
 import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
@@ -16,7 +16,7 @@ from parley.protocol.tools import TOOLS_LOOK, Looked, LookNow
 from services.plan_store.history import StoreLog
 from shared.bus import BusDown
 from shared.domain.admissible import KEEPER
-from shared.domain.commands import By, Poll
+from shared.domain.commands import By, RecordLook
 from shared.domain.errors import Refused
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -26,10 +26,9 @@ from shared.log import Loaded, UpgradeNeeded, commit
 log = structlog.get_logger("keeper")
 WAKE = "wake"  # the kind of timer
 TIMEOUT = 50.0  # seconds for the answer to a look: the executor ends its call before
-SLACK = timedelta(seconds=30)  # a timer that is later than this was lost
 
 
-class Looks(BaseModel):
+class PollProgress(BaseModel):
     """How far a step has come, that began to poll by the event of version `began`."""
 
     began: int
@@ -41,14 +40,7 @@ class WakeTimer(BaseModel):
     """The payload of the timer `wake`: when it fires, and how the steps that poll stand, by action."""
 
     at: AwareDatetime | None = None
-    polls: dict[str, Looks] = {}
-
-
-class Wakes(NamedTuple):
-    """What decides when a session is woken next, as far as the log tells."""
-
-    waits: tuple[tuple[str, datetime | None], ...]
-    polls: tuple[tuple[str, int], ...]
+    polls: dict[str, PollProgress] = {}
 
 
 class Broker(Protocol):
@@ -60,12 +52,10 @@ class Broker(Protocol):
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
 
 
-def wakes(session: Session) -> Wakes:
+def waits(session: Session) -> tuple[tuple[object, ...], ...]:
+    """What steps wait for, and since when they poll: once it is another, the timer is set anew."""
     waiting = session.turn.waiting if session.turn else ()
-    return Wakes(
-        tuple((action.spec.id, action.until) for action in waiting if action.poll is None),
-        tuple((name, poll.began) for name, poll in polling(session).items()),
-    )
+    return tuple((one.spec.id, one.until, one.poll.began if one.poll else None) for one in waiting)
 
 
 class Poller:
@@ -80,12 +70,12 @@ class Poller:
         known = await self._known(session.id) if polling(session) else WakeTimer()
         await self._arm(session, _standing(session, known.polls))
 
-    async def is_armed(self, session_id: str) -> bool:
-        """Whether a timer will wake the session, or has just been due. Raises BusDown."""
+    async def is_armed(self, session_id: str, *, after: datetime) -> bool:
+        """Whether a timer wakes the session after that time: an older one was lost. Raises BusDown."""
         known = await self._known(session_id)
-        return known.at is not None and known.at > self._now() - SLACK
+        return known.at is not None and known.at > after
 
-    async def look(self, loaded: Loaded, known: Mapping[str, Looks]) -> None:
+    async def look(self, loaded: Loaded, known: Mapping[str, PollProgress]) -> None:
         """Make the looks that are due, and arm the timer for the next ones. A pause only puts them off.
 
         Raises BusDown where the timer cannot be armed; then no look was made.
@@ -111,7 +101,7 @@ class Poller:
         self._under_way.add((session.id, name))
         try:
             seen = await self._asked(LookNow(session_id=session.id, action_id=name))
-            command = Poll(action_id=name, attempt=action.attempt, looks=looks, **dict(seen))
+            command = RecordLook(action_id=name, attempt=action.attempt, looks=looks, **dict(seen))
             await commit(self._log, loaded, command, By(actor=KEEPER, at=self._now()))
             log.info("step_polled", session=session.id, action=name, looks=looks, met=seen.met)
         except (Refused, UpgradeNeeded) as error:  # nothing new, or it polls no longer
@@ -130,10 +120,12 @@ class Poller:
             raise BusDown("The executor's answer cannot be read.") from error
 
     async def _known(self, session_id: str) -> WakeTimer:
-        return parsed(await self._broker.timer(session_id, WAKE))
+        return read_timer(await self._broker.timer(session_id, WAKE))
 
-    async def _arm(self, session: Session, standing: Mapping[str, Looks]) -> None:
-        times = [*(until for _, until in wakes(session).waits if until), *(one.next_look for one in standing.values())]
+    async def _arm(self, session: Session, standing: Mapping[str, PollProgress]) -> None:
+        waiting = session.turn.waiting if session.turn else ()
+        times = [action.until for action in waiting if action.poll is None and action.until is not None]
+        times += [one.next_look for one in standing.values()]
         if not times:
             await self._broker.disarm(session.id, WAKE)
             return
@@ -141,7 +133,7 @@ class Poller:
         await self._broker.arm(session.id, WAKE, min(times), timer.model_dump_json().encode())
 
 
-def parsed(payload: bytes | None) -> WakeTimer:
+def read_timer(payload: bytes | None) -> WakeTimer:
     """The payload of a timer; an empty one where nothing can be read from it."""
     try:
         return WakeTimer.model_validate_json(payload or b"{}")
@@ -149,11 +141,11 @@ def parsed(payload: bytes | None) -> WakeTimer:
         return WakeTimer()
 
 
-def _standing(session: Session, known: Mapping[str, Looks]) -> dict[str, Looks]:
+def _standing(session: Session, known: Mapping[str, PollProgress]) -> dict[str, PollProgress]:
     """How the steps stand that poll now: as the timer knows them, or as the log does, if that is newer."""
-    standing: dict[str, Looks] = {}
+    standing: dict[str, PollProgress] = {}
     for name, poll in polling(session).items():
-        logged = Looks(began=poll.began, looks=poll.looks, next_look=poll.next_look)
+        logged = PollProgress(began=poll.began, looks=poll.looks, next_look=poll.next_look)
         timed = known.get(name)
         standing[name] = timed if timed and timed.began == poll.began and timed.looks >= poll.looks else logged
     return standing

@@ -348,7 +348,7 @@ class Wake(Command):
     """The keeper's: the time has come that steps wait for."""
 
 
-class Poll(Command, ActionAttempt):
+class RecordLook(Command, ActionAttempt):
     """The keeper's: what a step that polls saw. `looks` counts this look; `met`: the condition holds."""
 
     looks: int = Field(ge=1)

@@ -72,7 +72,7 @@ def _out_of_bounds(waiting: Waiting, now: datetime) -> str:
     return f"would look for longer than {LONGEST_POLL // 3600} hours" if waiting.until > now + longest else ""
 
 
-def poll(session: Session, command: c.Poll, by: By) -> facts.ActionPolled:
+def poll(session: Session, command: c.RecordLook, by: By) -> facts.ActionPolled:
     """Raises OutOfTurn where nothing of it is to be recorded."""
     action = find(session, command.action_id)
     if action is None or action.attempt != command.attempt or action.poll is None or action.status != "waiting":
@@ -154,7 +154,7 @@ def polled(session: Session, event: facts.ActionPolled) -> Session:
             looks=event.looks,
             changes=action.poll.changes + (event.end is None),
             next_look=next_look(action, action.poll.every, event.at),
-            value=event.value,
+            value=None if event.end == "met" else event.value,  # then it is the result
             error=event.error,
         )
         if event.end is None:

@@ -41,7 +41,7 @@ WorkerCommand = (
     | c.BeginFor
     | c.Expire
     | c.Wake
-    | c.Poll
+    | c.RecordLook
 )
 
 
@@ -67,7 +67,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return expire(session, command, by)
         case c.Wake():
             return waiting.wake(session, by)
-        case c.Poll():
+        case c.RecordLook():
             return waiting.poll(session, command, by)
         case c.BeginFor():
             need(session.version == 0, "The session was begun before.")

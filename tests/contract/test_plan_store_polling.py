@@ -8,7 +8,7 @@ from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.tools import Looked, LookNow
 from services.plan_store.database import Database
 from services.plan_store.keeper import Keeper
-from services.plan_store.polling import parsed
+from services.plan_store.polling import read_timer
 from services.plan_store.projection import Projector
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -78,7 +78,7 @@ class Run:
     @property
     def timer(self) -> dict[str, int]:
         """By action, how often the timer says that it has looked."""
-        return {name: one.looks for name, one in parsed(self._broker.armed[f"{self.id}.wake"][1]).polls.items()}
+        return {name: one.looks for name, one in read_timer(self._broker.armed[f"{self.id}.wake"][1]).polls.items()}
 
     def seconds(self) -> float:
         """Until the timer fires."""

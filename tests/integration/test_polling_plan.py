@@ -9,7 +9,7 @@ from typing import Any
 from parley.events import facts
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
-from services.plan_store.polling import WAKE, Looks, WakeTimer, parsed
+from services.plan_store.polling import WAKE, PollProgress, WakeTimer, read_timer
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -40,11 +40,11 @@ async def fire(bus: Bus, session: Session, looks: int) -> int:
 
     async def armed(_: str, data: bytes) -> None:
         if not rearmed.done():
-            rearmed.set_result(parsed(data).polls["t2.s1"].looks)
+            rearmed.set_result(read_timer(data).polls["t2.s1"].looks)
 
     began = polling(session)["t2.s1"].began
     past = datetime.now(UTC) - timedelta(seconds=1)
-    timer = WakeTimer(at=past, polls={"t2.s1": Looks(began=began, looks=looks, next_look=past)})
+    timer = WakeTimer(at=past, polls={"t2.s1": PollProgress(began=began, looks=looks, next_look=past)})
     hears = await bus.subscribe(f"timer.{session.id}.{WAKE}", armed)
     try:
         await bus.client.publish(f"timerfired.{session.id}.{WAKE}", timer.model_dump_json().encode())

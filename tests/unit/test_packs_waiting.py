@@ -12,7 +12,7 @@ from parley.events.values import Step, Waiting
 from parley.polling import MOST_VALUE, Polling, holds
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import Looked, LookNow
-from services.executor.polling import LONGEST_LOOK, Looks
+from services.executor.polling import LONGEST_LOOK, LookRequests
 from services.executor.sources.packs import Packs
 from services.executor.tools import Registry
 from services.plan_store.polling import TIMEOUT
@@ -155,7 +155,7 @@ async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
 async def looked(told: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> Looked:
     story, log = told
     ask = LookNow(session_id=story.id, action_id=action)
-    answer = await Looks(REGISTRY, InMemoryStore(log)).look("tools.look", ask.model_dump_json().encode())
+    answer = await LookRequests(REGISTRY, InMemoryStore(log)).look("tools.look", ask.model_dump_json().encode())
     assert answer
     return Looked.model_validate_json(answer)
 
@@ -170,7 +170,7 @@ async def test_a_look_that_cannot_be_made_says_why() -> None:
     missing = await looked(await polling(arguments={"id": "#W2"}))
     assert missing == Looked(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
     large = await looked(await polling(arguments={"id": "large"}))
-    assert "48,002 bytes, and 48,000 can be looked at" in large.error
+    assert "8,002 bytes, and 8,000 can be looked at" in large.error
     assert large.value is None
     other = await looked(await polling(), action="t2.s9")
     assert other.error == "t2.s9 does not poll now."
@@ -207,8 +207,8 @@ class Away:
 
 async def test_while_the_session_cannot_be_loaded_nothing_is_said_of_it() -> None:
     ask = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
-    assert await Looks(REGISTRY, Away()).look("tools.look", ask) is None
-    nonsense = await Looks(REGISTRY, Away()).look("tools.look", b"{}")
+    assert await LookRequests(REGISTRY, Away()).look("tools.look", ask) is None
+    nonsense = await LookRequests(REGISTRY, Away()).look("tools.look", b"{}")
     assert nonsense
     assert "no look" in Looked.model_validate_json(nonsense).error
 

@@ -33,14 +33,14 @@ def begun() -> Session:
     return given(say, c.DraftPlan(goal="Wait", steps=STEPS, kind="execution"), approve, wait).session
 
 
-def kept(session: Session, command: c.Poll | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
+def kept(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
     event = decide(session, command, By("keeper", at.get("at", NOON)))
     return event, evolve(session, event)
 
 
 def poll(session: Session, looks: int, **told: Any) -> tuple[SessionEvent, Session]:
     at = {"at": told.pop("at")} if "at" in told else {}
-    return kept(session, c.Poll(action_id="t2.s1", looks=looks, **told), **at)
+    return kept(session, c.RecordLook(action_id="t2.s1", looks=looks, **told), **at)
 
 
 def told(event: SessionEvent) -> dict[str, Any]:

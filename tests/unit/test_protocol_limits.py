@@ -15,6 +15,8 @@ CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `bounds.Settings
     "SessionSettings.approval_timeout",
     "SessionSettings.token_budget",
     "SessionSettings.cost_budget",
+    "SessionSettings.call_budget",
+    "SessionSettings.time_budget",
 }
 NAMED = {"Step.arguments"}  # any JSON under any name: the message's own size is the limit
 
@@ -79,8 +81,11 @@ def test_every_field_of_a_request_has_a_limit() -> None:
         ({"type": "raise_budget", "tokens": 10**18}, "bad_message"),
         ({"type": "user_message", "content": "x", "settings": {"approval_timeout": 10**15}}, "bad_message"),
         ({"type": "user_message", "content": "x", "settings": {"token_budget": 10**18}}, "bad_message"),
+        ({"type": "user_message", "content": "x", "settings": {"call_budget": 10**18}}, "bad_message"),
+        ({"type": "user_message", "content": "x", "settings": {"time_budget": 10**18}}, "bad_message"),
+        ({"type": "raise_budget", "calls": -1}, "bad_message"),
     ],
-    ids=["notes", "hash", "content", "after", "tokens", "timeout", "budget"],
+    ids=["notes", "hash", "content", "after", "tokens", "timeout", "budget", "calls", "time", "fewer"],
 )
 def test_what_is_beyond_a_limit_is_refused(fields: dict[str, Any], code: str) -> None:
     with pytest.raises(Trouble) as caught:

@@ -375,7 +375,9 @@ class Plans(RuleBasedStateMachine):
             looks = (action.poll.looks if action.poll else 0) + number % 4
             error = "away" if number % 5 == 0 else ""
             value = None if error else {"made": number % 3}
-            look = c.Poll(action_id=action.spec.id, looks=looks + 1, value=value, error=error, met=number % 3 == 1)
+            look = c.RecordLook(
+                action_id=action.spec.id, looks=looks + 1, value=value, error=error, met=number % 3 == 1
+            )
             at = LATER if number % 4 == 0 else NOON
             self.stale.append((look, By(KEEPER, at)))
             self.tell(look.model_copy(update={"attempt": action.attempt - number % 13 // 12}), By(KEEPER, at))

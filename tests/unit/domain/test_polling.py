@@ -36,7 +36,7 @@ def begins(every: int | None = 60, until: datetime = END, step: str = "s2") -> c
 
 def looked(session: Session, looks: int, value: Any = None, *, at: datetime = NOON, **told: Any) -> Session:
     """The session after the keeper's look. Raises Refused."""
-    command = c.Poll(action_id="t2.s2", looks=looks, value=value, **told)
+    command = c.RecordLook(action_id="t2.s2", looks=looks, value=value, **told)
     return given(decide(session, command, By("keeper", at)), begin=session).session
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_poll_cannot_begin_as_one() -> None:
 
 def test_nobody_but_the_keeper_polls_and_no_look_is_made_up(polls: Session) -> None:
     first = looked(polls, 3, {"status": "new"})
-    event = decide(first, c.Poll(action_id="t2.s2", looks=4, value=1, met=True), By("keeper", NOON))
+    event = decide(first, c.RecordLook(action_id="t2.s2", looks=4, value=1, met=True), By("keeper", NOON))
     assert isinstance(event, facts.ActionPolled)
     assert (admissible(first, event), event.needs) == ("", 2)
 
