@@ -233,6 +233,8 @@ def told(plan: "ExecutionPlan") -> str:
     parts = [plan.text.rstrip()]
     if plan.problem:
         parts.append(f"It could not go on: {plan.problem}")
+    if plan.reply:
+        parts.append(plan.reply)
     if plan.question:
         parts.append(f'{plan.question}\nAnswer: parley plan modify {task} "…"')
     if plan.status == "pending_approval":

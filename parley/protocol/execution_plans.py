@@ -54,6 +54,7 @@ class ExecutionPlan(Answer):
     `working`: a service is at it. `question`: what a person is asked. `problem`: why it could not go on. `result`: what
     the plan came to, in words.
     `user_approved`: a person approved this version; nobody can set it. `text`: the plan with its steps, to be read.
+    `reply`: what the planner answered in words to what was said last; "" where it made a version instead.
     `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
     """
 
@@ -76,6 +77,7 @@ class ExecutionPlan(Answer):
     text: str
     current: bool = True
     progress: Progress = Progress()
+    reply: str = ""
 
 
 class PlanVersion(Answer):

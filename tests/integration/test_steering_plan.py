@@ -114,9 +114,21 @@ async def test_an_edit_while_a_step_runs_keeps_its_outcome_and_waits_for_it(
         assert [one.action_id.partition(".")[2] for event in finished for one in event.outcomes] == ["s1", "s2", "s9"]
 
 
-async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_what_is_said_over_rest_is_answered_there_and_the_plan_goes_on(settings: Settings, bus: Bus) -> None:
+    held = settings.model_copy(update=executors("held"))
+    async with serves(held, plan(WHO, LOOK, CANCEL), WORDS) as there:
+        drafted = await there.post(request="Cancel my order")
+        task = f"/{drafted['task_id']}"
+        await there.post(f"{task}/approve", version=drafted["version"], timeout=0)
+        await looks_up(Person(bus, drafted["session_id"]))
+        said = await there.post(f"{task}/modify", feedback="Why do you look it up?", timeout=0)
+        assert (said["status"], said["reply"]) == ("executing", "")
+        let_go()
+        done = await there.get(task, params={"timeout": 40})
+        assert (done["status"], done["reply"], done["number"]) == ("completed", WORDS.text, 1)
+
+
+async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(settings: Settings, bus: Bus) -> None:
     held = settings.model_copy(update=executors("held"))
     async with serves(held, plan(WHO, LOOK, CANCEL)) as there:
         drafted = await there.post(request="Cancel my order")

@@ -46,6 +46,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         text=formatted(session),
         current=current,
         progress=_progress(steps),
+        reply=session.words.reply if current else "",
     )
 
 
