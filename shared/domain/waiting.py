@@ -66,7 +66,7 @@ def woken(session: Session, event: facts.ActionsWoken) -> Session:
 def gone_on(session: Session, version: int) -> Session:
     """The plan goes on with what waits for nothing any more. What a person was being asked is asked again after it."""
     turn, question = session.turn, session.question
-    held = session.phase == "executing" and session.work is None
+    held = session.phase == "executing" and session.work is None  # by words that are answered now, or by a pause
     if session.phase == "waiting" or held:
         return advance(session, version)
     if turn is None or not turn.rules.by_step or question is None or question.about != "action":

@@ -68,7 +68,9 @@ async def test_what_cannot_be_is_refused_in_words(settings: Settings, bus: Bus) 
         assert told["problem"] == "There is no plan generator “birds” here, only: model."
 
 
-async def test_a_step_is_skipped_with_what_uses_its_output_or_with_an_output(settings: Settings, bus: Bus) -> None:
+async def test_a_step_is_dependents_to_skip_what_uses_its_output_or_with_an_output(
+    settings: Settings, bus: Bus
+) -> None:
     wrong = {**STEPS[1], "arguments": {"order_id": "#W0000000"}}
     uses = {"text": "Once more", "tool": LOOK.tool, "arguments": {"order_id": "{{steps.s2.output.order_id}}"}}
     async with assistant(settings) as client:

@@ -149,7 +149,7 @@ async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(settings:
         assert await order_status(settings) == "pending"
 
 
-async def test_a_step_is_skipped_with_the_output_that_a_person_gives(settings: Settings, bus: Bus) -> None:
+async def test_a_step_is_dependents_to_skip_the_output_that_a_person_gives(settings: Settings, bus: Bus) -> None:
     """A rule of the store counts what was done only: it wants the order read before it is cancelled."""
     output: dict[str, Any] = {"order_id": ORDER["order_id"]}
     read = LOOK.model_copy(update={"id": "s4"})
@@ -183,7 +183,7 @@ async def test_a_step_is_skipped_with_the_output_that_a_person_gives(settings: S
         assert '"given": true' in data
 
 
-async def test_a_step_is_skipped_with_the_steps_that_use_its_output(settings: Settings, bus: Bus) -> None:
+async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(settings: Settings, bus: Bus) -> None:
     last = WHO.model_copy(update={"id": "s4", "text": "Find them again", "after": ["s3"]})
     async with serves(settings, plan(WHO, WRONG, BY_REFERENCE, last)) as there, Parley(there.url) as parley:
         drafted = await there.post(request="Cancel my order")

@@ -18,7 +18,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from tests.unit.domain.spec import StoryLine, approve, given, say
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, ended, plan
-from tests.unit.domain.test_left_out import PRICE, STUCK, skip
+from tests.unit.domain.test_skipping import PRICE, STUCK, skip
 from tests.unit.domain.test_steering import RUNS
 
 GIVEN = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE))

@@ -25,9 +25,9 @@ from services.gateway.views.parts import (
 from services.gateway.views.phrases import ACTION_TONES, word_of
 from services.gateway.views.touched import same_changes, touched
 from shared.domain.for_each import items_of
-from shared.domain.left_out import users_of
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
+from shared.domain.skipping import users_of
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
 
