@@ -204,7 +204,7 @@ class Person:
         if drawn < 0.6 and self._did["unfinished"] <= RETRIES:
             return {"type": "retry"}
         if drawn < 0.8 and step and "skip" in shown.can and self._did["unfinished"] <= RETRIES:
-            return {"type": "skip", "action_id": step.action_id}
+            return {"type": "skip", "action_id": step.action_id, "with_dependents": True}
         return {"type": "complete"}
 
     def _after_failure(self, shown: Snapshot) -> Json | None:

@@ -145,7 +145,13 @@ def build(find: Callable[[], Gateway]) -> MCPServer:
     tools = Tools(find)
     plans = PlanTools(tools.parley)
     made = (plans.generate_execution_plan, plans.store_plan, plans.modify_execution_plan)
-    decided = (plans.approve_execution_plan, plans.execute_plan, plans.cancel_plan, plans.delete_plan)
+    decided = (
+        plans.approve_execution_plan,
+        plans.execute_plan,
+        plans.skip_plan_step,
+        plans.cancel_plan,
+        plans.delete_plan,
+    )
     told = (plans.get_plan_by_task_id, plans.get_plan_status, plans.list_plans, plans.format_execution_plan)
     by_hints: tuple[tuple[ToolAnnotations, tuple[Callable[..., object], ...]], ...] = (
         (READS, (tools.read_session, tools.list_sessions, tools.wait, *told)),

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from parley.client import Parley
 from parley.client.execution_plans import ExecutionPlans
@@ -112,8 +112,22 @@ class PlanTools:
             plans = parley.execution_plans
             return await plans.execute(await plans.get(task_id), wait=seconds)
 
+    async def skip_plan_step(
+        self,
+        task_id: TaskId,
+        step_id: Annotated[str, Field(min_length=1, max_length=40, description="The step's id.")],
+        output: Annotated[JsonValue, Field(description="What the person gives as its output; null: nothing.")] = None,
+        with_dependents: Annotated[bool, Field(description="Skip the steps that use its output, too.")] = False,
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Leave a step out, only when the person says so. Never make an output up: it is theirs to give."""
+        async with self._parley() as parley:
+            plans = parley.execution_plans
+            plan = await plans.get(task_id)
+            return await plans.skip(plan, step_id, output=output, with_dependents=with_dependents, wait=seconds)
+
     async def cancel_plan(self, task_id: TaskId) -> ExecutionPlan:
-        """Do what has not begun no more. What has begun ends, and is recorded."""
+        """Give a plan up; what runs ends, and is recorded. `progress` tells what was done, runs, and was not done."""
         async with self._parley() as parley:
             return await parley.execution_plans.cancel(await parley.execution_plans.get(task_id))
 

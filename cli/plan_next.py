@@ -19,6 +19,8 @@ def told(plan: ExecutionPlan, columns: int) -> str:
     parts = [plan_text(plan, columns)]
     if plan.problem:
         parts.append(f"It could not go on: {plan.problem}")
+    if plan.reply:
+        parts.append(textwrap.fill(plan.reply, columns))
     if plan.question:
         parts.append(f'{plan.question}\nAnswer it: parley plan answer {task} "…"')
     if plan.status == "pending_approval":

@@ -150,8 +150,8 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
 @app.command()
 def diff(
     task: Task,
-    old: Annotated[int, typer.Option("--from", min=1, help="A version; without it, the one before the last.")] = 0,
-    new: Annotated[int, typer.Option("--to", min=1, help="A version; without it, the last one.")] = 0,
+    old: Annotated[int, typer.Option("--from", min=0, help="A version; without it, the one before the last.")] = 0,
+    new: Annotated[int, typer.Option("--to", min=0, help="A version; without it, the last one.")] = 0,
     url: Url = "",
 ) -> None:
     """The versions of a plan, who made them and why, and what changed between two of them."""

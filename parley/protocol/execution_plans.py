@@ -63,6 +63,7 @@ class ExecutionPlan(Answer):
     the plan came to, in words.
     `user_approved`: a person approved this version, and not the session's settings; nobody can set it. `text`: the plan
     with its steps, to be read.
+    `reply`: what the planner answered in words to what was said last; "" where it made a version instead.
     `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
     `checks`: how this version was held against the tools there are. One whose `ok` is None has notes in its `detail`.
     """
@@ -87,6 +88,7 @@ class ExecutionPlan(Answer):
     current: bool = True
     checks: tuple[Check, ...] = ()
     progress: Progress = Progress()
+    reply: str = ""
 
 
 class PlanVersion(Answer):

@@ -8,11 +8,11 @@ from shared.domain import budgets, paths, reviews
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
-from shared.domain.left_out import skipped_with
 from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
+from shared.domain.skipping import dependents_to_skip
 from shared.domain.stamp import stamp, step_format
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import OUTPUT_GIVEN, SKIPPED
@@ -212,7 +212,7 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
         raise Invalid(f"There is no action {command.action_id}.")
     dependents: tuple[str, ...] = ()
     if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
-        dependents = skipped_with(session, action, step, command)
+        dependents = dependents_to_skip(session, action, step, command)
     elif command.output is not None or command.with_dependents:
         raise Invalid("Only for a step of an execution plan can an output be given, or dependents be skipped with it.")
     else:

@@ -53,8 +53,7 @@ def _step(step: Step) -> str:
 
 def _hashed(step: Step) -> dict[str, JsonValue]:
     """All of a step that can run."""
-    hashed: dict[str, JsonValue] = {"text": step.text, "tool": step.tool, "arguments": step.arguments}
-    hashed["effect"] = step.effect
+    hashed: dict[str, JsonValue] = {name: getattr(step, name) for name in ("text", "tool", "arguments", "effect")}
     hashed |= {name: value for name in ("waits_for", "for_each", "fingerprint") if (value := getattr(step, name))}
     return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
 

@@ -12,6 +12,7 @@ from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.domain.workflow import Edge
 
 MOST = 50  # actions of a turn
+# Where a plan of steps is held until what a person said is answered; a question of its own is answered first.
 HOLDS_FOR_WORDS: frozenset[Phase] = frozenset({"executing", "verifying", "awaiting_approval", "waiting"})
 
 

@@ -204,3 +204,37 @@ async def test_a_plan_is_made_approved_and_carried_out_from_a_terminal(
     assert "is no plan's task" in (await cli("plan", "show", "../x")).err
     own.write_text("{}")
     assert "is no plan" in (await cli("plan", "store", own)).err
+
+
+async def test_a_step_of_a_plan_is_skipped_and_versions_are_compared_from_a_terminal(
+    cli: Cli, running: Parley, tmp_path: Path
+) -> None:
+    own = tmp_path / "plan.json"
+    first = {"id": "s1", "text": "Divide", "tool": "calculate", "arguments": {"expression": "1 / 0"}}
+    second = {
+        "id": "s2",
+        "text": "Add",
+        "tool": "calculate",
+        "arguments": {"expression": "{{steps.s1.output}} + 1"},
+    }
+    own.write_text(json.dumps({"description": "Count", "steps": [first, second]}))
+    stored = json.loads(await cli.fine("plan", "store", own, "--json"))
+    task = stored["task_id"]
+    failed = await cli("plan", "approve", task, "--version", str(stored["version"]))
+    assert (failed.code, f"parley plan skip {task} STEP" in failed.out) == (1, True)
+    refused = await cli("plan", "skip", task, "s1")
+    assert (refused.code, "“Add” (s2)" in refused.err, "with_dependents" in refused.err) == (1, True, True)
+    done = await cli.fine("plan", "skip", task, "s1", "--output", "41")
+    assert "Given output: 41" in done
+    assert "Add: 42" in done
+    compared = await cli.fine("plan", "diff", task)
+    assert f"Version {stored['version']}. Edited by" in compared
+
+    again = json.loads(await cli.fine("plan", "store", own, "--json"))
+    task = again["task_id"]
+    changed = await cli.fine("plan", "modify", task, 'Call calculate with {"expression": "2 * 3.5"}')
+    assert "Status: pending approval" in changed
+    compared = await cli.fine("plan", "diff", task)
+    assert "Draft by the planner: “Call calculate with" in compared
+    assert "removed" in compared
+    assert "Not done: 1. " in await cli.fine("plan", "cancel", task)

@@ -48,7 +48,7 @@ async def skip(tab: Tab, step: str) -> None:
     await tab.sees("skip-dialog")
 
 
-async def test_a_step_is_skipped_with_an_output_that_the_later_steps_go_on_with(
+async def test_a_step_is_dependents_to_skip_an_output_that_the_later_steps_go_on_with(
     browser: Browser, running: Parley
 ) -> None:
     async with stuck(browser, running, viewport=WIDE) as tab:
@@ -76,7 +76,7 @@ async def test_a_step_is_skipped_with_an_output_that_the_later_steps_go_on_with(
         await tab.reloaded_the_same()
 
 
-async def test_a_step_is_skipped_with_the_steps_that_use_its_output(browser: Browser, running: Parley) -> None:
+async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(browser: Browser, running: Parley) -> None:
     async with stuck(browser, running, viewport=NARROW, has_touch=True) as tab:
         await skip(tab, "s2")
         await expect(tab("skip-send")).to_have_text("Skip these too")

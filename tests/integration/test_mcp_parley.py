@@ -69,7 +69,7 @@ async def test_the_tools_say_what_they_do(world: World) -> None:
         *("start_session", "read_session", "list_sessions", "wait"),
         *("approve", "reject", "feedback", "answer_question"),
         *("generate_execution_plan", "store_plan", "modify_execution_plan", "approve_execution_plan", "execute_plan"),
-        *("cancel_plan", "delete_plan", *READ_PLANS),
+        *("skip_plan_step", "cancel_plan", "delete_plan", *READ_PLANS),
     }
     assert all(tool.description and tool.annotations and tool.output_schema for tool in tools.values())
     reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}

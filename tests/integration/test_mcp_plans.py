@@ -10,7 +10,7 @@ from cli import mcp
 from cli.gateway import Gateway
 from shared.bus import Bus
 from shared.settings import Settings
-from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, order_status, plan
+from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, WHO, order_status, plan
 from tests.integration.test_execution_plans_rest import STEPS, serves
 from tests.integration.test_mcp_parley import refused, says
 
@@ -66,3 +66,22 @@ async def test_what_cannot_be_is_refused_in_words(settings: Settings, bus: Bus) 
         assert "there is no tool “fly”" in await refused(client, "store_plan", description="Fly", steps=bad)
         told = await says(client, "generate_execution_plan", request="Fly", generator="birds")
         assert told["problem"] == "There is no plan generator “birds” here, only: model."
+
+
+async def test_a_step_is_dependents_to_skip_what_uses_its_output_or_with_an_output(
+    settings: Settings, bus: Bus
+) -> None:
+    wrong = {**STEPS[1], "arguments": {"order_id": "#W0000000"}}
+    uses = {"text": "Once more", "tool": LOOK.tool, "arguments": {"order_id": "{{steps.s2.output.order_id}}"}}
+    async with assistant(settings) as client:
+        own = await says(client, "store_plan", description="Look it up", steps=[STEPS[0], wrong, uses])
+        seen = {"task_id": own["task_id"], "version": own["version"], "hash": own["hash"]}
+        assert (await says(client, "approve_execution_plan", **seen, seconds=60))["status"] == "failed"
+        assert "“Once more” (s3)" in await refused(client, "skip_plan_step", task_id=own["task_id"], step_id="s2")
+        given = {"task_id": own["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
+        done = await says(client, "skip_plan_step", **given, seconds=60)
+        assert (done["status"], done["steps"][1]["given"], done["progress"]["done"]) == (
+            "completed",
+            True,
+            ["s1", "s3"],
+        )

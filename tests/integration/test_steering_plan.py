@@ -114,9 +114,21 @@ async def test_an_edit_while_a_step_runs_keeps_its_outcome_and_waits_for_it(
         assert [one.action_id.partition(".")[2] for event in finished for one in event.outcomes] == ["s1", "s2", "s9"]
 
 
-async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_what_is_said_over_rest_is_answered_there_and_the_plan_goes_on(settings: Settings, bus: Bus) -> None:
+    held = settings.model_copy(update=executors("held"))
+    async with serves(held, plan(WHO, LOOK, CANCEL), WORDS) as there:
+        drafted = await there.post(request="Cancel my order")
+        task = f"/{drafted['task_id']}"
+        await there.post(f"{task}/approve", version=drafted["version"], timeout=0)
+        await looks_up(Person(bus, drafted["session_id"]))
+        said = await there.post(f"{task}/modify", feedback="Why do you look it up?", timeout=0)
+        assert (said["status"], said["reply"]) == ("executing", "")
+        let_go()
+        done = await there.get(task, params={"timeout": 40})
+        assert (done["status"], done["reply"], done["number"]) == ("completed", WORDS.text, 1)
+
+
+async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(settings: Settings, bus: Bus) -> None:
     held = settings.model_copy(update=executors("held"))
     async with serves(held, plan(WHO, LOOK, CANCEL)) as there:
         drafted = await there.post(request="Cancel my order")
@@ -137,7 +149,7 @@ async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(
         assert await order_status(settings) == "pending"
 
 
-async def test_a_step_is_skipped_with_the_output_that_a_person_gives(settings: Settings, bus: Bus) -> None:
+async def test_a_step_is_dependents_to_skip_the_output_that_a_person_gives(settings: Settings, bus: Bus) -> None:
     """A rule of the store counts what was done only: it wants the order read before it is cancelled."""
     output: dict[str, Any] = {"order_id": ORDER["order_id"]}
     read = LOOK.model_copy(update={"id": "s4"})
@@ -171,7 +183,7 @@ async def test_a_step_is_skipped_with_the_output_that_a_person_gives(settings: S
         assert '"given": true' in data
 
 
-async def test_a_step_is_skipped_with_the_steps_that_use_its_output(settings: Settings, bus: Bus) -> None:
+async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(settings: Settings, bus: Bus) -> None:
     last = WHO.model_copy(update={"id": "s4", "text": "Find them again", "after": ["s3"]})
     async with serves(settings, plan(WHO, WRONG, BY_REFERENCE, last)) as there, Parley(there.url) as parley:
         drafted = await there.post(request="Cancel my order")

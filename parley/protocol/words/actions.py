@@ -192,6 +192,7 @@ REVIEW: Mapping[str, str] = {
     "stopped_hint": "Resume where it stopped, or say what you want instead.",
     "tests": "Tests",
     "unread": "Added to the next draft",
+    "unread_plan": "Answered before the next step begins",
     "version": "Version {number}",
     "version_newest": "Version {number} (newest)",
     "version_shown": "Version shown",

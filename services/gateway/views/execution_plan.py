@@ -59,6 +59,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         current=current,
         checks=plan.checks if plan else (),
         progress=_progress(steps),
+        reply=session.words.reply if current else "",
     )
 
 

@@ -25,10 +25,10 @@ from services.gateway.views.parts import (
 from services.gateway.views.phrases import ACTION_TONES, looking, word_of
 from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
-from shared.domain.left_out import users_of
 from shared.domain.plan_approval import preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
+from shared.domain.skipping import users_of
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
 from shared.plan_checks.steps import same_changes

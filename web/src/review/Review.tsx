@@ -27,7 +27,7 @@ export function Review() {
   return (
     <div className="review" data-busy={busy || undefined}>
       {snapshot.unread.length > 0 && busy && (
-        <Alert variant="light" title={REVIEW.unread}>
+        <Alert variant="light" title={acts && snapshot.turn ? REVIEW.unread_plan : REVIEW.unread}>
           {snapshot.unread.join(" · ")}
         </Alert>
       )}

@@ -1,4 +1,4 @@
-"""Steps of a plan that a person leaves out: when that can be done, and what happens to the steps that use their output.
+"""Skipping steps of a plan: when a person can do that, and what happens to the steps that use the output.
 
 Steps that only come `after` a skipped step go on. Steps that refer to its output cannot: they are skipped with it, or
 the person gives the output in its place.
@@ -17,8 +17,8 @@ from shared.domain.state import Action
 LARGEST_OUTPUT = 8_000  # bytes, as JSON: a person types or pastes it, and every fold of the session carries it
 
 
-def skipped_with(session: Session, action: Action, step: Step, command: Skip) -> tuple[str, ...]:
-    """The ids of the actions that are skipped together with this one. Raises OutOfTurn, Invalid."""
+def dependents_to_skip(session: Session, action: Action, step: Step, command: Skip) -> tuple[str, ...]:
+    """The ids of the actions that are skipped together with this one. Raises OutOfTurn, Invalid where it cannot be."""
     _check_open(session, action)
     if command.output is not None and command.with_dependents:
         raise Invalid("Give the output of the step, or skip the steps that use it: not both.")
@@ -56,7 +56,7 @@ def _refers_to(step: Step) -> set[str | None]:
 
 
 def _check_open(session: Session, action: Action) -> None:
-    """A step can be left out before it begins, and after it came to nothing. Raises OutOfTurn, Invalid."""
+    """A step can be skipped before it begins, and after it came to nothing. Raises OutOfTurn, Invalid."""
     came_to_nothing = unfinished(session) and action.dead and not action.left_out
     if action.status == "uncertain":
         raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")

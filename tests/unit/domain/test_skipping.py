@@ -1,4 +1,4 @@
-"""Steps that a person leaves out: alone, with the steps that use their output, or with an output given instead."""
+"""Steps that a person skips: alone, with the steps that use their output, or with an output given instead."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.for_each import items_of
-from shared.domain.left_out import LARGEST_OUTPUT
 from shared.domain.session import Session, undecided
+from shared.domain.skipping import LARGEST_OUTPUT
 from shared.domain.waves import find, ready
 from tests.unit.domain.spec import StoryLine, act, approve, given, request, turn
 from tests.unit.domain.test_execution_plan import (
