@@ -9,7 +9,11 @@ from shared.settings import Settings
 
 # Hints for those who write messages by themselves; at a terminal they say nothing.
 PROTOCOL_HINTS = frozenset(
-    {"Look at the snapshot's `can`: it lists what the session accepts now.", "Correct the message and send it again."}
+    {
+        "Look at the snapshot's `can`: it lists what the session accepts now.",
+        "Correct the message and send it again.",
+        "Check the id, and whose key you are logged in with; a user_message with an id of your own begins one.",
+    }
 )
 ADVICE = {
     "unreachable": "Start Parley with `make up` (or `parley up`), or give the address with --url.",

@@ -362,8 +362,7 @@ def _run_all(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
                 return await work(parley)
         except ParleyError as error:
-            if error.code == "not_found":
-                raise Declined(f"{error.message}\nYour plans: parley plan list") from error
-            raise Declined(explained(error)) from error
+            more = "\nYour plans: parley plan list" if error.code == "not_found" else ""
+            raise Declined(explained(error) + more) from error
 
     main._run("plan", command)

@@ -102,10 +102,12 @@ def save(
     chosen = _chosen(parameter)
 
     async def saved(parley: "Parley") -> "TemplateView":
+        from cli.visible import visible
+
         view = await parley.templates.from_plan(task, name=name, parameters=chosen)
         if not chosen and not as_json:
             for one in (await parley.templates.candidates(task)).values[:OFFERED]:
-                typer.echo(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}", err=True)
+                typer.echo(visible(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}"), err=True)
         return view
 
     _shows(saved, url, as_json=as_json)
@@ -250,8 +252,7 @@ def _run(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
                 return await work(parley)
         except ParleyError as error:
-            if error.code == "not_found":
-                raise Declined(f"{error.message}\nYour templates: parley templates list") from error
-            raise Declined(explained(error)) from error
+            more = "\nYour templates: parley templates list" if error.code == "not_found" else ""
+            raise Declined(explained(error) + more) from error
 
     main._run("templates", command)

@@ -25,13 +25,15 @@ class Keys:
 
     async def to(self, name: str, words: str = "") -> None:
         """Tab until the focus is there; each stop on the way shows that it has the focus."""
+        trail: list[str] = []
         for _ in range(STOPS):
             if await self.at(name, words):
                 return
             await self.page.keyboard.press("Tab")
             unmarked = await self.page.evaluate(WITHOUT_FOCUS_MARK)
-            assert not unmarked, unmarked
-        raise AssertionError(f"Tab never comes to {name} {words}")
+            trail.append(":".join(await self.page.evaluate(FOCUSED))[:40])
+            assert not unmarked, f"{unmarked} after {trail}"
+        raise AssertionError(f"Tab never comes to {name} {words}, only to {trail}")
 
     async def press(self, name: str, words: str = "") -> None:
         await self.to(name, words)

@@ -97,6 +97,7 @@ async def use_again(tab: Tab, keys: Keys) -> None:
     await tab.page.keyboard.press("Enter")
     await expect(tab("template-new")).to_be_focused()
     await keys.press("library-open")
+    await tab.sees("library")
     await keys.to("library", "Questions")
     await keys.times("ArrowRight", 1)
     await keys.press("template-use")

@@ -172,7 +172,9 @@ async def test_the_same_from_a_terminal(settings: Settings, bus: Bus, tmp_path: 
         template_id, _, name = made.splitlines()[0].partition("  ")
         assert name == "Look an order up"
         assert f"Use it: parley templates use {template_id} -s order=…" in made
-        assert "parley-cancel-order  Cancel an order  (email, order_id, reason)" in await ran("list")
+        listed = [line.split("  ") for line in (await ran("list")).splitlines()]
+        columns = [[cell.strip() for cell in line if cell.strip()] for line in listed]
+        assert ["parley-cancel-order", "Cancel an order", "email, order_id, reason"] in columns
         (tmp_path / "again.yaml").write_text(await ran("show", template_id), encoding="utf-8")
         await ran("import", str(tmp_path / "again.yaml"))
         assert "Look #W1 up" in await ran("use", template_id, "-s", "order=#W1")

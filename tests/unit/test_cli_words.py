@@ -11,9 +11,12 @@ from typer.testing import CliRunner
 from cli.checks import Check, table
 from cli.command import Unreachable
 from cli.doctor import check_nats
+from cli.gateway import PROTOCOL_HINTS
 from cli.home import Running, announce, hold
 from cli.main import app
 from cli.running import bus
+from services.gateway.access.users import missing
+from services.gateway.trouble import HINTS
 from shared.settings import Settings
 
 NOBODY = "nats://127.0.0.1:9"
@@ -65,3 +68,9 @@ def test_a_terminal_of_eighty_columns_is_enough_for_addresses() -> None:
     lines = shown.getvalue().splitlines()
     assert any(f"[{address}]" in line for line in lines), lines
     assert any(line.strip() == f"→ {todo}" for line in lines), lines
+
+
+def test_hints_for_those_who_write_messages_are_the_gateways_own() -> None:
+    """What a terminal leaves out is what the gateway says: another wording would be shown again."""
+    said = {*HINTS.values(), missing("x").hint}
+    assert said >= PROTOCOL_HINTS

@@ -1,6 +1,6 @@
 // A question that is answered by several fields: the form that its JSON Schema describes. The answer is sent as JSON.
 import { Button } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useAct } from "../app/session";
 import { PAGE, REVIEW } from "../generated/words";
 import type { QuestionSection } from "../protocol";
@@ -11,11 +11,18 @@ import { Problem } from "../ui/Problem";
 
 export default function FormQuestion({ question, form }: { question: QuestionSection; form: Record<string, unknown> }) {
   const act = useAct();
+  const box = useRef<HTMLFormElement>(null);
   const fields = fieldsOf(form);
   const [entered, setEntered] = useState<Record<string, Entered>>({});
   const [tried, setTried] = useState(false);
   const { arguments: values, problems } = filled(fields, entered);
   for (const { name, required } of fields) if (required && (entered[name] ?? "") === "") problems[name] ??= REVIEW.field_needed;
+  useEffect(() => {
+    // On a phone this would open the keyboard; and nobody is taken away from what they are writing.
+    const at = document.activeElement;
+    const free = at?.matches("body, main") || (at instanceof HTMLTextAreaElement && !!at.closest("#composer") && at.value === "");
+    if (free && window.matchMedia("(pointer: fine)").matches) box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus();
+  }, []);
   const send = () => {
     setTried(true);
     if (Object.keys(problems).length === 0) act.send({ type: "answer", content: JSON.stringify(values), question_id: question.question_id });
@@ -24,6 +31,7 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
     <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
       <form
+        ref={box}
         className="question-form"
         data-testid="question-form"
         noValidate
@@ -32,13 +40,12 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
           send();
         }}
       >
-        {fields.map((field, index) => (
+        {fields.map((field) => (
           <ArgumentInput
             key={field.name}
             field={field}
             value={entered[field.name] ?? emptyOf(field)}
             problem={tried ? problems[field.name] : undefined}
-            autoFocus={index === 0}
             onChange={(value) => setEntered({ ...entered, [field.name]: value })}
           />
         ))}
