@@ -176,7 +176,7 @@ def next_look(action: Action, every: int, now: datetime) -> datetime:
 def gone_on(session: Session, version: int) -> Session:
     """The plan goes on with what waits for nothing any more. What a person was being asked is asked again after it."""
     turn, question = session.turn, session.question
-    # A step that failed keeps what was due from beginning; words that are answered now, or a pause, have taken the work.
+    # A step that failed keeps what was due from beginning; words that are answered now, or a pause, took the work.
     halted = session.phase == "executing" and (session.work is None or not (running(session) or ready(turn)))
     if session.phase == "waiting" or halted:
         return advance(session, version)
