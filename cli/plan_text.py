@@ -11,7 +11,7 @@ from parley.protocol.words import REVIEW
 WORDS = 300  # characters of a value, or of a reason
 
 
-def told(plan: ExecutionPlan) -> str:
+def describe(plan: ExecutionPlan) -> str:
     """The plan as Markdown, then the commands that lead on."""
     task = plan.task_id
     parts = [plan.text.rstrip()]
@@ -41,7 +41,7 @@ def _ways_on(plan: ExecutionPlan) -> Iterator[str]:
     yield f'Change it: parley plan modify {plan.task_id} "…"'
 
 
-def would_change(plan: ExecutionPlan, previews: PlanPreviews) -> str:
+def describe_changes(plan: ExecutionPlan, previews: PlanPreviews) -> str:
     """What the steps to come would change, one line a value; "" where nothing is known of it."""
     lines: list[str] = []
     for step in plan.steps:

@@ -95,14 +95,16 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
     """The plan with all its steps, what has come of them, and what those to come would change."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import told, would_change
+        from cli.plan_text import describe, describe_changes
         from cli.visible import print_visible
 
         plan = await plans.get(task)
         if as_json:
             print_visible(plan.model_dump_json(indent=1))
         else:
-            print_visible("\n\n".join(filter(None, (told(plan), would_change(plan, await plans.previews(plan))))))
+            print_visible(
+                "\n\n".join(filter(None, (describe(plan), describe_changes(plan, await plans.previews(plan)))))
+            )
         return _code(plan)
 
     _run(shown, url)
@@ -145,8 +147,8 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
         plan = await plans.get(task)
         if plan.version != version:
             raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        approved = await plans.approve(plan, preapprove=preapprove or (), start=start)
-        return await plans.get(approved.task_id, wait=600)
+        begun = await plans.approve(plan, preapprove=preapprove or (), start=start)
+        return await plans.get(begun.task_id, wait=600)
 
     _shows(approved, url, as_json=as_json)
 
@@ -197,11 +199,11 @@ def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str
     """Print the plan that comes of it, and what can be done with it."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import told
+        from cli.plan_text import describe
         from cli.visible import print_visible
 
         plan = await ask(plans)
-        print_visible(plan.model_dump_json(indent=1) if as_json else told(plan))
+        print_visible(plan.model_dump_json(indent=1) if as_json else describe(plan))
         return _code(plan)
 
     _run(shown, url)

@@ -123,11 +123,11 @@ def use(
     """Begin a session with the template's plan, for you to approve."""
 
     async def used(parley: "Parley") -> int:
-        from cli.plan_text import told
+        from cli.plan_text import describe
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)
-        print_visible(told(plan))
+        print_visible(describe(plan))
         return 0
 
     _run(used, url)
