@@ -135,6 +135,8 @@ def _with_a_person(session: Session) -> None:
 
 
 def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:
+    if not message.approved and (message.preapprove or not message.start):
+        raise Invalid("`preapprove` and `start` go with a yes.")
     version = _meant(message, session, shown)
     unnamed = message.version is None and message.action_id is None
     content = message.hash or (shown.hash if shown and unnamed else None)
