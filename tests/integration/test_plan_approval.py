@@ -54,6 +54,14 @@ async def _waiting(session: Any) -> list[dict[str, Any]]:
     return [one.model_dump() for one in snapshot.approval_request.actions]
 
 
+async def test_to_begin_by_the_settings_costs_nothing(settings: Settings, bus: Bus) -> None:
+    """The draft has spent the budget; no model is asked after it."""
+    async with serves(settings, plan(WHO, LOOK)) as there:
+        wanted = {"require_plan_approval": False, "token_budget": 1}
+        done = await there.post(request="Look my order up", settings=wanted)
+        assert (done["status"], done["question"]) == ("completed", "")
+
+
 async def test_a_plan_of_ones_own_and_its_next_version_run_without_approval_too(settings: Settings, bus: Bus) -> None:
     async with serves(settings) as there, Parley(there.url) as parley:
         plans, no_approval = parley.execution_plans, {"require_plan_approval": False}
