@@ -61,11 +61,13 @@ class PlanTools:
         description: Annotated[str, Field(min_length=1, max_length=500, description="What the plan is for.")],
         steps: Steps,
         notes: Annotated[str, Field(max_length=50_000)] = "",
+        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
         """Begin with a plan of your own, held against the tools there are, for the person to approve."""
+        sent = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
-            return await parley.execution_plans.store(description, steps, notes=notes, wait=seconds)
+            return await parley.execution_plans.store(description, steps, notes=notes, settings=sent, wait=seconds)
 
     async def modify_execution_plan(
         self,

@@ -13,7 +13,7 @@ from parley.protocol.words import REVIEW
 WORDS = 300  # characters of a value, or of a reason
 
 
-def told(plan: ExecutionPlan, columns: int) -> str:
+def describe(plan: ExecutionPlan, columns: int) -> str:
     """The plan as it stands, and what to type next."""
     task = plan.task_id
     parts = [plan_text(plan, columns)]
@@ -68,7 +68,7 @@ def _progress(plan: ExecutionPlan) -> str:
     return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
 
 
-def would_change(plan: ExecutionPlan, previews: PlanPreviews) -> str:
+def describe_changes(plan: ExecutionPlan, previews: PlanPreviews) -> str:
     """What the steps to come would change, one line a value; "" where nothing is known of it."""
     lines: list[str] = []
     for step in plan.steps:

@@ -132,7 +132,7 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
     """The plan with all its steps, what has come of them, and what those to come would change."""
 
     async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_next import told, would_change
+        from cli.plan_next import describe, describe_changes
         from cli.visible import print_visible
 
         plan = await plans.get(task)
@@ -140,7 +140,7 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
             print_visible(plan.model_dump_json(indent=1))
         else:
             print_visible(
-                "\n\n".join(filter(None, (told(plan, columns()), would_change(plan, await plans.previews(plan)))))
+                "\n\n".join(filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan)))))
             )
         return code(plan)
 
@@ -209,8 +209,8 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
         plan = await plans.get(task)
         if plan.version != version:
             raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        approved = await plans.approve(plan, preapprove=preapprove or (), start=start)
-        return await plans.get(approved.task_id, wait=600)
+        begun = await plans.approve(plan, preapprove=preapprove or (), start=start)
+        return await plans.get(begun.task_id, wait=600)
 
     _shows(approved, url, as_json=as_json)
 
@@ -328,10 +328,10 @@ def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
 
 def _show(plan: "ExecutionPlan", *, as_json: bool) -> int:
     """Print it; 1 where it failed."""
-    from cli.plan_next import told
+    from cli.plan_next import describe
     from cli.visible import print_visible
 
-    print_visible(plan.model_dump_json(indent=1) if as_json else told(plan, columns()))
+    print_visible(plan.model_dump_json(indent=1) if as_json else describe(plan, columns()))
     return code(plan)
 
 

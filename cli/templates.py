@@ -136,12 +136,12 @@ def use(
     """Begin a session with the template's plan, for you to approve."""
 
     async def used(parley: "Parley") -> int:
-        from cli.plan_next import told
+        from cli.plan_next import describe
         from cli.plans import columns
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)
-        print_visible(told(plan, columns()))
+        print_visible(describe(plan, columns()))
         return 0
 
     _run(used, url)

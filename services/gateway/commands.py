@@ -155,6 +155,8 @@ def _with_a_person(session: Session) -> None:
 
 
 def _approval(message: m.Approval, session: Session, shown: Shown | None, tools: Tools) -> tuple[PersonCommand, ...]:
+    if not message.approved and (message.preapprove or not message.start):
+        raise Invalid("`preapprove` and `start` go with a yes.")
     if tools and approves_plan(message, session) and session.plan:
         check_current(session.plan.steps, tools)
     version = _meant(message, session, shown)

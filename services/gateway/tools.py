@@ -39,10 +39,12 @@ async def tools_by_name(bus: Bus, wanted: ListTools | None = None) -> Tools:
     return {spec.name: spec for spec in (await tool_page(bus, wanted or ListTools())).tools}
 
 
-async def ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:
+async def ask[A: BaseModel](
+    bus: Bus, subject: str, request: BaseModel, answer: type[A], *, patience: float = PATIENCE
+) -> A:
     """One typed request to the executor. Raises Trouble(unavailable)."""
     try:
-        body = await bus.request(subject, request.model_dump_json().encode(), timeout=PATIENCE)
+        body = await bus.request(subject, request.model_dump_json().encode(), timeout=patience)
         return answer.model_validate_json(body, extra="allow")  # a newer executor may say more
     except BusDown as down:
         message = f"The executor, which has the {subject.partition('.')[0]}, does not answer."

@@ -18,6 +18,7 @@ from shared.domain import wording
 from shared.domain.commands import Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
+from shared.domain.plan_approval import begins_by_setting
 from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
@@ -252,9 +253,10 @@ def _with(loaded: Loaded, delivery: Delivery) -> Loaded | None:
 
 
 def _asks_models(desk: Desk) -> bool:
-    """Whether this work may cost money. What has begun is ended first."""
+    """Whether this work may cost money. What has begun is ended first; to begin a drafted plan costs nothing."""
     session = desk.session
-    return session.phase in of_work(session).asks_models and not running(session)
+    free = running(session) or begins_by_setting(session)
+    return session.phase in of_work(session).asks_models and not free
 
 
 def _begins_work(desk: Desk) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.plan_next import told, would_change
+from cli.plan_next import describe, describe_changes
 from parley.client import Parley
 from parley.client.errors import Refused
 from parley.protocol.execution_plans import ExecutionPlan
@@ -54,6 +54,14 @@ async def _waiting(session: Any) -> list[dict[str, Any]]:
     return [one.model_dump() for one in snapshot.approval_request.actions]
 
 
+async def test_to_begin_by_the_settings_costs_nothing(settings: Settings, bus: Bus) -> None:
+    """The draft has spent the budget; no model is asked after it."""
+    async with serves(settings, plan(WHO, LOOK)) as there:
+        wanted = {"require_plan_approval": False, "token_budget": 1}
+        done = await there.post(request="Look my order up", settings=wanted)
+        assert (done["status"], done["question"]) == ("completed", "")
+
+
 async def test_a_plan_of_ones_own_and_its_next_version_run_without_approval_too(settings: Settings, bus: Bus) -> None:
     async with serves(settings) as there, Parley(there.url) as parley:
         plans, no_approval = parley.execution_plans, {"require_plan_approval": False}
@@ -93,7 +101,7 @@ async def test_a_plan_is_approved_now_and_started_by_execute(settings: Settings,
             await plans.execute(drafted)
         waits = await plans.approve(drafted, start=False)
         assert (waits.status, waits.user_approved, waits.working) == ("approved", True, False)
-        assert "parley plan execute" in told(waits, 80)
+        assert "parley plan execute" in describe(waits, 80)
         again = await plans.get(waits.task_id, wait=1)
         assert (again.status, await order_status(settings)) == ("approved", "pending")
         with pytest.raises(Refused, match="It has not been started: start it"):
@@ -115,7 +123,7 @@ async def test_what_a_plan_would_change_is_looked_up_when_it_is_shown(
         changes = {change.path: (change.before, change.after) for change in previews.steps["s2"].changes}
         assert changes[f"orders/{ORDER['order_id']}/status"] == ("pending", "cancelled")
         assert "order not found" in previews.steps["s3"].error
-        text = would_change(mine, previews)
+        text = describe_changes(mine, previews)
         assert f'orders/{ORDER["order_id"]}/status: "pending" → "cancelled"' in text
         assert "As of now, this would fail:" in text
         assert await order_status(settings) == "pending"
@@ -123,11 +131,11 @@ async def test_what_a_plan_would_change_is_looked_up_when_it_is_shown(
         monkeypatch.setattr(plan_previews, "MOST", 1)
         fewer = await parley.execution_plans.previews(mine)
         assert (set(fewer.steps), fewer.left_out) == ({"s2"}, 1)
-        assert "Not looked up: what 1 more of the changes would do." in would_change(mine, fewer)
+        assert "Not looked up: what 1 more of the changes would do." in describe_changes(mine, fewer)
 
         await parley.execution_plans.execute(await parley.execution_plans.approve(mine))
         after = await parley.execution_plans.previews(mine)
-        assert "s2" not in after.steps
+        assert (after.version, after.steps.keys() & {"s2"}) == (mine.version, set())
         await there.get(f"/{mine.session_id}.t999/previews")
         assert there.status == 404
 
@@ -136,7 +144,7 @@ async def test_a_plan_is_shown_where_nobody_can_tell_what_it_would_change(settin
     async with serves(settings, plan(WHO, LOOK, BY_REFERENCE)) as there, Parley(there.url) as parley:
         drafted = await parley.execution_plans.generate("Cancel my order")
         previews = await parley.execution_plans.previews(drafted)
-        assert (previews.steps, would_change(drafted, previews)) == ({}, "")
-        shown = told(drafted, 80)
+        assert (previews.steps, describe_changes(drafted, previews)) == ({}, "")
+        shown = describe(drafted, 80)
         assert f"--version {drafted.version} --preapprove s3" in shown
         assert ExecutionPlan.model_validate_json(drafted.model_dump_json()) == drafted

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
 from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
@@ -91,6 +92,17 @@ def test_approving_actions() -> None:
     assert caught.value.code == "stale_version"
     assert _orders('{"type": "approval", "approved": true}', asked, Shown("actions", 2)) == (c.Approve(version=2),)
     assert "approval" in accepted(asked)
+
+
+def test_an_approval_may_name_steps_and_leave_the_start_for_later() -> None:
+    yes = '{"type": "approval", "approved": true, "version": 2, "preapprove": ["s3"], "start": false}'
+    assert _orders(yes) == (c.Approve(version=2, preapprove=("s3",), start=False),)
+    for more in ('"preapprove": ["s3"]', '"start": false'):
+        with pytest.raises(Invalid, match="go with a yes"):
+            _orders(f'{{"type": "approval", "approved": false, "version": 2, {more}}}')
+    for wrong in ('"preapprove": "s3"', '"preapprove": ["3 s"]', '"start": "no"', '"preapprove": null'):
+        with pytest.raises(ValidationError):
+            _orders(f'{{"type": "approval", "approved": true, "version": 2, {wrong}}}')
 
 
 def test_feedback_is_for_work_and_reviews() -> None:

@@ -181,9 +181,11 @@ async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
 async def previewed(task_id: TaskId, user: Me, core: Behind) -> PlanPreviews:
     """What the plan's changes would make of what is there now, step by step, as far as their tools can tell.
 
-    Only of steps that have not begun, and whose every argument the plan shows; of the first 20 of these.
+    Only of steps that have not begun, and whose every argument the plan shows; of the first 20 of these. Of an earlier
+    task of the session nothing is to come.
     """
-    return await plan_previews((await task_seen(task_id, user, core)).session, core.bus)
+    seen = await task_seen(task_id, user, core)
+    return await plan_previews(seen.session, core.bus, current=seen.current)
 
 
 @router.get("/{task_id}/versions")
