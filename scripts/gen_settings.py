@@ -66,7 +66,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "openai_model": "the model's name there. Empty: `gpt-5-mini` at OpenAI, elsewhere the first model that is offered",
         "internlm_api_url": "InternLM behind lmdeploy, without `/v1`; used where no `OPENAI_…` is set",
         "internlm_api_key": "its key; alone it means a server on port 23333 of this machine",
-        "parley_models": 'a model for each role, or role and quality, as JSON: `{"planner": "big", "planner.economy": "small"}`',
+        "parley_models": 'a model for each role, or role and quality, as JSON: `{"planner": "big", "planner.economy": "small"}`. A request can name one of these, or `OPENAI_MODEL`, and no other',
         "parley_temperatures": 'a temperature for each role, as JSON: `{"planner": 0.7}`',
         "parley_prices": "US dollars for a million prompt, cached and completion tokens, by model, as JSON: "
         '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0, and a `cost_budget` never triggers',

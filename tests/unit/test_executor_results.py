@@ -1,9 +1,23 @@
 """What a session holds of its results, and what is kept beside the log."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
+from parley.events.values import Artefact
+from services.executor.execution_plan import StepGuide
+from services.executor.tools import Fixed, Registry
+from shared.domain import commands as c
+from shared.llm import ScriptedModel
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.story import finish
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.domain.spec import approve, given
+from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 from tests.unit.test_executor import Bench, act, gives, tool
 
 
@@ -19,3 +33,46 @@ async def test_what_a_session_cannot_hold_besides_the_rest_is_kept_beside_the_lo
     assert (first.result, first.size) == ("y" * 500, None)
     assert (second.result, second.size) == ("y" * 200 + "…", 500)
     assert [body.decode() for body in bench.shelf.kept.values()] == ["y" * 500]
+
+
+WHOLE = json.dumps({"price": 20, "more": "x" * 60_000}).encode()
+STORED = c.StoreResult(
+    action_id="t2.s1",
+    attempt=1,
+    artefact=Artefact(name="kept", size=len(WHOLE), sha256=sha256(WHOLE).hexdigest()),
+)
+LOST = c.LoseResult(action_id="t2.s1", attempt=1, reason="no room")
+
+
+class Kept:
+    """An object store that holds this body, whatever was stored."""
+
+    def __init__(self, body: bytes | None) -> None:
+        self._body = body
+
+    async def fetch(self, name: str) -> bytes | None:
+        return self._body
+
+
+@pytest.mark.parametrize(
+    ("stored", "body", "becomes"),
+    [
+        (STORED, WHOLE, "20"),
+        (STORED, WHOLE.replace(b"20", b"99"), "What t2.s1 gave is not there any more as it was stored."),
+        (STORED, None, "What t2.s1 gave is not there any more as it was stored."),
+        (LOST, None, "What t2.s1 gave is not there whole: no room"),
+    ],
+)
+async def test_a_reference_reads_the_whole_of_a_large_result_as_it_was_stored_or_nothing(
+    stored: c.StoreResult | c.LoseResult, body: bytes | None, becomes: str
+) -> None:
+    begun = finish(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
+    session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), begun, stored).session
+    log = InMemoryLog()
+    kit = Kit("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    desk = Desk(kit, Loaded(session, 0), cause="s:cause")
+    assert await StepGuide(Registry(Fixed(tool("note", gives()))), Kept(body)).leads(desk)
+    note = desk.session.turn.actions[1] if desk.session.turn else None
+    assert note
+    assert (note.error or str(note.spec.arguments["text"])) == becomes
+    assert note.status == ("planned" if becomes == "20" else "denied")
