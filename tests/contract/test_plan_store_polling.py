@@ -123,7 +123,7 @@ async def test_while_no_executor_answers_it_looks_on_and_gives_up_only_on_an_ans
     assert (late.phase, polling(late)["t2.s1"].looks) == ("waiting", 0)
     over = await run.fires(Looked(error="it is away"), after=60)
     assert over.turn
-    assert over.turn.actions[0].error == "gave up after 3 looks: the last one failed: it is away"
+    assert over.turn.actions[0].error == "gave up after 3 checks: the last one failed: it is away"
 
 
 async def test_a_pause_holds_the_looks(
