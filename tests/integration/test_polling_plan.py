@@ -13,8 +13,8 @@ from services.plan_store.polling import WAKE, PollProgress, WakeTimer, read_time
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
+from shared.domain.polling import polling
 from shared.domain.session import Session
-from shared.domain.waiting import polling
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_waiting_plan import SERVICES, planned, results, step

@@ -13,8 +13,9 @@ from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.polling import MOST_CHANGES, polling
 from shared.domain.session import Session
-from shared.domain.waiting import MOST_CHANGES, due, polling, wakes_at
+from shared.domain.waiting import due, wakes_at
 from shared.domain.waves import ready
 from tests.unit.domain.spec import NOON, StoryLine, approve, given, request, say
 from tests.unit.domain.test_waiting import ended, status, told
