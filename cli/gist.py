@@ -81,7 +81,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.ActionsWoken():
             return f"has waited: {', '.join(event.actions)}"
         case facts.ActionPolled():
-            return f"{event.action_id} looked {event.looks} times: {_seen(event)}"
+            return f"{event.action_id} checked {event.looks} times: {_seen(event)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (
@@ -140,7 +140,7 @@ def _seen(event: facts.ActionPolled) -> str:
     if event.error:
         return short(event.error, WIDTH)
     seen = short(json.dumps(event.value, ensure_ascii=False), WIDTH)
-    return f"the condition holds, {seen}" if event.end else seen
+    return f"the condition is met, {seen}" if event.end else seen
 
 
 def _came(event: OutcomeEvent) -> str:

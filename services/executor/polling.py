@@ -18,9 +18,9 @@ from services.executor.tools import Call, RegisteredTool, Registry
 from shared.domain.errors import Refused
 from shared.domain.memory import history
 from shared.domain.plan_steps import step_of
+from shared.domain.polling import polling as polls
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.domain.waiting import polling as polls
 from shared.domain.waves import find
 from shared.llm import ModelError
 from shared.logging import conceal

@@ -18,9 +18,9 @@ from shared.bus import BusDown
 from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, RecordLook
 from shared.domain.errors import Refused
+from shared.domain.polling import next_look, polling
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.domain.waiting import next_look, polling
 from shared.log import Loaded, UpgradeNeeded, commit
 
 log = structlog.get_logger("keeper")

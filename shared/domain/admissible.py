@@ -18,9 +18,10 @@ from shared.domain.expiry import wrong_expiry
 from shared.domain.paths import OPEN
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done
+from shared.domain.polling import wrong_look
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
-from shared.domain.waiting import due, waits_for, wrong_poll
+from shared.domain.waiting import due, waits_for
 from shared.domain.waves import find, ready
 from shared.domain.workflows import of_plan, of_turn
 
@@ -279,7 +280,7 @@ def _woken(session: Session, event: facts.ActionsWoken) -> str:
 
 
 def _polled(session: Session, event: facts.ActionPolled) -> str:
-    if wrong := wrong_poll(session, event):
+    if wrong := wrong_look(session, event):
         return wrong
     return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"
 

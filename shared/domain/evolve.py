@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
-from shared.domain import drafts, forks, outcomes, said, turns, waiting, workflows
+from shared.domain import drafts, forks, outcomes, polling, said, turns, waiting, workflows
 from shared.domain.budgets import with_budgets
 from shared.domain.changing import replace
 from shared.domain.session import (
@@ -133,7 +133,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.ActionsWoken():
             return waiting.woken(session, event)
         case facts.ActionPolled():
-            return waiting.polled(session, event)
+            return polling.polled(session, event)
         case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
         case facts.ActionSkipped():

@@ -33,6 +33,6 @@ BUDGET_OPTIONS = (
 
 def gave_up(looks: int, *, last_error: str) -> str:
     """Why a step that polls has failed."""
-    times = f"{looks:,} looks" if looks != 1 else "one look"
-    why = f"the last one failed: {last_error}" if last_error else "the condition did not hold"
+    times = f"{looks:,} checks" if looks != 1 else "one check"
+    why = f"the last one failed: {last_error}" if last_error else "the condition was not met"
     return f"gave up after {times}: {why}"[:2_000]

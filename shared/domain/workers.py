@@ -5,7 +5,7 @@ from typing import assert_never
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
 from shared.domain import commands as c
-from shared.domain import paths, plan_turns, waiting
+from shared.domain import paths, plan_turns, polling, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.expiry import expire
@@ -68,7 +68,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.Wake():
             return waiting.wake(session, by)
         case c.RecordLook():
-            return waiting.poll(session, command, by)
+            return polling.look(session, command, by)
         case c.BeginFor():
             need(session.version == 0, "The session was begun before.")
             told = command.model_dump(exclude={"settings"})

@@ -13,8 +13,8 @@ from services.plan_store.polling import WAKE, PollProgress, WakeTimer, read_time
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
+from shared.domain.polling import polling
 from shared.domain.session import Session
-from shared.domain.waiting import polling
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_waiting_plan import SERVICES, planned, results, step
@@ -58,7 +58,7 @@ async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, sessio
         done = await ann.phase("resting", "failed")
         assert done.turn
         action = done.turn.actions[0]
-        assert (action.status, action.error) == ("failed", "gave up after 2 looks: the condition did not hold")
+        assert (action.status, action.error) == ("failed", "gave up after 2 checks: the condition was not met")
         polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
         assert [(event.looks, event.end) for event in polled] == [(1, None), (2, "given_up")]
         assert polled[1].at - polled[0].at > timedelta(seconds=9)
@@ -116,7 +116,7 @@ async def test_an_executor_that_is_ended_between_two_looks_is_not_missed(
             assert await fire(bus, still, looks=999) == 1_000
             done = await ann.phase("resting", "failed")
     assert done.turn
-    assert done.turn.actions[0].error == "gave up after 1,000 looks: the condition did not hold"
+    assert done.turn.actions[0].error == "gave up after 1,000 checks: the condition was not met"
 
 
 async def test_a_pause_holds_the_looks_and_a_stop_ends_them(settings: Settings, bus: Bus, session_id: str) -> None:

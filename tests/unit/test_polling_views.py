@@ -52,23 +52,23 @@ def told(event: SessionEvent) -> dict[str, Any]:
 def test_the_journal_says_what_a_step_sees_and_what_it_came_to() -> None:
     session = begun()
     first, seen = poll(session, 1, value={"status": "new"})
-    assert told(first) == {"state": "waiting", "gist": "1 look so far: status: new"}
+    assert told(first) == {"state": "waiting", "gist": "checked once: status: new"}
     failed, after = poll(seen, 4, error="it is away")
-    assert told(failed) == {"state": "waiting", "gist": "4 looks so far: the look failed: it is away"}
+    assert told(failed) == {"state": "waiting", "gist": "checked 4 times: the last check failed: it is away"}
     met, _ = poll(after, 5, value={"status": "sent"}, met=True)
-    assert told(met) == {"state": "finished", "gist": "the condition holds after 5 looks: status: sent"}
+    assert told(met) == {"state": "finished", "gist": "the condition is met, checked 5 times: status: sent"}
     over, _ = poll(after, 60, value={"status": "new"}, at=END)
-    assert told(over) == {"state": "failed", "gist": "gave up after 60 looks: the condition did not hold"}
+    assert told(over) == {"state": "failed", "gist": "gave up after 60 checks: the condition was not met"}
     assert [tail(one).count("t2.s1") for one in (first, failed, met, over)] == [1] * 4
 
 
 def test_the_screen_has_how_a_step_polls_and_changes_with_it_alone() -> None:
     session = begun()
     before = whole(session)
-    assert before.steps["s1"].word == "looks every 60 s"
+    assert before.steps["s1"].word == "checks every 60 s"
     _, after = poll(session, 3, value={"status": "new"})
     sections = changed(session, after)
-    assert sections["steps"]["s1"]["word"] == "looks every 60 s, news at look 3"
+    assert sections["steps"]["s1"]["word"] == "checks every 60 s, last change at check 3"
     view = sections["actions"]["t2.s1"]["poll"]
     assert (view["looks"], view["value"], view["every"], view["error"]) == (3, {"status": "new"}, 60, "")
     assert whole(after).steps["s1"].until == END
@@ -80,7 +80,7 @@ def test_rest_and_the_terminal_print_it() -> None:
     plan = execution_plan(after)
     assert plan.steps[0].poll
     assert plan.steps[0].poll.next_look == NOON + timedelta(seconds=60)
-    assert "looks every 60 s, news at look 3: the look failed: it is away" in plan.text
+    assert "checks every 60 s, last change at check 3: the last check failed: it is away" in plan.text
     _, met = poll(after, 4, value=1, met=True)
     done = execution_plan(met).steps[0]
     assert (done.status, done.output) == ("finished", 1)

@@ -116,7 +116,8 @@ def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
         return _over(event.action_id, "failed", event.error)
     seen = JOURNAL["look_failed"].format(error=event.error) if event.error else gist(event.value)
     line = JOURNAL["polled" if event.end is None else "poll_met"]
-    text = line.format(times=counted(event.looks, "look"), seen=seen)
+    times = "once" if event.looks == 1 else f"{event.looks:,} times"
+    text = line.format(times=times, seen=seen)
     if event.end is None:
         return _now(event.action_id, "waiting", text)
     return _now(event.action_id, "finished", text, result_in=event.version, error="")

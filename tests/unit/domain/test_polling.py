@@ -13,8 +13,9 @@ from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.polling import MOST_CHANGES, polling
 from shared.domain.session import Session
-from shared.domain.waiting import MOST_CHANGES, due, polling, wakes_at
+from shared.domain.waiting import due, wakes_at
 from shared.domain.waves import ready
 from tests.unit.domain.spec import NOON, StoryLine, approve, given, request, say
 from tests.unit.domain.test_waiting import ended, status, told
@@ -94,11 +95,11 @@ def test_a_step_that_gives_up_fails_with_the_reason_and_can_be_tried_again(polls
     over = looked(looked(polls, 1, {"status": "new"}), 61, {"status": "new"}, at=END)
     assert (over.phase, status(over)) == ("verifying", {"s2": "failed", "s3": "skipped"})
     assert over.turn
-    assert over.turn.actions[0].error == "gave up after 61 looks: the condition did not hold"
+    assert over.turn.actions[0].error == "gave up after 61 checks: the condition was not met"
     assert over.turn.actions[0].result is None
     away = looked(polls, 1, error="it is away", at=END)
     assert away.turn
-    assert away.turn.actions[0].error == "gave up after one look: the last one failed: it is away"
+    assert away.turn.actions[0].error == "gave up after one check: the last one failed: it is away"
     rested = told(*judged(), begin=over)
     again = told(c.Retry(), begin=rested)
     assert again.turn
