@@ -160,16 +160,21 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 def skip(  # noqa: PLR0913, PLR0917  one argument an option
     task: Task,
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
-    output: Annotated[str, typer.Option(help="Its output instead: JSON, or else text.")] = "",
+    output: Annotated[str | None, typer.Option(help="Its output instead: JSON, or else text.")] = None,
     with_dependents: Annotated[bool, typer.Option(help="Skip the steps that use its output, too.")] = False,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
     """Leave a step out, with an output in its place or with the steps that use its output."""
+    from cli.given_output import read_output
+
+    try:
+        given = None if output is None else read_output(output)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--output") from None
 
     async def skipped(plans: "ExecutionPlans") -> "ExecutionPlan":
         plan = await plans.get(task)
-        given = _value(output) if output else None
         return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
 
     _shows(skipped, url, as_json=as_json)
@@ -194,14 +199,6 @@ def delete(task: Task, url: Url = "") -> None:
         return 0
 
     _run(deleted, url)
-
-
-def _value(text: str) -> Any:
-    """JSON where it is, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -246,21 +243,10 @@ def told(plan: "ExecutionPlan") -> str:
     if plan.status in ("failed", "paused"):
         parts.append(f"Go on: parley plan execute {task}\nLeave a step out: parley plan skip {task} STEP")
     if plan.status == "cancelled":
-        parts.append(_progress(plan))
+        parts.append(plan.progress.text)
     if plan.status == "executing" and not plan.working:
         parts.append(f"It asks you something: parley chat --session {plan.session_id}")
     return "\n\n".join(part for part in parts if part)
-
-
-def _progress(plan: "ExecutionPlan") -> str:
-    """Which steps were done, which ones run still, and which ones were not done."""
-    named = {step.id: f"{step.number}. {step.description}" for step in plan.steps}
-    of = (
-        ("Done", plan.progress.done),
-        ("Still running", plan.progress.running),
-        ("Not done", plan.progress.not_done),
-    )
-    return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
 
 
 def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
