@@ -87,6 +87,19 @@ async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(browse
         assert states == ["finished", "skipped", "skipped", "finished"]
 
 
+async def test_a_cancelled_plan_lists_what_was_done_and_what_was_not(browser: Browser, running: Parley) -> None:
+    async with stuck(browser, running, viewport=WIDE) as tab:
+        await tab.press("session-menu")
+        await tab.page.get_by_role("menuitem", name="Discard plan").click()
+        await tab.sees("cancelled", "The plan was cancelled")
+        report = tab("stop-report").locator("ul")
+        await expect(report.first).to_contain_text(FIND)
+        await expect(report.last).to_contain_text(WRONG)
+        await expect(report.last).to_contain_text(LAST)
+        await tab.gone("failure")
+        await tab.reloaded_the_same()
+
+
 async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
     browser: Browser, running: Parley
 ) -> None:

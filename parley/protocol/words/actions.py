@@ -148,6 +148,7 @@ REVIEW: Mapping[str, str] = {
     "stop_never": "Not done",
     "stop_none": "Nothing was changed in this turn.",
     "stop_running": "Started before the stop; the outcome will be recorded",
+    "plan_cancelled": "The plan was cancelled",
     "plan_open": "The plan is not finished",
     "plan_open_hint": "Retry what came to nothing, skip the step, change the plan, or say what to do instead.",
     "step_changed": "changed",

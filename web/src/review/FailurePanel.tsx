@@ -16,6 +16,7 @@ export function FailurePanel() {
   const failure = snapshot?.failure;
   const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
   const open = snapshot?.phase === "resting" && !stopped && can("retry"); // steps of its plan came to nothing
+  if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <Cancelled />;
   if (!snapshot || (!failure && !stopped && !open) || (stopped && !can("retry"))) return null;
   return (
     <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : stopped ? STATUS.stopped : REVIEW.plan_open}>
@@ -41,6 +42,18 @@ export function FailurePanel() {
         </div>
       )}
       <Problem error={act.error} />
+    </section>
+  );
+}
+
+/** A plan that was given up while it ran, or after it failed: what of it was done. */
+function Cancelled() {
+  return (
+    <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
+      <h2>{REVIEW.plan_cancelled}</h2>
+      <Suspense>
+        <StopReport />
+      </Suspense>
     </section>
   );
 }
