@@ -50,22 +50,11 @@ def _ways_on(plan: ExecutionPlan) -> Iterator[str]:
     if plan.status == "paused":
         yield f"Go on: parley plan execute {task}\n{skip}"
     if plan.status == "cancelled":
-        yield _progress(plan)
+        yield plan.progress.text
     if plan.status == "executing" and not plan.working and not plan.question:
         waits = any(step.status == "waiting" for step in plan.steps)
         asks = f"A change needs your approval: parley chat --session {plan.session_id}"
         yield f"It goes on by itself. Its result: parley plan execute {task}" if waits else asks
-
-
-def _progress(plan: ExecutionPlan) -> str:
-    """Which steps were done, which ones run still, and which ones were not done."""
-    named = {step.id: f"{step.number}. {step.description}" for step in plan.steps}
-    of = (
-        ("Done", plan.progress.done),
-        ("Still running", plan.progress.running),
-        ("Not done", plan.progress.not_done),
-    )
-    return "\n".join(f"{word}: {'; '.join(named[one] for one in ids)}" for word, ids in of if ids)
 
 
 def describe_changes(plan: ExecutionPlan, previews: PlanPreviews) -> str:

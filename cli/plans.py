@@ -253,16 +253,21 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 def skip(  # noqa: PLR0913, PLR0917  one argument an option
     task: Task,
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
-    output: Annotated[str, typer.Option(help="Its output instead: JSON, or else text.")] = "",
+    output: Annotated[str | None, typer.Option(help="Its output instead: JSON, or else text.")] = None,
     with_dependents: Annotated[bool, typer.Option(help="Skip the steps that use its output, too.")] = False,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
     """Leave a step out, with an output in its place or with the steps that use its output."""
+    from cli.given_output import read_output
+
+    try:
+        given = None if output is None else read_output(output)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--output") from None
 
     async def skipped(plans: "ExecutionPlans") -> "ExecutionPlan":
         plan = await plans.get(task)
-        given = _value(output) if output else None
         return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
 
     _shows(skipped, url, as_json=as_json)
@@ -287,14 +292,6 @@ def delete(task: Task, url: Url = "") -> None:
         return 0
 
     _run(deleted, url)
-
-
-def _value(text: str) -> Any:
-    """JSON where it is, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _counted(number: int, noun: str) -> str:

@@ -5,12 +5,13 @@ import shlex
 from collections.abc import Callable
 from typing import NamedTuple, get_args
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from cli.chat.decisions import approve, approve_all, approve_plan, reject, replan
 from cli.chat.doing import Doing, Local, More, Say, Send
 from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
+from cli.given_output import read_output
 from parley.events.values import ToolPolicy
 from parley.protocol import client as c
 from parley.protocol.bounds import OwnAction
@@ -105,16 +106,11 @@ def _judge(*, saved: bool) -> Doing:
 
 
 def _skip(_view: View, argument: str) -> Doing:
-    """An output is JSON, or else text."""
+    """Raises ValueError for an output that is none."""
     action_id, _space, given = argument.partition(" ")
     if given.strip() == "with-dependents":
         return Send(c.Skip(type="skip", action_id=action_id, with_dependents=True), moves=False)
-    output: JsonValue = None
-    if given.strip():
-        try:
-            output = json.loads(given)
-        except ValueError:
-            output = given.strip()
+    output = read_output(given) if given.strip() else None
     return Send(c.Skip(type="skip", action_id=action_id, output=output), moves=False)
 
 

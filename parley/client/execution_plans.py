@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from parley.client.rest import Rest
 from parley.events.values import Step
@@ -111,7 +112,8 @@ class ExecutionPlans:
     ) -> ExecutionPlan:
         """Leave a step out. Give its `output` instead, or skip the steps that use it, too: else those refuse it."""
         body = {"output": output, "with_dependents": with_dependents}
-        return await self._settled(await self._post(f"/{plan.task_id}/steps/{step_id}/skip", **body), wait)
+        path = f"/{plan.task_id}/steps/{quote(step_id, safe='')}/skip"  # `s3[0]` names a call for an item
+        return await self._settled(await self._post(path, **body), wait)
 
     async def status(self, plan: ExecutionPlan) -> PlanStatus:
         return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")

@@ -47,13 +47,14 @@ class PlanStep(Answer):
 class Progress(Answer):
     """How far a plan has come, by the ids of its steps.
 
-    `running`: begun, and without an outcome, which is recorded in any case. `not_done`: still to be done, failed, or
-    skipped.
+    `running`: begun, and without a known outcome; it is recorded in any case. `not_done`: still to be done, failed, or
+    skipped. `text`: the same in words.
     """
 
     done: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
     not_done: tuple[str, ...] = ()
+    text: str = ""
 
 
 class ExecutionPlan(Answer):

@@ -87,6 +87,19 @@ async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(browse
         assert states == ["finished", "skipped", "skipped", "finished"]
 
 
+async def test_a_cancelled_plan_lists_what_was_done_and_what_was_not(browser: Browser, running: Parley) -> None:
+    async with stuck(browser, running, viewport=WIDE) as tab:
+        await tab.press("session-menu")
+        await tab.page.get_by_role("menuitem", name="Discard plan").click()
+        await tab.sees("cancelled", "The plan was cancelled")
+        report = tab("stop-report").locator("ul")
+        await expect(report.first).to_contain_text(FIND)
+        await expect(report.last).to_contain_text(WRONG)
+        await expect(report.last).to_contain_text(LAST)
+        await tab.gone("failure")
+        await tab.reloaded_the_same()
+
+
 async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
     browser: Browser, running: Parley
 ) -> None:
@@ -108,3 +121,34 @@ async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
         await expect(changes.first).not_to_contain_text("as before")
         await expect(tab("version-origin")).to_have_text("Version 2 · Edited by you")
         assert await tab.wrong_looks("difference") == []
+
+
+async def test_a_plan_that_runs_is_edited_on_the_page_and_approved_when_the_running_step_has_ended(
+    browser: Browser, running: Parley
+) -> None:
+    sleeps = {"code": "import time\n\ntime.sleep(7)\nprint('slept')\n"}
+    steps = [
+        {"id": "s1", "text": "Sleep", "tool": "run_program", "arguments": sleeps},
+        {"id": "s2", "text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}, "after": ["s1"]},
+    ]
+    async with (
+        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http,
+        Person(browser, running.url) as person,
+    ):
+        stored = (await http.post("/store", json={"description": "Count", "steps": steps})).json()
+        tab = await person.tab(f"/s/{stored['session_id']}")
+        await tab.press("approve")
+        await expect(tab("action").first).to_have_attribute("data-state", "started")
+        await tab.press("show-work")
+        await tab("step-argument").last.click()
+        await tab("step-argument-input").fill("2 + 2")
+        await tab.sees("edit-pauses", "no other begins")
+        await tab.press("edit-save")
+        await tab.sees("plan-review", "Plan 2")
+        await tab.sees("blocked", "still running")
+        await expect(tab("step-stands").first).to_have_text("running")
+        await expect(tab("approve")).to_have_count(0)
+        await expect(tab("step-stands").first).to_have_text("done")
+        await tab.press("approve")
+        await tab.sees("answer", "All 2 steps were carried out.")
+        await expect(tab("action").last).to_contain_text("4")

@@ -169,6 +169,7 @@ REVIEW: Mapping[str, str] = {
     "stop_none": "Nothing was changed in this turn.",
     "stop_running": "Started before the stop; the outcome will be recorded",
     "approved_hint": "Nothing runs until you start it. You can still change or discard it.",
+    "plan_cancelled": "The plan was cancelled",
     "plan_open": "The plan is not finished",
     "plan_open_hint": "Retry, skip or change what failed, or say what to do instead.",
     "plan_open_step": "Step {number}, {text}: {why}",

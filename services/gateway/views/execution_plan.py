@@ -22,6 +22,7 @@ CHANGES: dict[Effect | None, str] = {
     "irreversible": "Changes data and cannot be undone.",
 }
 PREAPPROVED = "Allowed with whatever values it gets."
+_DOUBT = {"uncertain": " (nobody knows whether it was done)"}
 APPROVED = ("approved", "executing", "completed", "failed")  # statuses that a version has only after its approval
 
 
@@ -67,18 +68,17 @@ def come_to(session: Session) -> str:
     """In words, which steps were done, which ones run still, and which ones were not done; "" without such a plan."""
     if session.plan is None or not session.plan.task or session.plan.task != session.task:
         return ""
-    steps = _steps(session, session.plan)
-    named = {step.id: f"{step.number}. {step.description}" for step in steps}
-    progress = _progress(steps)
-    parts = (("Done", progress.done), ("Still running", progress.running), ("Not done", progress.not_done))
-    return " ".join(f"{word}: {'; '.join(named[one] for one in ids)}." for word, ids in parts if ids)
+    return _progress(_steps(session, session.plan)).text
 
 
 def _progress(steps: Sequence[PlanStep]) -> Progress:
     done = tuple(step.id for step in steps if step.status == "finished")
     running = tuple(step.id for step in steps if step.status in ("started", "uncertain"))
     others = tuple(step.id for step in steps if step.id not in (*done, *running))
-    return Progress(done=done, running=running, not_done=others)
+    named = {step.id: f"{step.number}. {step.description}{_DOUBT.get(step.status, '')}" for step in steps}
+    parts = (("Done", done), ("Still running", running), ("Not done", others))
+    text = " ".join(f"{word}: {'; '.join(named[one] for one in ids)}." for word, ids in parts if ids)
+    return Progress(done=done, running=running, not_done=others, text=text)
 
 
 def plan_status(session: Session) -> PlanStatus:

@@ -11,7 +11,7 @@ from shared.domain.admissible import admissible
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.for_each import items_of
 from shared.domain.session import Session, undecided
-from shared.domain.skipping import LARGEST_OUTPUT
+from shared.domain.skipping import LARGEST_OUTPUT, users_of
 from shared.domain.waves import find, ready
 from tests.unit.domain.spec import StoryLine, act, approve, given, request, turn
 from tests.unit.domain.test_execution_plan import (
@@ -187,3 +187,10 @@ def test_retry_does_not_do_again_what_was_given() -> None:
         {"t2.s1": "skipped", "t2.s2": "planned"},
         {"t2.s1": 1, "t2.s2": 2},
     )
+
+
+def test_before_a_plan_is_carried_out_there_is_nothing_to_skip_with_a_step() -> None:
+    assert users_of(told(*DRAFTED, plan(LOOK, PAY)), LOOK) == ()
+    begun = told(*DRAFTED, plan(LOOK, NOTE, NOTED, PAY), approve)
+    assert [step.id for step in users_of(begun, LOOK)] == ["s3", "s5", "s4"]
+    assert [step.id for step in users_of(begun, NOTE)] == ["s5"]

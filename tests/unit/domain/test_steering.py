@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley.events import facts
-from parley.events.values import Step
+from parley.events.values import Step, Waiting
 from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.errors import Invalid, OutOfTurn
@@ -13,7 +13,7 @@ from shared.domain.plan_steps import task_status
 from shared.domain.session import Session, put_back, undecided
 from shared.domain.waves import find, ready, running
 from shared.story import finish
-from tests.unit.domain.spec import StoryLine, approve, given, reject, say, verdict
+from tests.unit.domain.spec import NOON, StoryLine, approve, given, reject, say, verdict
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
     DRAFTED,
@@ -32,6 +32,7 @@ APPROVED: tuple[StoryLine, ...] = (*DRAFTED, plan(LOOK, CANCEL), approve)
 RUNS: tuple[StoryLine, ...] = (*APPROVED, c.Start())
 ANSWERED = c.AnswerRemark(text="It looks the order up.")
 NEW = LOOK.model_copy(update={"id": "s9", "arguments": {"order": "#W9"}})
+WAIT = Step(text="Wait", tool="wait_until", id="s7", effect="read", waits_for="time")
 ASK = Step(text="Ask", tool="wait_person", id="s8", effect="read", waits_for="person")
 
 
@@ -216,16 +217,18 @@ def test_an_outcome_in_doubt_after_an_edit_is_asked_about_before_the_step_runs_a
         (*RUNS, say("hm"), ended("s1")),
         (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), ended("s1"), _ask),
         (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1"), resolve),
+        (*DRAFTED, plan(WAIT), approve, c.Wait(actions=(Waiting(action_id="t2.s7", until=NOON),))),
         (*RUNS, c.Stop()),
         STUCK,
     ],
-    ids=["executing", "running", "paused", "answering words", "asking", "approving", "stopped", "failed"],
+    ids=["executing", "running", "paused", "answering words", "asking", "approving", "waiting", "stopped", "failed"],
 )
 def test_a_plan_is_cancelled_in_every_phase_and_what_runs_is_still_recorded(lines: tuple[StoryLine, ...]) -> None:
     under_way = [action.spec.id for action in running(told(*lines))]
     session = told(*lines, c.CancelPlan())
     assert (session.phase, session.work, session.question, task_status(session)) == ("resting", None, None, "cancelled")
     assert session.turn
+    assert not session.turn.waiting  # timers have ended
     assert {a.status for a in session.turn.actions} <= {"finished", "failed", "skipped", "started"}
     for name in under_way:
         session = given(finish(action_id=name, ok=True, result=1), begin=session).session

@@ -19,6 +19,7 @@ export function FailurePanel() {
   const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
   const waits = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // for its start
   const open = snapshot?.phase === "resting" && !stopped && can("retry"); // steps of its plan came to nothing
+  if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <Cancelled />;
   if (!snapshot || (!failure && !stopped && !open) || (stopped && !can("retry"))) return null;
   const title = stopped ? STATUS.stopped : waits ? STATUS.approved : REVIEW.plan_open;
   const hint = stopped ? REVIEW.stopped_hint : waits ? REVIEW.approved_hint : REVIEW.plan_open_hint;
@@ -64,4 +65,16 @@ function Failed({ snapshot }: { snapshot: Snapshot }) {
       {line}
     </p>
   ));
+}
+
+/** A plan that was given up while it ran, or after it failed: what of it was done. */
+function Cancelled() {
+  return (
+    <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
+      <h2>{REVIEW.plan_cancelled}</h2>
+      <Suspense>
+        <StopReport />
+      </Suspense>
+    </section>
+  );
 }

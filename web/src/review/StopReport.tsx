@@ -1,4 +1,4 @@
-// Stopped in the middle of a turn: what happened, what may still happen, and what will not.
+// Stopped in the middle of a turn, or its plan cancelled: what happened, what may still happen, and what will not.
 import { useSession } from "../app/session";
 import { REVIEW } from "../generated/words";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
@@ -8,7 +8,8 @@ export default function StopReport() {
   const { state } = useSession();
   const number = state.snapshot?.turn?.number;
   const turn = useEntries().findLast((one): one is TurnEntry => one.kind === "turn" && one.number === number);
-  if (!turn || turn.verdict) return null;
+  const cancelled = state.snapshot?.plan?.status === "cancelled";
+  if (!turn || (turn.verdict && !cancelled)) return null;
   const of = (...states: ActionEntry["state"][]) => turn.actions.filter((one) => states.includes(one.state));
   const done = of("finished");
   const running = of("started", "uncertain");
@@ -16,7 +17,7 @@ export default function StopReport() {
     <div className="stop-report" data-testid="stop-report">
       <Part title={REVIEW.stop_done} actions={done} />
       <Part title={REVIEW.stop_running} actions={running} />
-      <Part title={REVIEW.stop_never} actions={of("skipped", "denied")} />
+      <Part title={REVIEW.stop_never} actions={cancelled ? of("skipped", "denied", "failed") : of("skipped", "denied")} />
       {[...done, ...running].every((one) => one.spec.effect === "read") && <p className="hint">{REVIEW.stop_none}</p>}
     </div>
   );
