@@ -140,7 +140,9 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
             print_visible(plan.model_dump_json(indent=1))
         else:
             print_visible(
-                "\n\n".join(filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan)))))
+                "\n\n".join(
+                    filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan))))
+                )
             )
         return code(plan)
 

@@ -99,7 +99,7 @@ async def use_template(tab: Tab) -> None:
     """Found in the library, and carried out with another order."""
     before = tab.session_id
     if not await tab("library-open").count():
-        await tab.page.get_by_role("button", name="Sessions").click()
+        await tab.page.get_by_role("button", name="Sessions", exact=True).click()
     await tab.press("library-open")
     await tab.press("templates-tab")
     await tab("template").filter(has_text=f"Cancel after {NOWHERE}").get_by_test_id("template-use").first.click()

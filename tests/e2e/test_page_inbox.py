@@ -96,9 +96,9 @@ async def failed_plan(parley: InProcess) -> str:
 async def test_a_plan_that_did_not_end_waits_and_goes_on_from_the_inbox(ada: Customer) -> None:
     session_id = await failed_plan(ada.parley)
     tab = await ada.tab(f"/s/{session_id}")
-    await expect(tab("state")).to_have_text("ready")
+    await expect(tab("state")).to_have_text("not finished")
     row = tab("session-item").and_(tab.page.locator("[aria-current=page]"))
-    await expect(row.locator(".sessions-state")).to_have_text("ready")  # as its header says
+    await expect(row.locator(".sessions-state")).to_have_text("not finished")  # as its header says
     other = await ada.tab()
     await expect(other("inbox-count")).to_have_text("1")
     await other.press("inbox")

@@ -7,16 +7,18 @@ import pytest
 from pydantic import JsonValue
 
 from cli.chat import flow
-from cli.chat.choices import choices, understand
+from cli.chat.choices import choices, hint, understand
 from cli.chat.doing import Say, Send
 from cli.chat.forms import picked, tables
 from cli.chat.paths import last_result, shown
+from cli.chat.render import asked
 from cli.chat.slash import command
 from cli.chat.spreadsheet import as_csv
 from cli.chat.state import Ask, View
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from parley.protocol import client as m
 from parley.protocol.screen import QuestionSection
+from parley.protocol.words import HINTS
 from shared.domain import commands as c
 from shared.story import finish
 from tests.support.walks import FORM, OUTPUTS
@@ -75,6 +77,28 @@ def test_tables_are_picked_by_number_name_or_as_proposed(line: str, answer: list
     assert json.loads(message.content) == {"tables": answer}
     assert message.question_id == "1.2"
     assert choices(view) == ()
+
+
+def test_a_form_is_answered_by_its_fields_which_are_shown_with_what_they_take() -> None:
+    form: dict[str, JsonValue] = {
+        "type": "object",
+        "required": ["city"],
+        "properties": {"city": {"type": "string", "description": "Where to"}, "carrier": {"enum": ["UPS", "DHL"]}},
+    }
+    view = View(session_id="s", asked=asks_for_tables(form))
+    for line, answer in (
+        ('city="New York" carrier=UPS', {"city": "New York", "carrier": "UPS"}),
+        ("city=", {"city": ""}),
+    ):
+        message = sent(understand(line, view))
+        assert isinstance(message, m.AnswerReply)
+        assert (json.loads(message.content), message.question_id) == (answer, "1.2")
+    plain = sent(understand("Oslo", view))
+    assert isinstance(plain, m.AnswerReply)
+    assert plain.content == "Oslo"
+    assert hint(view.ask) == HINTS["form"]
+    told = " ".join(drawn(asked(view, {})).split())
+    assert "city Where to carrier UPS or DHL · optional" in told
 
 
 def test_other_words_about_tables_go_as_they_are() -> None:
