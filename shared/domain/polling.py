@@ -81,7 +81,7 @@ def polled(session: Session, event: facts.ActionPolled) -> Session:
     """What a step saw last is its result where the condition holds. A step that gives up has failed."""
 
     def seen(action: Action) -> Action:
-        if action.poll is None:
+        if action.poll is None or action.status != "waiting":
             return action
         poll = replace(
             action.poll,

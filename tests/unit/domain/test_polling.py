@@ -13,6 +13,7 @@ from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.evolve import evolve
 from shared.domain.polling import MOST_CHANGES, polling
 from shared.domain.session import Session
 from shared.domain.waiting import due, wakes_at
@@ -190,3 +191,12 @@ def test_nobody_but_the_keeper_polls_and_no_look_is_made_up(polls: Session) -> N
         full = looked(full, number, number)
     more = event.model_copy(update={"version": full.version + 1, "looks": 90, "end": None})
     assert "were recorded already" in admissible(full, more)
+
+
+def test_a_look_at_what_does_not_poll_folds_to_nothing(polls: Session) -> None:
+    """No reader of the log takes such an event; folding it refuses nothing and changes no step."""
+    event = decide(polls, c.RecordLook(action_id="t2.s2", looks=1, met=True), By("keeper", NOON))
+    assert isinstance(event, facts.ActionPolled)
+    assert status(evolve(polls, event.model_copy(update={"action_id": "t2.s3"}))) == status(polls)
+    stopped = told(c.Stop(), begin=polls)
+    assert status(evolve(stopped, event.model_copy(update={"version": stopped.version + 1}))) == status(stopped)
