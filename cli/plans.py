@@ -80,7 +80,7 @@ def listing(
     """My plans, newest first."""
 
     async def listed(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import aligned
+        from cli.plan_layout import aligned
         from cli.visible import print_visible
 
         page = await plans.list(session_id=session or None, limit=limit)
@@ -232,7 +232,7 @@ def _show(plan: "ExecutionPlan", *, as_json: bool) -> int:
 
 def told(plan: "ExecutionPlan") -> str:
     """The plan as it stands, and what to type next."""
-    from cli.plan_text import WIDEST, plan_text
+    from cli.plan_layout import WIDEST, plan_text
 
     task, width = plan.task_id, min(shutil.get_terminal_size().columns, WIDEST)
     parts = [plan_text(plan, width)]
