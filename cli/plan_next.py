@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 
 from cli.chat.text import short
-from cli.plan_text import plan_text
+from cli.plan_layout import plan_text
 from parley.protocol.execution_plans import ExecutionPlan, PlanPreviews
 from parley.protocol.tools import Change
 from parley.protocol.words import REVIEW

@@ -105,7 +105,7 @@ def listing(
     """My plans, newest first."""
 
     async def listed(plans: "ExecutionPlans") -> int:
-        from cli.plan_text import aligned
+        from cli.plan_layout import aligned
         from cli.visible import print_visible
 
         page = await plans.list(session_id=session or None, limit=limit)
@@ -340,7 +340,7 @@ def code(plan: "ExecutionPlan") -> int:
 
 
 def columns() -> int:
-    from cli.plan_text import WIDEST
+    from cli.plan_layout import WIDEST
 
     return min(shutil.get_terminal_size().columns, WIDEST)
 

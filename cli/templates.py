@@ -41,7 +41,7 @@ def listing(as_json: Json = False, url: Url = "") -> None:
     """My templates, newest first, and those that come with Parley."""
 
     async def listed(parley: "Parley") -> int:
-        from cli.plan_text import aligned
+        from cli.plan_layout import aligned
         from cli.visible import print_visible
 
         page = await parley.templates.list(limit=1000)

@@ -97,7 +97,7 @@ def test_a_form_is_answered_by_its_fields_which_are_shown_with_what_they_take() 
     assert isinstance(plain, m.AnswerReply)
     assert plain.content == "Oslo"
     assert hint(view.ask) == HINTS["form"]
-    told = " ".join(drawn(asked(view, {})).split())
+    told = " ".join(drawn(asked(view, {}) or "").split())
     assert "city Where to carrier UPS or DHL · optional" in told
 
 

@@ -443,7 +443,8 @@ def ways_on(session: Session) -> None:
     else:
         said = person(session, c.Say(text="x"))
         assert said is not None
-        assert said.phase == "planning"
+        on_code = session.words.remark is not None and reviewing(put_back(session)) == "code"
+        assert said.phase == ("coding" if on_code else "planning")  # a remark that failed is answered with the words
         assert session.resume_phase is None or person(session, c.Retry()) is not None
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())

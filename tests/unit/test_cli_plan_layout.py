@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.chat.forms import fields, form_answer
-from cli.plan_text import aligned, plan_text
+from cli.plan_layout import aligned, plan_text
 from parley.protocol.execution_plans import ExecutionPlan, PlanStep
 
 ADDRESS: dict[str, Any] = {
