@@ -26,8 +26,11 @@ def answer_text(session: Session, text: str) -> str:
 
 
 def _object(text: str) -> dict[str, JsonValue] | None:
+    def refused(name: str) -> None:
+        raise ValueError(f"{name} is no number of JSON")
+
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=refused)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -19,11 +19,12 @@ FIND = {
 }
 ADDRESS = {
     "type": "object",
-    "required": ["street", "city"],
+    "required": ["street", "city", "gift"],
     "properties": {
         "street": {"type": "string", "description": "Street and number"},
         "city": {"type": "string"},
         "boxes": {"type": "integer"},
+        "gift": {"type": "boolean"},
         "carrier": {"type": "string", "enum": ["UPS", "DHL"]},
     },
 }
@@ -74,11 +75,11 @@ async def test_a_form_of_several_fields_is_asked_and_its_answer_goes_on(person: 
     await tab("argument-boxes").fill("2")
     await tab("argument-carrier").select_option("DHL")
     await tab.say("Oslo")  # words instead of the fields
-    await tab.sees("error", "answer with a JSON object of its fields (street, city, boxes, carrier)")
+    await tab.sees("error", "answer with a JSON object of its fields (street, city, boxes, gift, carrier)")
     await expect(tab("argument-street")).to_have_value("1 Main St")
     await tab("argument-city").fill("Oslo")
     await tab.press("question-send")
-    await tab.sees("question-card", "street: 1 Main St · city: Oslo · boxes: 2 · carrier: DHL")
+    await tab.sees("question-card", "street: 1 Main St · city: Oslo · boxes: 2 · gift: false · carrier: DHL")
     await tab.sees("action-request", "address.json")
     assert wrong + await tab.wrong_looks("a change to approve") == []
     await tab.press("action-approve")

@@ -33,6 +33,7 @@ def test_fields_are_recorded_with_the_types_of_the_form() -> None:
     [
         ("Oslo", r"answer with a JSON object of its fields \(city, boxes\)"),
         ('["Oslo"]', "answer with a JSON object"),
+        ('{"city": "Oslo", "boxes": NaN}', "answer with a JSON object"),
         ('{"boxes": 2}', "city"),
         ('{"city": "Oslo", "boxes": "many"}', "boxes"),
     ],

@@ -5,7 +5,7 @@ import { useAct } from "../app/session";
 import { PAGE, REVIEW } from "../generated/words";
 import type { QuestionSection } from "../protocol";
 import { ArgumentInput } from "../takeover/ArgumentInput";
-import { emptyOf, type Entered, fieldsOf, filled } from "../takeover/fields";
+import { emptyOf, type Entered, fieldsOf, filled, unfilled } from "../takeover/fields";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
@@ -16,7 +16,7 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
   const [entered, setEntered] = useState<Record<string, Entered>>({});
   const [tried, setTried] = useState(false);
   const { arguments: values, problems } = filled(fields, entered);
-  for (const { name, required } of fields) if (required && (entered[name] ?? "") === "") problems[name] ??= REVIEW.field_needed;
+  for (const name of unfilled(fields, entered)) problems[name] = REVIEW.field_needed;
   useEffect(() => {
     // On a phone this would open the keyboard; and nobody is taken away from what they are writing.
     const at = document.activeElement;

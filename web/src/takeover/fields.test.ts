@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { enteredFor, fieldsOf, filled } from "./fields";
+import { enteredFor, fieldsOf, filled, unfilled } from "./fields";
 
 const parameters = {
   type: "object",
@@ -83,4 +83,15 @@ it("has one field for all that the schema allows without naming it", () => {
   const entered = enteredFor(open, { sql: "SELECT 1" });
   expect(filled(open, entered).arguments).toEqual({ sql: "SELECT 1" });
   expect(filled(open, { "": "[1]" }).problems).toEqual({ "": "An object in JSON, please." });
+});
+
+it("misses required texts, numbers and choices, and no flag that is off", () => {
+  const form = fieldsOf({
+    type: "object",
+    properties: { city: { type: "string" }, boxes: { type: "integer" }, gift: { type: "boolean" }, carrier: { enum: ["UPS", "DHL"], default: "DHL" }, note: { type: "string" } },
+    required: ["city", "boxes", "gift", "carrier"],
+  });
+  expect(unfilled(form, {})).toEqual(["city", "boxes"]);
+  expect(unfilled(form, { city: "Oslo", boxes: "2" })).toEqual([]);
+  expect(filled(form, { city: "Oslo", boxes: "2" }).arguments).toEqual({ city: "Oslo", boxes: 2, gift: false, carrier: "DHL" });
 });

@@ -107,6 +107,11 @@ export function filled(fields: readonly Field[], entered: Record<string, Entered
   return result;
 }
 
+/** The names of the required fields that nothing was written into. */
+export function unfilled(fields: readonly Field[], entered: Record<string, Entered>): string[] {
+  return fields.filter((field) => field.required && (entered[field.name] ?? emptyOf(field)) === "").map(({ name }) => name);
+}
+
 type Value = { value: unknown } | { problem: string };
 
 function valueOf(field: Field, value: Entered): Value {

@@ -8,7 +8,7 @@ import { ACTIONS, REVIEW, SIGNS, TEMPLATES } from "../generated/words";
 import { beginWith, template } from "../net/api";
 import type { TemplateView } from "../protocol";
 import { ArgumentInput } from "../takeover/ArgumentInput";
-import { emptyOf, type Entered, fieldsOf, filled } from "../takeover/fields";
+import { emptyOf, type Entered, fieldsOf, filled, unfilled } from "../takeover/fields";
 import { InlineText } from "../ui/InlineText";
 import { reasonOf, useAsked } from "../ui/useAsked";
 
@@ -36,7 +36,7 @@ function Form({ found, onBack, onBegun }: Omit<Props, "id"> & { found: TemplateV
   const [refused, setRefused] = useState("");
   const fields = fieldsOf(found.form);
   const { arguments: values, problems } = filled(fields, entered);
-  for (const { name, required } of fields) if (required && (entered[name] ?? "") === "") problems[name] ??= REVIEW.field_needed;
+  for (const name of unfilled(fields, entered)) problems[name] = REVIEW.field_needed;
   const begin = async () => {
     setTried(true);
     if (Object.keys(problems).length > 0) return;
