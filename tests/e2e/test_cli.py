@@ -163,6 +163,29 @@ async def test_doctor_finds_nothing_wrong(cli: Cli) -> None:
     assert "with JetStream" in said
 
 
+async def test_a_plan_is_looked_at_approved_for_later_and_started_from_a_terminal(cli: Cli, tmp_path: Path) -> None:
+    write = {"id": "s1", "text": "Write", "tool": "write_file", "arguments": {"name": "a.txt", "text": "tea"}}
+    copy = write | {"id": "s2", "text": "Copy", "arguments": {"name": "b.txt", "text": "{{steps.s1.output.name}}"}}
+    own = tmp_path / "plan.json"
+    own.write_text(json.dumps({"description": "Two files", "steps": [write, copy]}))
+    stored = json.loads(await cli.fine("plan", "store", own, "--json"))
+    task, version = stored["task_id"], str(stored["version"])
+    shown = await cli.fine("plan", "show", task)
+    assert "What would change, as of now:\n1. Write\n" in shown
+    assert '(empty) → "tea"' in shown
+    assert f"--version {version} --preapprove s2" in shown
+    wrong = await cli("plan", "approve", task, "--version", version, "--preapprove", "s1")
+    assert (wrong.code, "Step 1 (s1) has no references" in wrong.err) == (1, True)
+    waits = await cli.fine("plan", "approve", task, "--version", version, "--preapprove", "s2", "--no-start")
+    assert "Status: approved" in waits
+    assert f"Start it: parley plan execute {task}" in waits
+    done = await cli.fine("plan", "execute", task)
+    assert "Status: completed" in done
+    assert "Allowed with whatever values it gets." in done
+    at_once = json.loads(await cli.fine("plan", "store", own, "--no-plan-approval", "--json"))
+    assert (at_once["status"], at_once["user_approved"]) == ("executing", False)
+
+
 async def test_a_plan_is_made_approved_and_carried_out_from_a_terminal(
     cli: Cli, running: Parley, tmp_path: Path
 ) -> None:
