@@ -194,3 +194,9 @@ def test_before_a_plan_is_carried_out_there_is_nothing_to_skip_with_a_step() -> 
     begun = told(*DRAFTED, plan(LOOK, NOTE, NOTED, PAY), approve)
     assert [step.id for step in users_of(begun, LOOK)] == ["s3", "s5", "s4"]
     assert [step.id for step in users_of(begun, NOTE)] == ["s5"]
+
+
+def test_a_step_that_was_skipped_without_an_output_is_to_be_done_in_the_next_version() -> None:
+    new = LOOK.model_copy(update={"id": "s9"})
+    session = told(*DRAFTED, plan(LOOK, CANCEL), approve, skip("s2"), edited(LOOK, CANCEL, new), approve)
+    assert status(session) == {"t2.s1": "planned", "t2.s2": "planned", "t2.s9": "planned"}
