@@ -93,6 +93,8 @@ def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended,
     left = tuple(Ended(id=action.spec.id, reason=reason, began=action.status == "running") for action in held if reason)
     if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without what was said meanwhile
         left += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
+    if after.turn and after.phase == "verifying":  # a step has come to nothing, and the others wait for a person
+        left += tuple(Ended(id=action.spec.id, reason="stopped") for action in after.turn.waiting)
     needing = blocked(end(after, left).turn)
     return left + tuple(Ended(id=action_id, reason="dependency_failed") for action_id in needing)
 

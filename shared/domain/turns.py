@@ -135,8 +135,9 @@ def skipped(session: Session, event: facts.ActionSkipped) -> Session:
 
 
 def _came_to_nothing(turn: Turn | None) -> list[Action]:
-    """The steps that hold the plan up; not those that only wait for them."""
-    return [action for action in dead(turn) if action.end_reason != "dependency_failed"] if turn else []
+    """The steps that hold the plan up; not those that only wait for them, or were halted by them."""
+    halted = ("dependency_failed", "stopped")
+    return [action for action in dead(turn) if action.end_reason not in halted] if turn else []
 
 
 def retried(session: Session, event: facts.SessionRetried) -> Session:

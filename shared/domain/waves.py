@@ -228,7 +228,8 @@ def _advanced(session: Session, version: int) -> Session:
         return replace(settle(session, "awaiting_input"), question=_raise_budget(version), resume_phase="executing")
     wave = ready(session.turn)
     if not wave:
-        waits = session.turn is not None and bool(session.turn.waiting)
+        # Once a step has come to nothing the plan waits for a person, and for no time or condition.
+        waits = session.turn is not None and bool(session.turn.waiting) and not dead(session.turn)
         return settle(session, "waiting") if waits else begin(session, "verifying", version)
     if any(a in wave for a in undecided(session.turn)):
         return settle(session, "awaiting_approval")

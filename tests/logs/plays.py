@@ -244,8 +244,8 @@ async def polls(play: Play) -> None:
     nothing, tea = {"files": [], "bytes": 0}, {"files": [{"name": "tea.md", "size": 5}], "bytes": 5}
     await play.keeps(c.RecordLook(action_id="t2.s1", looks=1, value=nothing), by)
     await play.does(c.RaiseBudget(calls=10))
-    await play.keeps(lambda session: c.Expire(requested_version=session.since_version), by, "waiting")
-    await play.keeps(c.RecordLook(action_id="t2.s1", looks=4, value=tea, met=True), by)
+    await play.keeps(c.RecordLook(action_id="t2.s1", looks=4, value=tea, met=True), by, "awaiting_input")
+    await play.keeps(lambda session: c.Expire(requested_version=session.since_version), by)
 
 
 WRITE = Step(text="Write", tool="write_file", id="s1", effect="write", arguments={"name": "a.txt", "text": "tea"})

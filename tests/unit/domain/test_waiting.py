@@ -12,6 +12,7 @@ from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.plan_steps import unfinished
 from shared.domain.session import Session
 from shared.domain.state_names import state_name
 from shared.domain.waiting import LONGEST_WAIT, due, wakes_at
@@ -170,3 +171,19 @@ def test_it_ends_as_any_plan_does() -> None:
     done = told(verdict(), c.GiveAnswer(text="Waited.", confidence=1), begin=waited)
     assert done.plan
     assert done.plan.status == "completed"
+
+
+def test_a_step_that_fails_halts_those_that_wait_and_a_person_decides() -> None:
+    failed = (*begun(LOOK, WAIT, AFTER_WAIT), wait("s2"), c.Start(), finish(action_id="t2.s1", ok=False))
+    halted = told(*failed)
+    assert (halted.phase, wakes_at(halted)) == ("verifying", None)
+    assert status(halted) == {"s1": "failed", "s2": "skipped", "s4": "skipped"}
+    open_ = told(verdict("complete", "failure"), c.GiveAnswer(text="It failed.", confidence=0.1), begin=halted)
+    assert (open_.phase, unfinished(open_)) == ("resting", True)
+    for way_on in (c.Retry(), c.Skip(action_id="t2.s1")):
+        on = told(way_on, begin=open_)
+        assert (on.phase, status(on)["s2"], status(on)["s4"]) == ("executing", "planned", "planned")
+        assert wakes_at(told(wait("s2"), begin=on)) == LATER
+    again = finish(action_id="t2.s1", attempt=2)
+    left_out = told(c.Skip(action_id="t2.s2"), c.Retry(), c.Start(), again, begin=open_)
+    assert (left_out.phase, status(left_out)["s2"]) == ("executing", "skipped")
