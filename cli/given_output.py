@@ -4,6 +4,8 @@ import json
 
 from pydantic import JsonValue
 
+from parley.protocol.words import REVIEW
+
 
 def read_output(typed: str) -> JsonValue:
     """Raises ValueError for null, for nothing, and for what begins like JSON and cannot be read."""
@@ -12,8 +14,8 @@ def read_output(typed: str) -> JsonValue:
         value: JsonValue = json.loads(text)
     except ValueError as error:
         if not text or text[0] in '{["':
-            raise ValueError(f"This is no JSON: {error}" if text else "The output is empty.") from None
+            raise ValueError(REVIEW["skip_json"].format(why=error) if text else REVIEW["skip_empty"]) from None
         return text
     if value is None:
-        raise ValueError("null is no output: skip the step without one.")
+        raise ValueError(REVIEW["skip_null"])
     return value

@@ -25,7 +25,7 @@ def test_an_output_is_json_or_else_text() -> None:
 
 @pytest.mark.parametrize("typed", ['{"a": ', "[1", '"open', "", "  ", "null"])
 def test_what_is_no_output_is_refused(typed: str) -> None:
-    with pytest.raises(ValueError, match=r"JSON|empty|null"):
+    with pytest.raises(ValueError, match=r"JSON|Write the output|null"):
         read_output(typed)
 
 

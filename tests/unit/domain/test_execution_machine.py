@@ -30,6 +30,7 @@ from shared.domain.plan_approval import begins_by_setting, preapprovable
 from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
+from shared.domain.skipping import users_of
 from shared.domain.waves import HOLDS_FOR_WORDS, dead, find, running
 from shared.story import finish
 from tests.unit.domain.outputs import LATER, with_outputs
@@ -350,6 +351,11 @@ class Plans(RuleBasedStateMachine):
         if session.turn and number % 7 == 0:
             planned = [action.spec.id for action in session.turn.actions if action.status == "planned"]
             acts += [c.Skip(action_id=name, output=output) for name in planned[:1]] * 3
+        if session.turn and number % 7 == 1:
+            used = [
+                a.spec.id for a in session.turn.actions if (s := step_of(session, a.spec.id)) and users_of(session, s)
+            ]
+            acts += [c.Skip(action_id=name, with_dependents=True) for name in used] * 3
         return acts
 
     def service_works(self, number: int) -> None:
