@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from parley.protocol.execution_plans import ExecutionPlan, PlanStep
-from parley.protocol.words import ACTION_STATES, REVIEW
+from parley.protocol.words import ACTION_STATES, REVIEW, WORK
 from shared.domain.references import ITEM, Reference, references
 
 WIDEST = 100  # columns: longer lines are hard to read
@@ -29,6 +29,10 @@ def plan_text(plan: ExecutionPlan, columns: int) -> str:
         lines += ["", *_step(step, numbers, width)]
     if plan.notes:
         lines += ["", *(line for text in plan.notes.splitlines() for line in textwrap.wrap(text, width) or [""])]
+    if findings := [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]:
+        lines += ["", "Worth a look:"]
+        for finding in findings:
+            lines += textwrap.wrap(finding, width, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
@@ -50,7 +54,8 @@ def _step(step: PlanStep, numbers: Numbers, width: int) -> Iterator[str]:
     if step.error:
         yield from textwrap.wrap(step.error, width, initial_indent=indent, subsequent_indent=indent)
     if step.output is not None:
-        yield indent + textwrap.shorten(f"→ {_plain(step.output)}", width - 4, placeholder=" …")
+        given = f" ({WORK['output_given']})" if step.given else ""
+        yield indent + textwrap.shorten(f"→ {_plain(step.output)}", width - 4 - len(given), placeholder=" …") + given
 
 
 def _arguments(step: PlanStep, numbers: Numbers) -> Iterator[str]:
@@ -76,6 +81,10 @@ def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
         yield REVIEW["after_steps"].format(numbers=", ".join(after))
     if step.effect in EFFECTS:
         yield EFFECTS[step.effect]
+    if step.preapproved:
+        yield REVIEW["preapproved"]
+    if step.poll and step.status == "waiting":
+        yield WORK["looking"].format(every=step.poll.every, looks=step.poll.looks)
     if step.until:
         yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
 

@@ -41,7 +41,7 @@ SCREENS: dict[str, str] = {
     "StepSection.touches": "the servers, files and tables that its call names",
     "StepSection.preapprovable": "whether an approval may allow its calls with whatever values its references get",
     "StepSection.preapproved": "whether one did",
-    "StepSection.problem": "why it was not done; absent where there is nothing to say",
+    "StepSection.problem": "why it failed or was refused; absent where there is nothing to say",
     "skip.output": "what is given in the step's place: any JSON value but null",
     "skip.with_dependents": "skip, too, the steps that refer to its output; without it such a step is refused, with their names",
     "plan.drafted.reason": "the beginning of the person's words that led to it; left out where an older release drafted it",

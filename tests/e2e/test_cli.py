@@ -177,11 +177,11 @@ async def test_a_plan_is_looked_at_approved_for_later_and_started_from_a_termina
     wrong = await cli("plan", "approve", task, "--version", version, "--preapprove", "s1")
     assert (wrong.code, "Step 1 (s1) has no references" in wrong.err) == (1, True)
     waits = await cli.fine("plan", "approve", task, "--version", version, "--preapprove", "s2", "--no-start")
-    assert "Status: approved" in waits
+    assert "\napproved · version" in waits
     assert f"Start it: parley plan execute {task}" in waits
     done = await cli.fine("plan", "execute", task)
-    assert "Status: completed" in done
-    assert "Allowed with whatever values it gets." in done
+    assert "\ncompleted · version" in done
+    assert "allowed with whatever values it gets" in done
     at_once = json.loads(await cli.fine("plan", "store", own, "--no-plan-approval", "--json"))
     assert (at_once["status"], at_once["user_approved"]) == ("executing", False)
 
@@ -248,15 +248,15 @@ async def test_a_step_of_a_plan_is_skipped_and_versions_are_compared_from_a_term
     refused = await cli("plan", "skip", task, "s1")
     assert (refused.code, "“Add” (s2)" in refused.err, "with_dependents" in refused.err) == (1, True, True)
     done = await cli.fine("plan", "skip", task, "s1", "--output", "41")
-    assert "Given output: 41" in done
-    assert "Add: 42" in done
+    assert "→ 41 (output given)" in done
+    assert "→ 42" in done
     compared = await cli.fine("plan", "diff", task)
     assert f"Version {stored['version']}. Edited by" in compared
 
     again = json.loads(await cli.fine("plan", "store", own, "--json"))
     task = again["task_id"]
     changed = await cli.fine("plan", "modify", task, 'Call calculate with {"expression": "2 * 3.5"}')
-    assert "Status: pending approval" in changed
+    assert "\npending approval · version" in changed
     compared = await cli.fine("plan", "diff", task)
     assert "Draft by the planner: “Call calculate with" in compared
     assert "removed" in compared

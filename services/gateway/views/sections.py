@@ -196,7 +196,7 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         "tone": ACTION_TONES[state],
         "seconds": seconds,
         "until": until if state == "waiting" else None,
-        "problem": action.explanation if action and action.dead else "",
+        "problem": action.explanation if action and action.status in ("failed", "denied", "uncertain") else "",
         "poll": poll_view(action) if action else None,
         "given": given,
     }

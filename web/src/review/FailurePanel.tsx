@@ -56,8 +56,7 @@ export function FailurePanel() {
 /** The steps that came to nothing, and why. */
 function Failed({ snapshot }: { snapshot: Snapshot }) {
   const failed = (snapshot.plan?.steps ?? []).flatMap(({ id, text }, index) => {
-    const stands = snapshot.steps[id ?? ""];
-    const why = stands && ["failed", "denied"].includes(stands.status) ? stands.problem : "";
+    const why = snapshot.steps[id ?? ""]?.problem;
     return why ? [fill(REVIEW.plan_open_step, { number: index + 1, text, why })] : [];
   });
   return failed.map((line) => (
