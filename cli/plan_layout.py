@@ -84,7 +84,7 @@ def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
     if step.preapproved:
         yield REVIEW["preapproved"]
     if step.poll and step.status == "waiting":
-        yield WORK["looking"].format(every=step.poll.every, looks=step.poll.looks)
+        yield WORK["looking" if step.poll.looks else "looks"].format(every=step.poll.every, looks=step.poll.looks)
     if step.until:
         yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
 

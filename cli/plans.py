@@ -6,17 +6,17 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.plan_running import columns, exit_code, print_plan, print_result, run_with_client, run_with_plans
+
 if TYPE_CHECKING:
     from parley.client import Parley
     from parley.client.execution_plans import ExecutionPlans
     from parley.protocol.execution_plans import ExecutionPlan
-    from shared.settings import Settings
 
 app = typer.Typer(
     help="Plans that act: made for a request, approved as they stand, carried out.",
@@ -74,7 +74,7 @@ def generate(  # noqa: PLR0913, PLR0917  as many options
             instructions=instructions or None,
         )
 
-    _shows(generated, url, as_json=as_json)
+    print_result(generated, url, as_json=as_json)
 
 
 @app.command()
@@ -92,7 +92,7 @@ def store(
     async def stored(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.store(own["description"], own["steps"], notes=own.get("notes", ""), settings=chosen)
 
-    _shows(stored, url, as_json=as_json)
+    print_result(stored, url, as_json=as_json)
 
 
 @app.command("list")
@@ -124,7 +124,7 @@ def listing(
             print_visible("There are no plans yet: `parley plan generate` makes one.")
         return 0
 
-    _run(listed, url)
+    run_with_plans(listed, url)
 
 
 @app.command()
@@ -144,9 +144,9 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
                     filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan))))
                 )
             )
-        return code(plan)
+        return exit_code(plan)
 
-    _run(shown, url)
+    run_with_plans(shown, url)
 
 
 @app.command()
@@ -171,7 +171,7 @@ def diff(
             print_visible("\n" + "\n".join(changes(found)))
         return 0
 
-    _run(compared, url)
+    run_with_plans(compared, url)
 
 
 @app.command()
@@ -186,7 +186,7 @@ def modify(
     async def modified(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.modify(await plans.get(task), feedback)
 
-    _shows(modified, url, as_json=as_json)
+    print_result(modified, url, as_json=as_json)
 
 
 @app.command()
@@ -214,7 +214,7 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
         begun = await plans.approve(plan, preapprove=preapprove or (), start=start)
         return await plans.get(begun.task_id, wait=600)
 
-    _shows(approved, url, as_json=as_json)
+    print_result(approved, url, as_json=as_json)
 
 
 @app.command()
@@ -236,9 +236,9 @@ def answer(
         session = parley.session(plan.session_id)
         asked = (await session.snapshot()).question
         await session.answer(form_answer(text, fields(asked.form if asked else None)))
-        return _show(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
+        return print_plan(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
 
-    _run_all(answered, url)
+    run_with_client(answered, url)
 
 
 @app.command()
@@ -248,7 +248,7 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
     async def executed(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.execute(await plans.get(task))
 
-    _shows(executed, url, as_json=as_json)
+    print_result(executed, url, as_json=as_json)
 
 
 @app.command()
@@ -272,7 +272,7 @@ def skip(  # noqa: PLR0913, PLR0917  one argument an option
         plan = await plans.get(task)
         return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
 
-    _shows(skipped, url, as_json=as_json)
+    print_result(skipped, url, as_json=as_json)
 
 
 @app.command()
@@ -282,7 +282,7 @@ def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
     async def cancelled(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
 
-    _shows(cancelled, url, as_json=as_json)
+    print_result(cancelled, url, as_json=as_json)
 
 
 @app.command()
@@ -293,7 +293,7 @@ def delete(task: Task, url: Url = "") -> None:
         await plans.delete(await plans.get(task))
         return 0
 
-    _run(deleted, url)
+    run_with_plans(deleted, url)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -311,57 +311,6 @@ def _read(file: Path) -> dict[str, Any]:
     return own
 
 
-def _shows(ask: "Callable[[ExecutionPlans], Awaitable[ExecutionPlan]]", url: str, *, as_json: bool) -> None:
-    """Print the plan that comes of it, and what can be done with it."""
-
-    async def shown(plans: "ExecutionPlans") -> int:
-        return _show(await ask(plans), as_json=as_json)
-
-    _run(shown, url)
-
-
 def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
     """None: the usual ones."""
     return None if plan_approval else {"require_plan_approval": False}
-
-
-def _show(plan: "ExecutionPlan", *, as_json: bool) -> int:
-    """Print it; 1 where it failed."""
-    from cli.plan_next import describe
-    from cli.visible import print_visible
-
-    print_visible(plan.model_dump_json(indent=1) if as_json else describe(plan, columns()))
-    return code(plan)
-
-
-def code(plan: "ExecutionPlan") -> int:
-    """The exit status."""
-    return 1 if plan.status == "failed" or plan.problem else 0
-
-
-def columns() -> int:
-    from cli.plan_layout import WIDEST
-
-    return min(shutil.get_terminal_size().columns, WIDEST)
-
-
-def _run(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str) -> None:
-    _run_all(lambda parley: work(parley.execution_plans), url)
-
-
-def _run_all(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
-    from cli import main
-    from cli.command import Declined
-    from cli.gateway import explained, find_gateway
-    from parley.client import Parley, ParleyError
-
-    async def command(settings: "Settings") -> int:
-        gateway = find_gateway(settings, url)
-        try:
-            async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
-                return await work(parley)
-        except ParleyError as error:
-            more = "\nYour plans: parley plan list" if error.code == "not_found" else ""
-            raise Declined(explained(error) + more) from error
-
-    main._run("plan", command)

@@ -137,7 +137,7 @@ def use(
 
     async def used(parley: "Parley") -> int:
         from cli.plan_next import describe
-        from cli.plans import columns
+        from cli.plan_running import columns
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)

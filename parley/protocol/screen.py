@@ -95,9 +95,9 @@ class StepSection(View):
 
     `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
     waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
-    `preapproved`: one did. `problem`: why it failed or was refused, in words. `poll`: of a step that polls. `given`: it was
-    skipped, and a person gave its output. `used_by`: the ids of the steps that refer to its output, directly or through
-    each other, and are still to be carried out.
+    `preapproved`: one did. `problem`: why it failed or was refused, in words. `poll`: of a step that polls. `given`: it
+    was skipped, and a person gave its output. `used_by`: the ids of the steps that refer to its output, directly or
+    through each other, and are still to be carried out.
     """
 
     action_id: str

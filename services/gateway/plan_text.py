@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from parley.events.values import Step
 from shared.domain.errors import Invalid
-from shared.domain.state import Plan, plan_text
+from shared.domain.plan_text import plan_text
+from shared.domain.state import Plan
 
 NUMBERED = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*•])\s+(?P<text>\S.*)$")
 LABELLED = re.compile(r"^\s*(?:\*\*|#+\s*)?(?P<label>goal|notes)\s*:(?:\*\*)?\s*(?P<text>.*)$", re.IGNORECASE)

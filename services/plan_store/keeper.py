@@ -23,7 +23,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
 from services.plan_store.tables import dead_letters, journal, sessions
 from shared.bus import BusDown, Consumer, Delivery, Park
-from shared.domain.admissible import KEEPER
+from shared.domain.admissible_reports import KEEPER
 from shared.domain.commands import By, Expire, Fail, Wake, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned

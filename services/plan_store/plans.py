@@ -10,8 +10,8 @@ from services.plan_store import tables as t
 from services.plan_store.database import Database
 from services.plan_store.queries import ANSWER_BYTES, once, rows, rows_within, seen_by, within_answer, without_total
 from shared import store_api as api
+from shared.domain.plan_text import plan_text
 from shared.domain.session import newest
-from shared.domain.state import plan_text
 
 
 def plan_record(row: Mapping[Any, Any]) -> api.PlanRecord:

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from parley.protocol.tools import TOOLS_LOOK, Looked, LookNow
 from services.plan_store.history import StoreLog
 from shared.bus import BusDown
-from shared.domain.admissible import KEEPER
+from shared.domain.admissible_reports import KEEPER
 from shared.domain.commands import By, RecordLook
 from shared.domain.errors import Refused
 from shared.domain.polling import next_look, polling

@@ -23,7 +23,7 @@ from services.plan_store.queries import rows
 from services.plan_store.template_rows import event_of, templates
 from services.plan_store.templates import Templates
 from shared.bus import BusDown
-from shared.domain.admissible import KEEPER, SCHEDULED
+from shared.domain.admissible_reports import KEEPER, SCHEDULED
 from shared.domain.commands import BeginFor, By, EditPlan
 from shared.domain.errors import Invalid, Refused
 from shared.library_log import TemplateSaved

@@ -9,9 +9,9 @@ from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.examples import example
+from shared.domain.plan_text import plan_text
 from shared.domain.said import drafting
 from shared.domain.session import Session
-from shared.domain.state import plan_text
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections

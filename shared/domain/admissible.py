@@ -11,25 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from parley.events import SessionEvent, facts
-from parley.events.values import ActionAttempt, ActionSpec
+from parley.events.values import ActionSpec
+from shared.domain import admissible_reports as reports
+from shared.domain.admissible_reports import KEEPER, RELOAD, SCHEDULED, not_a_person, not_of_the_work
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
 from shared.domain.expiry import wrong_expiry
 from shared.domain.paths import OPEN
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done
-from shared.domain.polling import wrong_look
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
-from shared.domain.state import Action, ActionStatus, Plan
-from shared.domain.waiting import due, waits_for
-from shared.domain.waves import find, ready
+from shared.domain.state import Action, Plan
 from shared.domain.workflows import of_plan, of_turn
 
-PERSON = "user:"
-KEEPER = "keeper"  # fails the work that a service gave up or lost, and begins sessions by schedule
-SCHEDULED = "template/"
-TAKES_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
-RELOAD = "load the session and decide again"
 WRONG_CONSEQUENCES = (
     "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
 )
@@ -75,7 +69,7 @@ def _wrong_opening(event: SessionEvent) -> str:
             whole = event.owner and event.brings_plan and (event.via or "").startswith(SCHEDULED)
             return "" if whole else f"the {KEEPER} begins a session for its owner, with a plan, and says by what"
         case facts.MessageReceived(intent="request") | facts.SessionForked(version=1):
-            return _begun_for(event) or _not_a_person(event)
+            return _begun_for(event) or not_a_person(event)
         case _:
             return f"{event.type} cannot be version {event.version}"
 
@@ -86,14 +80,8 @@ def _begun_for(event: SessionEvent) -> str:
     return f"only the {KEEPER} names an owner, and what it begins a session by" if named else ""
 
 
-def _not_a_person(event: SessionEvent) -> str:
-    if event.actor.startswith(PERSON) and event.actor != PERSON:
-        return ""
-    return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
-
-
 def _not_said_by_a_person(_: Session, event: SessionEvent) -> str:
-    return _not_a_person(event)
+    return not_a_person(event)
 
 
 def _answered(session: Session, event: facts.QuestionAnswered) -> str:
@@ -101,7 +89,7 @@ def _answered(session: Session, event: facts.QuestionAnswered) -> str:
     question = session.question if session.phase == "awaiting_input" else None
     if question is None or question.action_id != event.question_id:
         return f"no question of {event.question_id} is open: {RELOAD}"
-    return _not_a_person(event)
+    return not_a_person(event)
 
 
 # --- approvals and refusals
@@ -115,7 +103,7 @@ def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
         return wrong
     if event.hash != plan.hash:
         return f"its hash is not that of plan {plan.version}: {RELOAD}"
-    if not _asks_nobody(session, plan) and (wrong := _not_a_person(event)):
+    if not _asks_nobody(session, plan) and (wrong := not_a_person(event)):
         return wrong
     return _options(plan, event) or _differs_from_plan(session, plan, event)
 
@@ -129,7 +117,7 @@ def _options(plan: Plan, event: facts.PlanApproved) -> str:
 
 def _turn_planned(session: Session, event: facts.TurnPlanned) -> str:
     """In an execution plan only the turn of its steps, and only where the settings ask for no person's approval."""
-    if wrong := _not_of_the_work(session, event):
+    if wrong := not_of_the_work(session, event):
         return wrong
     if event.plan_version is None:
         by_step = of_turn(session, event).turn.by_step
@@ -163,18 +151,18 @@ def _what_runs(spec: ActionSpec) -> tuple[object, ...]:
 
 
 def _plan_rejected(session: Session, event: facts.PlanRejected) -> str:
-    return _not_a_person(event) or _not_in_review(session, event, "text")
+    return not_a_person(event) or _not_in_review(session, event, "text")
 
 
 def _code_approved(session: Session, event: facts.CodeApproved) -> str:
-    if wrong := _not_a_person(event) or _not_in_review(session, event, "code"):
+    if wrong := not_a_person(event) or _not_in_review(session, event, "code"):
         return wrong
     matches = session.code is not None and event.hash == session.code.hash
     return "" if matches else f"its hash is not that of code {event.code_version}: {RELOAD}"
 
 
 def _code_rejected(session: Session, event: facts.CodeRejected) -> str:
-    if wrong := _not_a_person(event) or _not_in_review(session, event, "code"):
+    if wrong := not_a_person(event) or _not_in_review(session, event, "code"):
         return wrong
     plan, code = session.plan, session.code
     of_the_plan = plan is not None and code is not None and code.plan_version == plan.version
@@ -208,7 +196,7 @@ def _action_decided(session: Session, event: facts.ApprovalGiven | facts.Approva
         return f"action {event.action_id} does not wait for approval"
     if isinstance(event, facts.ApprovalGiven) and event.hash != action.hash:
         return f"its hash is not that of action {event.action_id}: {RELOAD}"
-    return _not_a_person(event)
+    return not_a_person(event)
 
 
 def _skipped(session: Session, event: facts.ActionSkipped) -> str:
@@ -217,72 +205,7 @@ def _skipped(session: Session, event: facts.ActionSkipped) -> str:
         return ""
     known = {action.spec.id for action in turn.actions if action.status in OPEN or action.dead}
     wrong = [one for one in event.dependents if one not in known]
-    return _not_a_person(event) or (f"{wrong[0]} is no step that could be skipped" if wrong else "")
-
-
-# --- what services report
-
-
-def _not_of_the_work(session: Session, event: SessionEvent) -> str:
-    """The event must name the work at hand, and come from the service whose work that is."""
-    work = session.work
-    if work is None:
-        return "no service is due"
-    if not event.id.startswith(f"{session.id}:{work.version}:"):
-        return f"its id does not begin with the work at hand, {session.id}:{work.version}: {RELOAD}"
-    keeps = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
-    return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
-
-
-def _turn_changed(session: Session, event: facts.TurnChanged) -> str:
-    """Besides the service that is due, a person may change what can be changed."""
-    own = session.turn is not None and session.turn.rules.changeable and not _not_a_person(event)
-    return "" if own else _not_of_the_work(session, event)
-
-
-def _asked(session: Session, event: facts.QuestionAsked) -> str:
-    """A person may have themselves asked what comes next; every other question comes from the service that is due."""
-    own = event.kind == "continue" and not _not_a_person(event)
-    return "" if own else _not_of_the_work(session, event)
-
-
-def _outcomes(session: Session, event: facts.ActionsFinished) -> str:
-    wrong = (_outcome(session, outcome) for outcome in event.outcomes)
-    return next((one for one in wrong if one), "")
-
-
-def _outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
-    action = find(session, attempt.action_id)
-    under_way = action is not None and action.status in TAKES_OUTCOME and action.attempt == attempt.attempt
-    return "" if under_way else f"attempt {attempt.attempt} of action {attempt.action_id} is not running"
-
-
-def _result(session: Session, event: facts.ResultStored | facts.ResultLost) -> str:
-    action = find(session, event.action_id)
-    storing = action is not None and action.storing and action.attempt == event.attempt
-    return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
-
-
-def _waiting(session: Session, event: facts.ActionsWaiting) -> str:
-    """Only a step that the plan says waits for a time, or polls, can do so."""
-    waits = {action.spec.id: action.spec.waits_for for action in ready(session.turn)}
-    wrong = [one for one in event.actions if waits.get(one.action_id) != waits_for(one)]
-    if wrong:
-        return f"{wrong[0].action_id} is no step that could wait for a {waits_for(wrong[0])} now"
-    return _not_of_the_work(session, event)
-
-
-def _woken(session: Session, event: facts.ActionsWoken) -> str:
-    known = {action.spec.id for action in due(session, event.at)}
-    if wrong := [one for one in event.actions if one not in known]:
-        return f"{wrong[0]} does not wait for a time that has come"
-    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} wakes a step"
-
-
-def _polled(session: Session, event: facts.ActionPolled) -> str:
-    if wrong := wrong_look(session, event):
-        return wrong
-    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"
+    return not_a_person(event) or (f"{wrong[0]} is no step that could be skipped" if wrong else "")
 
 
 CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
@@ -294,23 +217,23 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "approval.given": _action_decided,
     "approval.denied": _action_decided,
     "action.skipped": _skipped,
-    "turn.changed": _turn_changed,
+    "turn.changed": reports.changed_turn,
     "turn.requested": _not_said_by_a_person,
-    "question.asked": _asked,
+    "question.asked": reports.asked_question,
     "question.answered": _answered,
-    "actions.finished": _outcomes,
-    "actions.waiting": _waiting,
-    "actions.woken": _woken,
-    "action.polled": _polled,
+    "actions.finished": reports.outcomes,
+    "actions.waiting": reports.began_to_wait,
+    "actions.woken": reports.woken,
+    "action.polled": reports.polled,
     "approval.expired": wrong_expiry,
-    "result.stored": _result,
-    "result.lost": _result,
-    "action.uncertain": _outcome,
+    "result.stored": reports.stored_result,
+    "result.lost": reports.stored_result,
+    "action.uncertain": reports.outcome,
     **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _not_said_by_a_person),
     **dict.fromkeys(("session.retried", "session.resumed"), _not_said_by_a_person),
     "turn.planned": _turn_planned,
-    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted"), _not_of_the_work),
-    **dict.fromkeys(("actions.started",), _not_of_the_work),
-    **dict.fromkeys(("code.verified", "turn.verified"), _not_of_the_work),
-    **dict.fromkeys(("answer.given", "session.failed"), _not_of_the_work),
+    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted"), not_of_the_work),
+    **dict.fromkeys(("actions.started",), not_of_the_work),
+    **dict.fromkeys(("code.verified", "turn.verified"), not_of_the_work),
+    **dict.fromkeys(("answer.given", "session.failed"), not_of_the_work),
 }

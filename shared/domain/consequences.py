@@ -8,7 +8,8 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Ended, EndReason
 from shared.domain import paths
 from shared.domain.evolve import evolve
-from shared.domain.session import Session, takes_back_remark, undecided
+from shared.domain.said import takes_back_remark
+from shared.domain.session import Session, undecided
 from shared.domain.state import Turn
 from shared.domain.waves import begin_quiet, blocked, end, find, quiet_reads
 

@@ -19,7 +19,6 @@ from shared.domain.session import (
     put_back,
     set_aside,
     settle,
-    takes_back_remark,
     with_answer,
     with_words,
 )
@@ -216,7 +215,7 @@ def _stopped(session: Session, version: int) -> Session:
     A remark is taken back: what was there before it is there again. But where steps of a plan would run next, the plan
     is stopped, and what was said is answered when it goes on.
     """
-    if takes_back_remark(session):
+    if said.takes_back_remark(session):
         return waiting.gone_on(put_back(session), version)
     session = set_aside(session)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")

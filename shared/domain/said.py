@@ -86,6 +86,11 @@ def _remarked(session: Session, text: str, version: int) -> Session:
     return begin(with_words(session, remark=remark), "coding" if coding else "planning", version)
 
 
+def takes_back_remark(session: Session) -> bool:
+    """Whether a stop only takes back the remark that is being answered, and not a plan whose steps would run next."""
+    return session.words.remark is not None and session.words.remark.phase not in SERVICE_OF
+
+
 def said_before(session: Session) -> str:
     """The messages that a chat brought along, as `role: text`."""
     return "\n\n".join(known.text for known in session.words.knowledge if known.name == SAID_BEFORE)

@@ -272,11 +272,6 @@ def put_back(session: Session) -> Session:
     return replace(at, resume_phase=remark.resume_phase)
 
 
-def takes_back_remark(session: Session) -> bool:
-    """Whether a stop only takes back the remark that is being answered, and not a plan whose steps would run next."""
-    return session.words.remark is not None and session.words.remark.phase not in SERVICE_OF
-
-
 def set_aside(session: Session) -> Session:
     """The same, with the remark's words for the next draft: a person decides about what is there at once.
 

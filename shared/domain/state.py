@@ -23,6 +23,7 @@ from parley.events.values import (
     SubGoalVerdict,
 )
 from shared.domain import wording
+from shared.domain.plan_text import plan_text
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
@@ -35,20 +36,6 @@ ActionStatus = Literal[
 
 UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started"})  # a quiet read is running, all else started
 DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
-
-
-def plan_text(goal: str, steps: tuple[Step, ...], notes: str = "") -> str:
-    """A plan as Markdown: what a person reads and what a prompt quotes."""
-    lines = [f"Goal: {goal}", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1))]
-    return "\n".join([*lines, "", f"Notes: {notes}"] if notes else lines)
-
-
-def _step(step: Step) -> str:
-    if step.tool is None:
-        return step.text
-    arguments = ", ".join(f"{name}={value!r}" for name, value in (step.arguments or {}).items())
-    each = f" for each of {step.for_each}" if step.for_each else ""
-    return f"{step.text} — `{step.tool}({arguments})`{each}"
 
 
 def _hashed(step: Step) -> dict[str, JsonValue]:

@@ -12,8 +12,8 @@ from services.gateway import handlers, templates
 from services.gateway.access.users import User
 from services.gateway.ports import Core, query
 from services.gateway.rest.bodies import JsonRoute
+from services.gateway.rest.execution_plan_caller import Calling
 from services.gateway.rest.execution_plan_tasks import task
-from services.gateway.rest.execution_plans import Calling
 from services.gateway.rest.flow_requests import REFUSALS as WAITING
 from services.gateway.rest.parameters import Limit, Offset
 from services.gateway.rest.refusals import REFUSALS

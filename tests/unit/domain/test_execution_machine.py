@@ -20,9 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
-from parley.events.values import Effect, SessionSettings, Step, ToolPolicy, ToolRule
+from parley.events.values import Effect, SessionSettings, ToolPolicy, ToolRule
 from shared.domain import commands as c
-from shared.domain.admissible import KEEPER, admit
+from shared.domain.admissible import admit
+from shared.domain.admissible_reports import KEEPER
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
@@ -33,45 +34,14 @@ from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.skipping import users_of
 from shared.domain.waves import HOLDS_FOR_WORDS, dead, find, running
 from shared.story import finish
+from tests.unit.domain.drawn_plans import plan, registry
 from tests.unit.domain.outputs import LATER, with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
-from tests.unit.domain.world import good, ways_on
+from tests.unit.domain.ways_on import good, ways_on
 
 REACHED: set[str] = set()  # what has happened in any schedule
 pick = st.integers(0, 10_000)
-TOOLS: dict[str, Effect] = {"look": "read", "pay": "write", "burn": "irreversible"}
-SAYS: list[Any] = [None, None, None, "always", "never", "deny"]
-
-
-def plan(number: int) -> tuple[Step, ...]:
-    """One to five steps: tools, dependencies, literal arguments and references drawn from the number."""
-    steps: list[Step] = []
-    for index in range(number % 5 + 1):
-        draw = (number // 5) >> (3 * index)
-        tool = ("look", "pay", "pay", "burn")[draw % 4]
-        before = steps[draw % index].id or "" if index else ""
-        if kind := {5: "time", 6: "person", 7: "condition", 8: "condition"}.get(draw % 13):
-            waits = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
-            steps.append(waits.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
-            continue
-        each = f"{{{{steps.{before}.output.list}}}}" if before and draw % 5 > 1 else None
-        value = f"{{{{steps.{before}.output.made}}}}" if before and draw % 3 else draw % 3
-        value = "{{item}}" if each and draw % 2 else value
-        steps.append(
-            Step(
-                text=f"step {index}",
-                tool=tool,
-                arguments={"x": value},
-                id=f"s{index + 1}",
-                after=(before,) if before and draw % 2 else (),
-                effect=TOOLS[tool],
-                policy=SAYS[draw % 6] if draw % 11 == 0 else None,
-                fingerprint={0: None, 1: "before"}.get(draw % 97, "now"),
-                for_each=each,
-            )
-        )
-    return tuple(steps)
 
 
 class Plans(RuleBasedStateMachine):
@@ -380,7 +350,7 @@ class Plans(RuleBasedStateMachine):
             case "executing" if session.over_budget and not running(session):
                 self.service(c.Ask(text="spent", about="budget"))
             case "executing":
-                self.service(with_outputs(session) or c.Start(tools=_registry(number)))
+                self.service(with_outputs(session) or c.Start(tools=registry(number)))
             case "verifying":
                 self.service(verdict("complete", ("success", "failure")[number % 2]))
             case "answering":
@@ -417,7 +387,7 @@ class Plans(RuleBasedStateMachine):
     def a_wave_is_started_without_its_guide(self, number: int) -> None:
         """An executor that forgets to resolve a reference may not start its step."""
         if self.session.phase == "executing":
-            self.service(c.Start(tools=_registry(number)))
+            self.service(c.Start(tools=registry(number)))
 
     def teardown(self) -> None:
         """In the end undisturbed workers bring the session to a person or to rest."""
@@ -428,14 +398,6 @@ class Plans(RuleBasedStateMachine):
                 break
             self.service(good(self.session))
         assert self.session.phase not in SERVICE_OF
-
-
-def _registry(number: int) -> dict[str, ToolRule]:
-    """What the executor knows of the tools: as they were planned, or more, or under other policies."""
-    effects = TOOLS if number % 5 else dict(zip(TOOLS, ("write", "irreversible", "irreversible"), strict=True))
-    policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
-    fingerprint = "later" if number % 17 == 0 else "now"
-    return {name: ToolRule(effect=one, policy=policy, fingerprint=fingerprint) for name, one in effects.items()}
 
 
 def _begins_plan(event: SessionEvent) -> bool:

@@ -40,7 +40,8 @@ from tests.unit.domain.spec import (
     verdict,
     with_verdicts,
 )
-from tests.unit.domain.world import REACHED, World, ends, good
+from tests.unit.domain.ways_on import ends, good
+from tests.unit.domain.world import REACHED, World
 
 COMMON: dict[str, Any] = {
     "deadline": None,
