@@ -33,6 +33,7 @@ async def test_a_step_that_polls_is_shown_asked_about_and_skipped(person: Person
     await expect(tab("status")).to_contain_text("Waiting for a step")
     await expect(tab("usage")).to_have_count(0)  # no model was asked
     await tab("skip").first.click()
+    await tab.press("skip-send")
     await tab.sees("answer")
     await expect(polls).to_contain_text("skipped")
     await tab.reloaded_the_same()

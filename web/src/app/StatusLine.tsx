@@ -85,7 +85,7 @@ function waiting({ phase, reason, paused, steps }: Snapshot, unfinished: boolean
   if (phase.startsWith("awaiting")) return STATUS.your_turn;
   if (phase === "escalated") return STATUS.escalated;
   if (phase === "waiting") {
-    const [first] = Object.values(steps).flatMap((step) => step?.until ?? []).toSorted();
+    const [first] = Object.values(steps).flatMap((step) => (step?.poll ? [] : (step?.until ?? []))).toSorted();
     return first ? fill(STATUS.waiting_until, { until: moment(first) }) : STATUS.waiting;
   }
   if (phase === "failed") return STATUS.failed;
