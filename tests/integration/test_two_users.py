@@ -69,6 +69,7 @@ ELSEWHERE = {  # each in a test of its own
     *((method, "/api/templates/{template_id}") for method in ("GET", "PUT", "DELETE")),
     ("PUT", "/api/templates/{template_id}/schedule"),
     ("POST", "/api/templates/{template_id}/use"),
+    ("GET", "/api/templates/from-plan"),
     ("POST", "/api/templates/from-plan"),
     ("POST", "/api/templates/from-session"),
 }
@@ -82,7 +83,7 @@ BEGINS = {
         "/api/templates",
     )
 }
-PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
+PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md", "step_id": "s1"}
 QUERIES = {path: {"from": "2", "to": "2"} for path in ("/plans/diff", "/diff")}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
@@ -91,6 +92,7 @@ BODIES: dict[str, Any] = {
     "/approve": {"version": 2},
     "/execute": {},
     "/cancel": {},
+    "/steps/{step_id}/skip": {},
 }
 
 
@@ -247,6 +249,7 @@ async def test_no_template_is_anothers(there: There) -> None:
         learned = await there.bob.post("/api/templates/from-session", json={"session_id": session_id})
         assert learned.status_code == 404
         assert (await there.bob.post("/api/templates/from-plan", json={"task_id": session_id})).status_code == 404
+        assert (await there.bob.get("/api/templates/from-plan", params={"task_id": session_id})).status_code == 404
     his = (await there.bob.post("/api/templates", json={"template": template, "id": "mine"})).json()
     assert his["id"] != made["id"]
     assert (await there.alice.get(f"/api/templates/{made['id']}")).json()["version"] == 1

@@ -43,9 +43,9 @@ def poll(session: Session, looks: int, **told: Any) -> tuple[SessionEvent, Sessi
     return kept(session, c.RecordLook(action_id="t2.s1", looks=looks, **told), **at)
 
 
-def told(event: SessionEvent) -> dict[str, Any]:
+def told(event: SessionEvent, action: str = "t2.s1") -> dict[str, Any]:
     """What the journal's line of the action becomes."""
-    (update,) = [one for one in outcomes(event) if isinstance(one, EntryUpdate) and one.key.startswith("action:")]
+    (update,) = [one for one in outcomes(event) if isinstance(one, EntryUpdate) and one.key == f"action:{action}"]
     return {name: update.set[name] for name in ("state", "gist")}
 
 
@@ -89,7 +89,8 @@ def test_rest_and_the_terminal_print_it() -> None:
 def test_a_question_that_nobody_answered_is_told() -> None:
     session = given(c.Ask(text="?", about="action", action_id="t2.s2"), begin=begun()).session
     event, _ = kept(session, c.Expire(requested_version=session.since_version))
-    assert told(event) == {"state": "failed", "gist": "nobody answered in time"}
+    assert told(event, "t2.s2") == {"state": "failed", "gist": "nobody answered in time"}
+    assert told(event)["state"] == "skipped", "what else was waited for is halted"
     line = note(event)
     assert line
     assert (line.text, line.tone) == ("Nobody answered in time", "bad")

@@ -177,7 +177,8 @@ async def test_a_collector_that_hangs_delays_the_end_by_a_moment_only() -> None:
     away.over.set()
 
 
-async def test_a_collector_that_is_not_there_costs_nobody_anything(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_collector_that_is_not_there_costs_nobody_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # seconds: its thread tries no more when the test is over
     settings = Settings(otel_exporter_otlp_endpoint="http://127.0.0.1:1")
     began = time.monotonic()
     async with observed("planner", settings):
