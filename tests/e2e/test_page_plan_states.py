@@ -56,7 +56,7 @@ async def test_a_plan_that_waits_says_until_when(person: Person) -> None:
     await tab.press("approve")
     await tab.state("waiting")
     await expect(tab("status")).to_contain_text("Waiting until")
-    await expect(tab("action").nth(1)).to_contain_text("waiting")
+    await expect(tab("action").nth(1)).to_contain_text("scheduled")
     assert await tab.wrong_looks("waiting") == []
 
 

@@ -29,7 +29,7 @@ async def test_a_step_that_polls_is_shown_asked_about_and_skipped(person: Person
     await tab.press("raise")
     polls = tab("action").filter(has_text="poll_until")
     await expect(polls).to_contain_text("checked once: bytes: 0")
-    await expect(polls).to_contain_text("waiting")
+    await expect(polls).to_contain_text("scheduled")
     await expect(tab("status")).to_contain_text("Waiting for a step")
     await expect(tab("usage")).to_have_count(0)  # no model was asked
     await tab("skip").first.click()

@@ -47,7 +47,7 @@ def test_steps_stand_with_their_calls_and_how_they_stand_at_the_edge() -> None:
         '    look(email="a@b.c")',
         '    → {"id": 7}',
         "",
-        f" 2. Wait{'waiting':>72}",
+        f" 2. Wait{'scheduled':>72}",
         "    wait_until()",
         "    after 1 · until 2026-01-02 03:04 UTC",
         "",

@@ -134,7 +134,7 @@ ACTION_STATES: Mapping[str, str] = {
     "denied": "declined",
     "started": "running",
     "asked": "asks you",
-    "waiting": "waiting",
+    "waiting": "scheduled",
     "finished": "done",
     "failed": "failed",
     "skipped": "skipped",
