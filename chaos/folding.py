@@ -8,6 +8,7 @@ from typing import NamedTuple
 from chaos.accounts import WorkSpan
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
+from shared.domain.attempt_names import idempotency_key
 from shared.domain.session import Session
 from shared.domain.waves import find
 from shared.log import Loaded, Raw, accept
@@ -37,7 +38,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Fold:
-    """`started`, `outcomes` and `notes` go by the key of the attempt: `<session>/<turn>/<action>/<attempt>`."""
+    """`started`, `outcomes` and `notes` go by the idempotency key of the attempt."""
 
     session: Session
     steps: list[Step] = field(default_factory=list)
@@ -75,10 +76,9 @@ def _work(found: Fold, after: Session, at: datetime) -> None:
 def _note(found: Fold, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
     started = [one.action_id for one in event.actions] if isinstance(event, facts.ActionsStarted) else []
     for action_id in (*event.begins, *started):
-        action, turn = find(found.session, action_id), found.session.turn
-        if action is None or turn is None:
+        if (action := find(found.session, action_id)) is None:
             continue
-        keys[action_id] = f"{found.session.id}/{turn.number}/{action_id}/{action.attempt}"
+        keys[action_id] = idempotency_key(found.session, action)
         found.started[keys[action_id]] = action.spec.tool
         if action.spec.tool == NOTE:
             found.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))

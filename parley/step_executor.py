@@ -91,7 +91,7 @@ class StepExecutor(ABC):
         """Carry out one step of an approved plan.
 
         `resolved` are its arguments, with the values that its references stand for. `key` is the same whenever this
-        attempt is made again: `<session>/<turn>/<task>.<step>/<attempt>`.
+        attempt is made again: `<session>/<task>.<step>/<attempt>`.
 
         Raise `parley.Failed` or `parley.Refused` for what failed and changed nothing. After any other exception, a
         deadline, or something returned that is no `Result`, nobody knows whether a change took effect.

@@ -19,6 +19,7 @@ from services.executor.recording import Attempt, Recorder
 from services.executor.tools import Call, RegisteredTool, Registry, Result
 from shared.domain import commands as c
 from shared.domain import wording
+from shared.domain.attempt_names import artefact_name, idempotency_key
 from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.policy import stricter
@@ -168,10 +169,13 @@ async def _take_up(desk: Desk, recorder: Recorder, tools: Tools) -> None:
 
 def _attempts(desk: Desk, tools: Tools) -> tuple[Attempt, ...]:
     """What of the turn has started and has no outcome yet."""
-    turn = desk.session.turn
-    keys = f"{desk.session.id}/{turn.number}" if turn else ""
     return tuple(
-        Attempt(action, f"{keys}/{action.spec.id}/{action.attempt}", tools.get(action.spec.tool))
+        Attempt(
+            action,
+            idempotency_key(desk.session, action),
+            artefact_name(desk.session, action),
+            tools.get(action.spec.tool),
+        )
         for action in running(desk.session)
         if not action.storing
     )

@@ -27,12 +27,13 @@ ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event; the rest is for i
 class Attempt(NamedTuple):
     """One attempt at an action that was started, and its tool, if there is one.
 
-    `key` names it (session/turn/action/attempt): the tool's idempotency key, and the name of its artefact. It
-    is taken when the wave begins, because the session may have moved on when the action ends.
+    `key` is its tool's idempotency key, `artefact` the name of the whole of its result. Both are taken when the wave
+    begins, because the session may have moved on when the action ends.
     """
 
     action: Action
     key: str
+    artefact: str
     tool: RegisteredTool | None
 
     @property
@@ -115,9 +116,9 @@ class Recorder:
     async def _store(self, attempt: Attempt, whole: bytes) -> None:
         action = attempt.action
         try:
-            artefact = await self._keeps.keep(attempt.key, whole)
+            artefact = await self._keeps.keep(attempt.artefact, whole)
         except Exception as error:  # whatever the store says: the outcome is recorded, and the wave goes on
-            log.warning("artefact_not_kept", name=attempt.key, error=repr(error))
+            log.warning("artefact_not_kept", name=attempt.artefact, error=repr(error))
             await self.lost(action, f"Only the beginning of its {len(whole)} bytes is here: {error}")
         else:
             await self._append(c.StoreResult(action_id=action.spec.id, attempt=action.attempt, artefact=artefact))

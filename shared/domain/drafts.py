@@ -4,6 +4,7 @@ from parley.events import facts
 from shared.domain import workflows
 from shared.domain.changing import replace
 from shared.domain.paths import planned
+from shared.domain.plan_versions import attempted
 from shared.domain.session import (
     WISHES_KEPT,
     NextDraft,
@@ -82,7 +83,7 @@ def _with_steps(session: Session, plan: Plan, event: facts.PlanApproved | facts.
     turn = Turn(
         number,
         plan.goal,
-        tuple(done.get(spec.id) or planned(spec) for spec in event.actions),
+        tuple(done.get(spec.id) or attempted(left, planned(spec)) for spec in event.actions),
         plan.by,
         final=True,
         path=plan.path,

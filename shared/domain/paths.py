@@ -109,7 +109,9 @@ def ruled_again(action: Action, spec: ActionSpec) -> Action:
     A read that is running can turn out to be no quiet one: it was not run.
     """
     same = action.spec == spec and (action.allowed or spec.approval_reason is None)
-    return action if same or action.status not in (*OPEN, "running") else planned(spec)
+    if same or action.status not in (*OPEN, "running"):
+        return action
+    return replace(planned(spec), attempt=action.attempt)
 
 
 def override_id(turn: Turn) -> str:

@@ -144,6 +144,7 @@ def _next_round(session: Session, request: str, version: int) -> Session:
         answer=Answer(),
         task="",
         begun_steps=(),
+        attempts={},
         counts=replace(session.counts, turns_before=session.counts.turns),
     )
     return begin(fresh, "planning", version)

@@ -155,6 +155,7 @@ class Session:
     plan: Plan | None = None
     task: str = ""  # of the request at hand: all versions of its execution plan share it
     begun_steps: tuple[Action, ...] = ()  # of the task, in turns that are left: those that were done, or may have been
+    attempts: dict[str, int] = field(default_factory=dict)  # of the task's steps, in turns that are left: the next ones
     code: Code | None = None
     next_draft: NextDraft = field(default_factory=NextDraft)
     turn: Turn | None = None

@@ -7,6 +7,7 @@ from parley.events.values import ActionSpec
 from shared.domain import memory, outcomes, paths, workflows
 from shared.domain.changing import replace
 from shared.domain.plan_steps import unfinished
+from shared.domain.plan_versions import attempted
 from shared.domain.references import references
 from shared.domain.session import (
     SERVICE_OF,
@@ -77,7 +78,9 @@ def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
     """The rest of the turn is another one: a person is asked, or the wave goes on."""
     if session.turn is None:
         return session
-    return advance(replace(session, turn=paths.changed(session.turn, event)), event.version)
+    turn, known = paths.changed(session.turn, event), {action.spec.id for action in session.turn.actions}
+    actions = tuple(a if a.spec.id in known else attempted(session, a) for a in turn.actions)
+    return advance(replace(session, turn=replace(turn, actions=actions)), event.version)
 
 
 def decided(session: Session, version: int) -> Session:

@@ -7,6 +7,7 @@ from parley.events.values import ActionSpec, Ended
 from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
+from shared.domain.plan_versions import begun_steps, next_attempts
 from shared.domain.session import SERVICE_OF, Phase, Remark, Session, begin, settle, undecided, with_words
 from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.domain.workflow import Edge
@@ -180,24 +181,16 @@ def leave_turn(session: Session) -> Session:
         if turn and turn.rules.keeps_results
         else session.flow_results
     )
-    begun = _begun(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
+    begun = begun_steps(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
     return replace(
         session,
         turn=None,
         memory=remembered,
         flow_results=before,
         begun_steps=begun,
+        attempts=session.attempts | next_attempts(turn),
         left_running=(*session.left_running, *started),
     )
-
-
-def _begun(before: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
-    """The steps that were done, are in doubt, or have an output that a person gave.
-
-    Those of this turn stand in place of the same ones before.
-    """
-    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started") or a.given}
-    return (*(action for action in before if action.spec.id not in now), *now.values())
 
 
 def advance(session: Session, version: int) -> Session:

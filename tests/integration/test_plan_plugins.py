@@ -86,10 +86,10 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
         assert (done.plan.status, await order_status(settings)) == ("completed", "pending")  # it was a dry run
         who, look, cancel = results(done)
         assert who == ORDER["user_id"]
-        assert Watched.seen[0] == (f"{session_id}/1/{done.task}.s1/1", "Cancel the order", 3)
+        assert Watched.seen[0] == (f"{session_id}/{done.task}.s1/1", "Cancel the order", 3)
         assert ORDER["order_id"] in str(look)
         assert cancel == {"would": "cancel_pending_order", "with": CANCEL.arguments}
-        assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/1/{done.task}.s3/1", 1, "write", session_id)]
+        assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/{done.task}.s3/1", 1, "write", session_id)]
 
 
 async def carried_out(ann: Person) -> Session:

@@ -51,6 +51,7 @@ class Plans(RuleBasedStateMachine):
         self.log: list[SessionEvent] = []
         self.count = 0
         self.done: set[str] = set()  # steps that took effect
+        self.effects: set[tuple[str, int]] = set()  # the keys that took effect
         self.doubtful: set[str] = set()  # steps of which nobody knew
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
         self.stale: list[tuple[AnyCommand, By]] = []
@@ -108,6 +109,9 @@ class Plans(RuleBasedStateMachine):
             case facts.ActionSkipped() if unfinished(before) and self.session.phase != "resting":
                 REACHED.add("went on without a step")
             case facts.ActionsFinished():
+                keys = {(one.action_id, one.attempt) for one in event.outcomes if one.ok}
+                assert not keys & self.effects, "a key took effect twice"
+                self.effects |= keys
                 self.done |= {one.action_id for one in event.outcomes if one.ok}
                 self.doubtful -= {one.action_id for one in event.outcomes}
             case facts.QuestionAsked(kind="action"):

@@ -162,7 +162,8 @@ def test_a_later_version_does_not_do_again_what_was_done() -> None:
     on = told(expand("s3", "#1", "#2"), begin=edited)
     assert (status(on)["s3[0]"], status(on)["s3[1]"]) == ("skipped", "planned")
     assert [action.spec.id for action in undecided(on.turn)] == ["t2.s3[1]"]
-    done = told(allow("t2.s3[1]"), c.Start(), ended("s3[1]", result="y"), begin=on)
+    again = finish(action_id="t2.s3[1]", attempt=2, result="y")
+    done = told(allow("t2.s3[1]"), c.Start(), again, begin=on)
     assert done.turn
     gathers = next(action for action in done.turn.actions if action.spec.id == "t2.s3")
     assert [item and item.result for item in items_of(done, gathers)] == ["x", "y"]
