@@ -31,9 +31,9 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n',
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
-    "shared/domain/workers.py": (
-        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)',
-        f'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told, mood="calm", needs={FORMAT + 1})',
+    "shared/domain/plan_turns.py": (
+        'facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **fields)',
+        f'facts.PlanDrafted(**stamp(session, by, "plan.drafted") | {{"needs": {FORMAT + 1}}}, **fields, mood="calm")',
     ),
 }
 
