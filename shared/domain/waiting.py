@@ -13,7 +13,7 @@ from shared.domain.changing import replace
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, need
 from shared.domain.plan_steps import unresolved
-from shared.domain.session import Session
+from shared.domain.session import Session, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Poll
 from shared.domain.waves import advance, change, mark, ready, running
@@ -84,12 +84,22 @@ def woken(session: Session, event: facts.ActionsWoken) -> Session:
     return gone_on(change(session, event.actions, ended), event.version)
 
 
+def _cannot_start(session: Session) -> bool:
+    """Whether the wave that the executor is to start cannot begin as it is now.
+
+    A step that failed keeps it from beginning, what is ready now needs a person's yes, or words that are being
+    answered, or a pause, have taken the work.
+    """
+    if session.work is None:
+        return True
+    wave = ready(session.turn)
+    return not running(session) and (not wave or any(action in wave for action in undecided(session.turn)))
+
+
 def gone_on(session: Session, version: int) -> Session:
     """The plan goes on with what waits for nothing any more. What a person was being asked is asked again after it."""
     turn, question = session.turn, session.question
-    # A step that failed keeps what was due from beginning; words that are answered now, or a pause, took the work.
-    halted = session.phase == "executing" and (session.work is None or not (running(session) or ready(turn)))
-    if session.phase == "waiting" or halted:
+    if session.phase == "waiting" or (session.phase == "executing" and _cannot_start(session)):
         return advance(session, version)
     if turn is None or not turn.rules.by_step or question is None or question.about != "action":
         return session

@@ -13,7 +13,7 @@ from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import unfinished
-from shared.domain.session import Session
+from shared.domain.session import Session, undecided
 from shared.domain.state_names import state_name
 from shared.domain.waiting import LONGEST_WAIT, due, wakes_at
 from shared.domain.waves import ready
@@ -187,3 +187,13 @@ def test_a_step_that_fails_halts_those_that_wait_and_a_person_decides() -> None:
     again = finish(action_id="t2.s1", attempt=2)
     left_out = told(c.Skip(action_id="t2.s2"), c.Retry(), c.Start(), again, begin=open_)
     assert (left_out.phase, status(left_out)["s2"]) == ("executing", "skipped")
+
+
+def test_a_time_that_comes_before_the_others_start_puts_what_needs_a_yes_before_the_person() -> None:
+    pays = Step(text="Pay", tool="pay", id="s6", effect="write", after=("s2",))
+    by_setting = request("execution_plan", require_plan_approval=False)
+    steps = c.DraftPlan(goal="Wait", steps=(WAIT, pays, LOOK), kind="execution")
+    waiting = told(by_setting, steps, c.BeginPlan(), wait("s2"))
+    assert (waiting.phase, [a.spec.id for a in ready(waiting.turn)]) == ("executing", ["t2.s1"])
+    on = woken(waiting)
+    assert (on.phase, [a.spec.id for a in undecided(on.turn)]) == ("awaiting_approval", ["t2.s6"])
