@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from parley.events import SessionEvent, facts
 from parley.events.values import Effect, Step, ToolPolicy, ToolRule
 
 TOOLS: dict[str, Effect] = {"look": "read", "pay": "write", "burn": "irreversible"}
@@ -44,3 +45,9 @@ def registry(number: int) -> dict[str, ToolRule]:
     policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
     fingerprint = "later" if number % 17 == 0 else "now"
     return {name: ToolRule(effect=one, policy=policy, fingerprint=fingerprint) for name, one in effects.items()}
+
+
+def begins_plan(event: SessionEvent) -> bool:
+    """Whether a person, or the session's settings, let a version of the plan run."""
+    by_setting = isinstance(event, facts.TurnPlanned) and event.plan_version is not None
+    return by_setting or isinstance(event, facts.PlanApproved)

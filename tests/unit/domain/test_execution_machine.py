@@ -30,11 +30,12 @@ from shared.domain.errors import Refused
 from shared.domain.plan_approval import begins_by_setting, preapprovable
 from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
+from shared.domain.said import takes_back_remark
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.skipping import users_of
 from shared.domain.waves import HOLDS_FOR_WORDS, dead, find, running
 from shared.story import finish
-from tests.unit.domain.drawn_plans import plan, registry
+from tests.unit.domain.drawn_plans import begins_plan, plan, registry
 from tests.unit.domain.outputs import LATER, with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
@@ -146,6 +147,12 @@ class Plans(RuleBasedStateMachine):
                 if self.unanswered and isinstance(event, facts.RemarkAnswered) and self.session.work:
                     REACHED.add("went on after an answer")
                 self.unanswered = []
+        taken_back = isinstance(event, facts.SessionStopped) and takes_back_remark(before)
+        own_version = (
+            isinstance(event, facts.PlanEdited) and before.words.feedback
+        )  # it stands for what a draft was to be
+        if taken_back or own_version:
+            self.unanswered = []
         match event:
             case facts.PlanApproved():
                 self.approved = True
@@ -226,7 +233,7 @@ class Plans(RuleBasedStateMachine):
 
     def shown(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
         """Said by the log alone: the version that was approved last shows this call, or a person approved it."""
-        approved = next(event for event in reversed(self.log) if _begins_plan(event))
+        approved = next(event for event in reversed(self.log) if begins_plan(event))
         assert isinstance(approved, facts.PlanApproved | facts.TurnPlanned)
         made = self.log[(approved.plan_version or 0) - 1]
         assert isinstance(made, facts.PlanDrafted | facts.PlanEdited)
@@ -235,7 +242,8 @@ class Plans(RuleBasedStateMachine):
         given = [event.hash for event in self.log[approved.version :] if isinstance(event, facts.ApprovalGiven)]
         called = canonical_hash({"tool": tool, "arguments": arguments, "effect": effect})
         known = self.tools.get(tool)
-        if called in given or "read" in (effect, known.effect if known else effect):
+        does = known.effect if known else effect  # an executor may know better by now than when it ruled the step
+        if called in given or "read" in (effect, does):
             return True
         own = "never" in (step.policy, self.session.settings.approval) or self.never_asks(action)
         if isinstance(approved, facts.TurnPlanned):
@@ -243,8 +251,8 @@ class Plans(RuleBasedStateMachine):
         if approved.deferred:
             assert any(isinstance(event, facts.SessionRetried) for event in self.log[approved.version :])
             REACHED.add("ran when started")
-        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect and not step.for_each
-        ticked = step.id in approved.preapproved and step.effect == effect == "write"
+        literal = (step.arguments or {}) == arguments and (step.effect or "read") == does and not step.for_each
+        ticked = step.id in approved.preapproved and step.effect == does == "write"
         if ticked and not literal:
             REACHED.add("ran for an item, preapproved" if step.for_each else "ran preapproved")
         return literal or own or ticked
@@ -402,12 +410,6 @@ class Plans(RuleBasedStateMachine):
                 break
             self.service(good(self.session))
         assert self.session.phase not in SERVICE_OF
-
-
-def _begins_plan(event: SessionEvent) -> bool:
-    """Whether a person, or the session's settings, let a version of the plan run."""
-    by_setting = isinstance(event, facts.TurnPlanned) and event.plan_version is not None
-    return by_setting or isinstance(event, facts.PlanApproved)
 
 
 def seen(event: SessionEvent) -> None:
