@@ -1,4 +1,4 @@
-"""How the commands of `parley plan` run: a client for the gateway, the plan that comes of it, and the exit status."""
+"""How the commands about plans and templates run: a client for the gateway, what comes of it, and the exit status."""
 
 # ruff: noqa: PLC0415  imports where they are needed: --help is quick
 
@@ -46,7 +46,8 @@ def run_with_plans(work: "Callable[[ExecutionPlans], Awaitable[int]]", url: str)
     run_with_client(lambda parley: work(parley.execution_plans), url)
 
 
-def run_with_client(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
+def run_with_client(work: "Callable[[Parley], Awaitable[int]]", url: str, *, group: str = "plan") -> None:
+    """Run a command of this group with a client. Its `list` is named where what it asks for is not there."""
     from cli import main
     from cli.command import Declined
     from cli.gateway import explained, find_gateway
@@ -58,7 +59,7 @@ def run_with_client(work: "Callable[[Parley], Awaitable[int]]", url: str) -> Non
             async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
                 return await work(parley)
         except ParleyError as error:
-            more = "\nYour plans: parley plan list" if error.code == "not_found" else ""
+            more = f"\nYours: parley {group} list" if error.code == "not_found" else ""
             raise Declined(explained(error) + more) from error
 
-    main._run("plan", command)
+    main._run(group, command)

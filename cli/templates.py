@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from cli.plan_running import columns, run_with_client
+
 if TYPE_CHECKING:
     from parley.client import Parley
     from parley.protocol.templates import TemplateLine, TemplateView
-    from shared.settings import Settings
 
 app = typer.Typer(
     help="Plans to use again, with parameters.",
@@ -137,7 +138,6 @@ def use(
 
     async def used(parley: "Parley") -> int:
         from cli.plan_next import describe
-        from cli.plan_running import columns
         from cli.visible import print_visible
 
         plan = await parley.templates.use(template, _values(given), request=hint or None)
@@ -241,18 +241,4 @@ def _shows(ask: "Callable[[Parley], Awaitable[TemplateView]]", url: str, *, as_j
 
 
 def _run(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
-    from cli import main
-    from cli.command import Declined
-    from cli.gateway import explained, find_gateway
-    from parley.client import Parley, ParleyError
-
-    async def command(settings: "Settings") -> int:
-        gateway = find_gateway(settings, url)
-        try:
-            async with Parley(gateway.url, token=gateway.token, patience=3) as parley:
-                return await work(parley)
-        except ParleyError as error:
-            more = "\nYour templates: parley templates list" if error.code == "not_found" else ""
-            raise Declined(explained(error) + more) from error
-
-    main._run("templates", command)
+    run_with_client(work, url, group="templates")
