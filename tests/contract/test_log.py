@@ -1,8 +1,6 @@
 """One suite over both logs: what the in-memory one promises, a real JetStream keeps, whatever happens on the way."""
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
@@ -40,7 +38,7 @@ from shared.log import (
 )
 from shared.testing import InMemoryLog, InMemoryStore, session_ids
 from tests.conftest import person
-from tests.support.nats import kill9
+from tests.support.nats import frozen, kill9
 
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
 
@@ -247,12 +245,9 @@ async def test_an_append_that_a_frozen_server_stores_later(
 ) -> None:
     monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
     log = Watched(bus.log)
-    os.kill(nats.pid, signal.SIGSTOP)
-    try:
+    with frozen(nats):
         writing = asyncio.create_task(commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person()))
         await log.failed.wait()
-    finally:
-        os.kill(nats.pid, signal.SIGCONT)
     loaded, event = await writing
     assert await InMemoryStore(bus.log).events(session_id) == [event]
     assert loaded == await InMemoryStore(bus.log).load(session_id)

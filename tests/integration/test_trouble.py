@@ -1,8 +1,6 @@
 """Trouble: servers, services and models that go away and come back, or are killed in the middle of their work."""
 
 import asyncio
-import os
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +21,7 @@ from shared.settings import Settings
 from shared.store import Store
 from shared.worker import Drafts, Kit, Worker
 from tests.support.inbox import Inbox, consuming, settled, store
-from tests.support.nats import kill9
+from tests.support.nats import frozen, kill9
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.serving import serving
 from tests.support.stack import BUILD, Person, working
@@ -90,12 +88,8 @@ async def test_a_server_that_is_away_for_long(settings: Settings, nats: NatsServ
 
 
 async def test_a_frozen_server_is_noticed_by_requests_at_once(nats: NatsServer, bus: Bus) -> None:
-    os.kill(nats.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(BusDown):
-            await bus.request("x", b"", timeout=0.2)
-    finally:
-        os.kill(nats.pid, signal.SIGCONT)
+    with frozen(nats), pytest.raises(BusDown):
+        await bus.request("x", b"", timeout=0.2)
 
 
 async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsServer, bus: Bus) -> None:
