@@ -4,6 +4,7 @@ Starting all services takes as long as five tests. Sessions know nothing of each
 services and to the model is mended before the next one.
 """
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from playwright.async_api import Browser
 from tests.e2e.browser import Person, chromium
 from tests.e2e.command import Cli
 from tests.e2e.running import Parley, parley
+from tests.support.http_server import HttpServer, http_server
 
 HERE = Path(__file__).parent
 
@@ -26,9 +28,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
+async def outside() -> AsyncIterator[HttpServer]:
+    """What plans may fetch; a test says what is answered, and when."""
+    async with http_server() as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def stack(tmp_path_factory: pytest.TempPathFactory, outside: HttpServer) -> AsyncIterator[Parley]:
     """A Parley that lives through all of them."""
-    async with parley(tmp_path_factory.mktemp("home")) as stack:
+    allowed = json.dumps([{"origin": outside.url("")}])
+    async with parley(tmp_path_factory.mktemp("home"), PARLEY_HTTP_ALLOW=allowed) as stack:
         yield stack
 
 

@@ -1,5 +1,6 @@
 """A plan that failed is steered on the page: a step is skipped, and versions tell what became of the steps."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from playwright.async_api import Browser, expect
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.running import Parley
 from tests.e2e.store_requests import PENDING, USER
+from tests.support.http_server import HttpServer, Received, response
 
 pytestmark = pytest.mark.timeout(120)
 FIND, WRONG, USES, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
@@ -124,11 +126,17 @@ async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
 
 
 async def test_a_plan_that_runs_is_edited_on_the_page_and_approved_when_the_running_step_has_ended(
-    browser: Browser, running: Parley
+    browser: Browser, running: Parley, outside: HttpServer
 ) -> None:
-    sleeps = {"code": "import time\n\ntime.sleep(7)\nprint('slept')\n"}
+    edited = asyncio.Event()
+
+    async def held(_: Received, writer: asyncio.StreamWriter) -> None:
+        await edited.wait()
+        writer.write(response(b"tea"))
+
+    outside.answers["/held"] = held
     steps = [
-        {"id": "s1", "text": "Sleep", "tool": "run_program", "arguments": sleeps},
+        {"id": "s1", "text": "Fetch", "tool": "fetch_url", "arguments": {"url": outside.url("/held")}},
         {"id": "s2", "text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}, "after": ["s1"]},
     ]
     async with (
@@ -148,6 +156,7 @@ async def test_a_plan_that_runs_is_edited_on_the_page_and_approved_when_the_runn
         await tab.sees("blocked", "still running")
         await expect(tab("step-stands").first).to_have_text("running")
         await expect(tab("approve")).to_have_count(0)
+        edited.set()
         await expect(tab("step-stands").first).to_have_text("done")
         await tab.press("approve")
         await tab.sees("answer", "All 2 steps were carried out.")
