@@ -97,6 +97,8 @@ def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
         for name in free:
             del left[name]
     stuck = [place for place, step in zip(places, steps, strict=True) if step.id in left]
+    if len(stuck) == 1:
+        return (f"Step {stuck[0]} waits for itself.",)
     return (f"Steps {', '.join(stuck)} wait for each other.",) if stuck else ()
 
 

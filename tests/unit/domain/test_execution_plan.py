@@ -187,6 +187,7 @@ def test_a_draft_that_could_never_be_carried_out_is_refused_with_all_that_is_wro
     assert refused.value.steps == {PAY.id: ["depends on s9, which is no step."]}
     with pytest.raises(Invalid, match="wait for each other"):  # over order and references together
         told(*DRAFTED, plan(LOOK.model_copy(update={"after": ("s4",)}), PAY))
+    assert problems((LOOK.model_copy(update={"after": ("s1",)}),)) == ("Step 1 (s1) waits for itself.",)
     assert problems((LOOK, LOOK)) == ("Two steps have the id s1.",)
     assert problems((Step(text="Think", id="s1"),)) == ("Step 1 (s1) names no tool.",)
     assert problems((Step(text="Look", tool="look"),)) == ("Step 1 has no id.",)
