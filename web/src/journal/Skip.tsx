@@ -82,7 +82,7 @@ function SkipStep({ id, text, users, act, onClose }: Props) {
           </Button>
         </div>
         <Textarea
-          mt="md"
+          my="md"
           label={REVIEW.skip_output}
           description={fill(REVIEW.skip_output_hint, { example: EXAMPLE })}
           autosize

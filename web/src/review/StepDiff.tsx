@@ -38,10 +38,10 @@ export function StepDiff({ before, after, stands, between }: Props) {
       {before.notes !== after.notes && <Words name={REVIEW.notes} was={before.notes} is={after.notes} />}
       {stepChanges(before.steps, after.steps).map((change) => (
         <li key={change.step.id} data-testid="step-change" data-what={change.what}>
-          {!(change.what === "same" && begun(stands[change.step.id ?? ""])) && <Tone tone={TONES[change.what]}>{WORDS[change.what]}</Tone>}
-          <span className={change.what === "removed" ? "step-removed" : undefined}>
+          <span className={change.what === "removed" ? "step-diff-text step-removed" : "step-diff-text"}>
             {change.step.text} <code>{change.step.tool}</code>
           </span>
+          {!(change.what === "same" && begun(stands[change.step.id ?? ""])) && <Tone tone={TONES[change.what]}>{WORDS[change.what]}</Tone>}
           <Done stands={stands[change.step.id ?? ""]} />
           <Parts parts={change.parts} />
         </li>
@@ -53,8 +53,9 @@ export function StepDiff({ before, after, stands, between }: Props) {
 function Words({ name, was, is }: { name: string; was: string; is: string }) {
   return (
     <li>
+      <span className="step-diff-text">{name}</span>
       <Tone tone={TONES.changed}>{WORDS.changed}</Tone>
-      <Parts parts={[{ name, was, is }]} />
+      <Parts parts={[{ name: "", was, is }]} />
     </li>
   );
 }
@@ -72,7 +73,8 @@ function Done({ stands }: { stands: StepSection | undefined }) {
 function Parts({ parts }: Pick<StepChange, "parts">) {
   return parts.map(({ name, was, is }) => (
     <span key={name} className="step-part">
-      <span className="dimmed">{name}</span> <del>{inline(was)}</del> → <ins>{inline(is)}</ins>
+      {name && <span className="dimmed">{name} </span>}
+      <del>{inline(was)}</del> → <ins>{inline(is)}</ins>
     </span>
   ));
 }

@@ -31,12 +31,21 @@ export function useFollow({ box, content, review }: Boxes, subject: string, sent
   const follows = useRef(true);
   const touched = useRef(-OWN);
   const held = useRef(-HOLD);
+  const height = useRef(0);
+  const pressedAt = useRef<number | null>(null); // where the box was scrolled to when the person pressed something
   const [away, setAway] = useState(false);
 
   const settle = useEffectEvent(() => {
     const outer = box.current;
     const part = review.current;
-    if (!outer || performance.now() - touched.current < OWN) return;
+    if (!outer) return;
+    const shorter = outer.scrollHeight < height.current;
+    height.current = outer.scrollHeight;
+    if (performance.now() - touched.current < OWN) {
+      // While one part takes another's place there is neither, and the browser scrolls up for it.
+      if (shorter && pressedAt.current !== null) outer.scrollTop = pressedAt.current;
+      return;
+    }
     const fresh = performance.now() - held.current < HOLD;
     if (fresh && part && part.offsetHeight > outer.clientHeight) outer.scrollTop = part.offsetTop - 8;
     else if (follows.current) outer.scrollTop = outer.scrollHeight;
@@ -50,9 +59,10 @@ export function useFollow({ box, content, review }: Boxes, subject: string, sent
       follows.current = below(outer) < NEAR;
       setAway(!follows.current);
     };
-    const onTouch = () => {
+    const onTouch = ({ type }: Event) => {
       touched.current = performance.now();
       held.current = -HOLD;
+      pressedAt.current = type === "pointerdown" || type === "keydown" ? outer.scrollTop : null;
     };
     const observer = new ResizeObserver(() => settle());
     observer.observe(content.current);
