@@ -50,10 +50,11 @@ DECIDES = (
 
 def evolve(session: Session, event: SessionEvent) -> Session:
     """The session after this event."""
-    accounted = counted(end(session, event.ended), event.usage)
+    # An action that the event itself plans is changed by it before it is ended by it.
+    planned = {spec.id for spec in event.actions} if isinstance(event, facts.TurnChanged) else set()
+    accounted = counted(end(session, (one for one in event.ended if one.id not in planned)), event.usage)
     after = _moved(_without_remark(accounted, event), event)
-    # Of the actions that the event itself plans, those are ended that need one which is not run.
-    after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
+    after = end(after, (one for one in event.ended if one.id in planned or one.reason == "dependency_failed"))
     after = begin_quiet(after, event)
     recent = (
         (*after.recent_commands, event.id)[-COMMANDS_KEPT:]

@@ -194,3 +194,14 @@ def test_a_call_for_an_item_that_a_policy_denied_is_ruled_anew_by_a_retry() -> N
     assert (still.phase, status(still)["s3[0]"]) == ("verifying", "denied")
     asked = told(*stuck, c.Remember(tool="cancel", policy="writes"), c.Retry(), c.Start())
     assert [action.spec.id for action in undecided(asked.turn)] == ["t2.s3[0]"]
+    begun_again = (
+        *stuck,
+        c.Remember(tool="cancel", policy="writes"),
+        c.Retry(),
+        c.Start(),
+        allow("t2.s3[0]"),
+        c.Start(),
+    )
+    assert spec_of(told(*stuck), "s3").tool == GATHER  # what gathers the results was ended by the event that made it so
+    done = told(*begun_again, ended("s3[0]"), c.Start(), ended("s3", result=["x"]))
+    assert status(done) == {"s1": "finished", "s3[0]": "finished", "s3": "finished"}
