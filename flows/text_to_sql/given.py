@@ -31,6 +31,7 @@ FIX = re.compile(
     r"\b(?:fix|repair|correct|mend|debug|broken|wrong with|does ?n[o'’]t work|fails|failing|(?:an|the) error)\b",
     re.IGNORECASE,
 )
+EXPLAIN = re.compile(r"\b(?:explain|describe|meaning of|what does [^?]{0,40}\b(?:mean|do))\b", re.IGNORECASE)
 ABOUT_SQL = re.compile(r"\b(?:sql|query|statement)\b|^\W*(?:please\s+)?\w+\s+(?:this|that|it)\W*$", re.IGNORECASE)
 MESSAGE = re.compile(r"(?:^|\n\n)(?:system|user|assistant): ")  # where one begins in a conversation
 AFTER_COLON = re.compile(r"\b(?:sql|query|statement|this|that)\b[^:\n]{0,40}:\s*(\S+(?:\s+\S+){2,})\s*$", re.I | re.S)
@@ -44,20 +45,26 @@ class Given(NamedTuple):
 
 
 def given(request: str) -> Given:
-    """What the request holds."""
+    """What the request holds to be run or mended; a statement that is to be explained is neither."""
     for block in islice(chain(FENCED.findall(request), TICKED.findall(request)), PLACES):
         words = request.replace(block, " ")
         if _statement(block) or FIX.search(words):
-            return Given(block.strip(), bool(FIX.search(words)))
+            return _wanted(block, words)
     for start in islice(BEGINS.finditer(request), PLACES):
         words, text = request[: start.start()], request[start.start() :]
         if (closing := QUOTES.get(words[-1:])) and closing in text:
             text = text[: text.rindex(closing)]
         if _statement(text):
-            return Given(text.strip(), bool(FIX.search(words)))
+            return _wanted(text, words)
     if FIX.search(request) and (found := AFTER_COLON.search(request)):
         return Given(found[1].strip(), fix=True)
     return Given()
+
+
+def _wanted(statement: str, words: str) -> Given:
+    if FIX.search(words):
+        return Given(statement.strip(), fix=True)
+    return Given() if EXPLAIN.search(words) else Given(statement.strip())
 
 
 def meant(asked: FlowRequest) -> Given:

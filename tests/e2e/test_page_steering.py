@@ -119,7 +119,7 @@ async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
             "same",
             "moved",
         ]
-        await expect(changes.last).to_be_in_viewport()  # though the plan's steps, which were longer, made place for them
+        await expect(changes.last).to_be_in_viewport()  # though the longer steps made place for them
         await expect(changes.first).to_contain_text("done")
         await expect(changes.first).not_to_contain_text("as before")
         await expect(tab("version-origin")).to_have_text("Version 2 · Edited by you")

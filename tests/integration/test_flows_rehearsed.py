@@ -54,6 +54,13 @@ async def test_a_question_and_one_that_goes_on_from_it(settings: Settings, bus: 
         assert outputs(then, "execute_sql")["result"]["rows"] == [[len(texan)]], then.answer.text
 
 
+async def test_a_query_that_is_to_be_explained_is_not_run(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says("Explain this SQL: SELECT 1")
+        assert walked(done) == ["classify_prompt", "general_questions"]
+        assert "answer plain questions about these tables" in done.answer.text
+
+
 async def test_a_query_that_is_given_is_mended(settings: Settings, bus: Bus, session_id: str) -> None:
     async with talking(settings, bus, session_id) as (_, says):
         done = await says("Fix this SQL: SELEC COUNT(*) FROM orders WHERE status = 'pending'")
