@@ -16,7 +16,7 @@ from cli.plan_running import columns, run_with_client
 
 if TYPE_CHECKING:
     from parley.client import Parley
-    from parley.protocol.templates import TemplateLine, TemplateView
+    from parley.protocol.templates import CandidatePage, TemplateLine, TemplateView
 
 app = typer.Typer(
     help="Plans to use again, with parameters.",
@@ -103,12 +103,9 @@ def save(
     chosen = _chosen(parameter)
 
     async def saved(parley: "Parley") -> "TemplateView":
-        from cli.visible import visible
-
         view = await parley.templates.from_plan(task, name=name, parameters=chosen)
         if not chosen and not as_json:
-            for one in (await parley.templates.candidates(task)).values[:OFFERED]:
-                typer.echo(visible(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}"), err=True)
+            _offer(await parley.templates.candidates(task))
         return view
 
     _shows(saved, url, as_json=as_json)
@@ -124,7 +121,14 @@ def learn(
 ) -> None:
     """Make a template of what a session did."""
     chosen = _chosen(parameter)
-    _shows(lambda parley: parley.templates.learn(session, name=name, parameters=chosen), url, as_json=as_json)
+
+    async def learned(parley: "Parley") -> "TemplateView":
+        view = await parley.templates.learn(session, name=name, parameters=chosen)
+        if not chosen and not as_json:
+            _offer(await parley.templates.learnable(session))
+        return view
+
+    _shows(learned, url, as_json=as_json)
 
 
 @app.command()
@@ -207,6 +211,13 @@ def _values(given: list[str]) -> dict[str, Any]:
 
 def _chosen(given: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": _json(value)} for name, value in _values(given).items()]
+
+
+def _offer(found: "CandidatePage") -> None:
+    from cli.visible import visible
+
+    for one in found.values[:OFFERED]:
+        typer.echo(visible(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}"), err=True)
 
 
 def _spelled(value: Any) -> str:

@@ -46,6 +46,10 @@ class Templates:
         told = {"session_id": session_id, "name": name, "description": description}
         return await self._made("/from-session", **told, parameters=_sent(parameters))
 
+    async def learnable(self, session_id: str) -> CandidatePage:
+        """The values of what a session did that can become parameters."""
+        return await self._rest.get(CandidatePage, f"{_PATH}/from-session", session_id=session_id)
+
     async def list(self, *, limit: int = 50, offset: int = 0) -> TemplatePage:
         """Mine, newest first, and those that come with Parley."""
         return await self._rest.get(TemplatePage, _PATH, limit=limit, offset=offset)

@@ -37,12 +37,16 @@ class Call(NamedTuple):
 
 def learned(events: Iterable[SessionEvent], goal: str, wanted: Wanted, tools: Tools) -> Template:
     """From the session's journal. Raises Invalid where nothing can be learned."""
+    return made_from(goal[:500], learned_steps(events, tools, [one.value for one in wanted.parameters]), wanted, tools)
+
+
+def learned_steps(events: Iterable[SessionEvent], tools: Tools, chosen: Sequence[JsonValue] = ()) -> list[Step]:
+    """What the session did, as steps of a plan in which `chosen` values stay. Raises Invalid where it did nothing."""
     calls = finished(events)
     if not calls:
         raise Invalid("No call of a tool has ended well in this session: there is nothing to learn.")
     if len(calls) > MOST:
         raise Invalid(f"The session made {len(calls)} calls; a plan has at most {MOST} steps.")
-    chosen = [one.value for one in wanted.parameters]
     names = {call.spec.id: f"s{number}" for number, call in enumerate(calls, 1)}
     outputs: dict[str, JsonValue] = {}
     steps: list[Step] = []
@@ -53,7 +57,7 @@ def learned(events: Iterable[SessionEvent], goal: str, wanted: Wanted, tools: To
         steps.append(_referring(step, outputs, chosen, tools))
         if call.outcome.size is None:  # of a larger result only the beginning is known
             outputs[name] = _parsed(call.outcome.result)
-    return made_from(goal[:500], steps, wanted, tools)
+    return steps
 
 
 def _before(call: Call, calls: Sequence[Call]) -> list[str]:

@@ -86,7 +86,15 @@ async def test_a_plan_that_was_done_is_saved_and_done_again_with_another_value(s
 async def test_a_session_is_learned_and_what_was_found_is_found_again(settings: Settings, bus: Bus) -> None:
     async with serves(settings, plan(WHO, LOOK)) as there, Parley(there.url) as parley:
         drafted = await parley.execution_plans.generate("Look my order up")
+        with pytest.raises(Refused, match="nothing to learn"):
+            await parley.templates.learnable(drafted.session_id)
         done = await approved(parley, drafted)
+        found = await parley.templates.learnable(done.session_id)
+        assert found.name == "Look my order up"
+        assert [(one.name, one.value) for one in found.values] == [
+            ("email", USER["email"]),
+            ("order_id", ORDER["order_id"]),
+        ]
         made = await parley.templates.learn(done.session_id, parameters=[{"name": "email", "value": USER["email"]}])
         assert made.template.goal == "Look my order up"
         assert [step.tool for step in made.template.steps] == [WHO.tool, LOOK.tool]

@@ -71,6 +71,7 @@ ELSEWHERE = {  # each in a test of its own
     ("POST", "/api/templates/{template_id}/use"),
     ("GET", "/api/templates/from-plan"),
     ("POST", "/api/templates/from-plan"),
+    ("GET", "/api/templates/from-session"),
     ("POST", "/api/templates/from-session"),
 }
 BEGINS = {
@@ -248,6 +249,8 @@ async def test_no_template_is_anothers(there: There) -> None:
     for session_id in (*there.sessions, NOBODYS):
         learned = await there.bob.post("/api/templates/from-session", json={"session_id": session_id})
         assert learned.status_code == 404
+        session = {"session_id": session_id}
+        assert (await there.bob.get("/api/templates/from-session", params=session)).status_code == 404
         assert (await there.bob.post("/api/templates/from-plan", json={"task_id": session_id})).status_code == 404
         assert (await there.bob.get("/api/templates/from-plan", params={"task_id": session_id})).status_code == 404
     his = (await there.bob.post("/api/templates", json={"template": template, "id": "mine"})).json()

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from parley.events.values import SessionId
 from parley.protocol.execution_plans import ExecutionPlan
 from parley.protocol.templates import CandidatePage, Template, TemplatePage, TemplateView
 from services.gateway import handlers, templates
@@ -34,9 +35,10 @@ from services.gateway.state import Behind, Me
 from services.gateway.tools import tools_by_name
 from services.gateway.trouble import Trouble
 from shared import store_api as api
+from shared.domain.session import Session
 from shared.domain.state import Plan
 from shared.templates.documents import read_template, written
-from shared.templates.learning import learned
+from shared.templates.learning import learned, learned_steps
 from shared.templates.making import Wanted, candidates, made_from
 from shared.templates.shipped import shipped
 
@@ -83,8 +85,17 @@ async def from_session(asked: FromSession, user: Me, core: Behind) -> TemplateVi
     session = await readable(core, asked.session_id, user)
     wanted = Wanted(asked.name, asked.description, asked.parameters)
     events, tools = await templates.journal(session.id, core), await tools_by_name(core.bus)
-    made = await asyncio.to_thread(learned, events, session.title or "Do it again", wanted, tools)
+    made = await asyncio.to_thread(learned, events, _title(session), wanted, tools)
     return await templates.save(made, handlers.session_id_for(user, asked.id, core), user, core)
+
+
+@router.get("/from-session")
+async def parameters_of_session(session_id: Annotated[SessionId, Query()], user: Me, core: Behind) -> CandidatePage:
+    """The values of what a session did that can become parameters; what came from an earlier call is none."""
+    session = await readable(core, session_id, user)
+    events, tools = await templates.journal(session.id, core), await tools_by_name(core.bus)
+    steps = await asyncio.to_thread(learned_steps, events, tools)
+    return CandidatePage(name=_title(session)[:200], values=candidates(steps, tools))
 
 
 @router.get("/{template_id}", response_model=TemplateView)
@@ -131,6 +142,10 @@ async def use(template_id: TemplateId, asked: Use, me: Calling) -> ExecutionPlan
     found = await templates.found(template_id, me.user, me.core)
     message = templates.begins(found, asked.values, asked.request)
     return await me.does(message.model_copy(update={"settings": asked.settings}), me.new(asked), asked)
+
+
+def _title(session: Session) -> str:
+    return session.title or "Do it again"
 
 
 async def _plan(task_id: str, user: User, core: Core) -> Plan:
