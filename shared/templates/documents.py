@@ -98,10 +98,18 @@ def _yaml(text: str) -> JsonValue:
     try:
         found: JsonValue = yaml.load(text, Loader=_Loader)  # noqa: S506  a SafeLoader
     except yaml.YAMLError as error:
-        raise Invalid(f"This YAML cannot be read: {' '.join(str(error).split())[:500]}") from error
+        raise Invalid(f"This YAML cannot be read: {_yaml_problem(error)[:500]}") from error
     except (RecursionError, ValueError) as error:
         raise Invalid("This YAML cannot be read: it is nested too deep, or has a number without end.") from error
     return found
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+        return " ".join(str(error).split())
+    what = ", ".join(filter(None, (error.context, error.problem)))
+    return f"{what}, in line {mark.line + 1}, column {mark.column + 1}."
 
 
 class _Loader(yaml.SafeLoader):

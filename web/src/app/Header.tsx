@@ -4,6 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
+import { useEntries } from "../journal/useEntries";
 import { count, money, plural, stateWords } from "../ui/format";
 import type { Snapshot } from "../protocol";
 import * as Icon from "../ui/icons";
@@ -51,7 +52,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} onTemplate={() => setSaving(true)} />}
       {saving && snapshot && (
         <Suspense>
-          <SaveTemplate sessionId={snapshot.session_id} onClose={() => setSaving(false)} />
+          <SaveTemplate sessionId={snapshot.session_id} source={snapshot.plan?.kind === "execution" ? "plan" : "session"} onClose={() => setSaving(false)} />
         </Suspense>
       )}
     </header>
@@ -98,8 +99,10 @@ function SessionMenu({ renaming, onRename, onTemplate }: { renaming: boolean; on
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
+  const called = useEntries().some((one) => one.kind === "turn" && one.actions.some((action) => action.state === "finished"));
   const { snapshot } = state;
   if (!snapshot?.version) return null;
+  const learnable = called && snapshot.workflow !== "flow"; // the nodes of a flow are no calls of tools
   const id = snapshot.session_id;
   return (
     // The focus returns to the menu's button, unless the title is being edited: it would be taken away from there.
@@ -132,7 +135,7 @@ function SessionMenu({ renaming, onRename, onTemplate }: { renaming: boolean; on
             Python file
           </Menu.Item>
         )}
-        {snapshot.plan?.kind === "execution" && (
+        {(snapshot.plan?.kind === "execution" || learnable) && (
           <Menu.Item leftSection={<Icon.Book />} onClick={onTemplate} data-testid="menu-template">
             {TEMPLATES.save}
           </Menu.Item>

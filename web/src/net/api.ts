@@ -1,5 +1,6 @@
 // The few things the page asks over plain HTTP.
 import { fill, TROUBLE } from "../generated/words";
+import type { SentSchedule } from "../templates/schedule";
 import type { Refusal } from "./socket";
 import type {
   CandidatePage,
@@ -47,8 +48,11 @@ async function asked<T>(path: string, request: RequestInit): Promise<T> {
   return (await (await answered(path, request)).json()) as T;
 }
 
-const posted = <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>
-  asked<T>(path, { method: "POST", headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+const sent = <T>(method: string, path: string, body: object, signal?: AbortSignal): Promise<T> =>
+  asked<T>(path, { method, headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
+
+const posted = <T>(path: string, body: object, signal?: AbortSignal): Promise<T> => sent("POST", path, body, signal);
+const put = <T>(path: string, body: object): Promise<T> => sent("PUT", path, body);
 
 async function answered(path: string, request: RequestInit): Promise<Response> {
   const response = await fetch(path, request);
@@ -104,11 +108,26 @@ export const flows = (): Promise<FlowList> => get("/api/planning/flows");
 export const library = (q: string, saved: boolean, signal?: AbortSignal): Promise<LibraryPage> =>
   get(`/api/library?${new URLSearchParams({ q, ...(saved ? { saved: "true" } : {}), limit: "50" })}`, signal);
 
-/** What of a session's plan can become a parameter. */
-export const candidates = (sessionId: string, signal?: AbortSignal): Promise<CandidatePage> => get(`/api/templates/from-plan?${new URLSearchParams({ task_id: sessionId })}`, signal);
+/** What a template is made of: a session's plan, or what the session did. */
+export type TemplateSource = "plan" | "session";
 
-export const saveTemplate = (sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[], id: string): Promise<TemplateView> =>
-  posted("/api/templates/from-plan", { task_id: sessionId, name, parameters, id });
+const sourceUrl = (source: TemplateSource): string => `/api/templates/from-${source}`;
+const sourceId = (source: TemplateSource, sessionId: string): Record<string, string> => (source === "plan" ? { task_id: sessionId } : { session_id: sessionId });
+
+/** The values that can become parameters. */
+export const candidates = (source: TemplateSource, sessionId: string, signal?: AbortSignal): Promise<CandidatePage> =>
+  get(`${sourceUrl(source)}?${new URLSearchParams(sourceId(source, sessionId))}`, signal);
+
+export const saveTemplate = (source: TemplateSource, sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[], id: string): Promise<TemplateView> =>
+  posted(sourceUrl(source), { ...sourceId(source, sessionId), name, parameters, id });
+
+/** A template of a document; sent twice with one `once`, it is made once. */
+export const importTemplate = (document: string, format: "json" | "yaml", once: string): Promise<TemplateView> => posted("/api/templates", { document, format, id: once });
+
+export const templateFile = (id: string): string => `${templateUrl(id)}?format=yaml`;
+
+/** Run it as the schedule says, or by hand only. */
+export const scheduleTemplate = (id: string, version: number, schedule: SentSchedule | null): Promise<TemplateView> => put(`${templateUrl(id)}/schedule`, { version, schedule });
 
 export const templates = (signal?: AbortSignal): Promise<TemplatePage> => get("/api/templates?limit=200", signal);
 

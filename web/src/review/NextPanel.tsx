@@ -49,7 +49,7 @@ function SaveTemplateButton({ sessionId }: { sessionId: string }) {
       </Button>
       {opened && (
         <Suspense>
-          <SaveTemplate sessionId={sessionId} onClose={() => setOpened(false)} />
+          <SaveTemplate sessionId={sessionId} source="plan" onClose={() => setOpened(false)} />
         </Suspense>
       )}
     </>

@@ -1,9 +1,9 @@
-// A session's plan as a template: its name, and which of its values are asked for when it is used.
+// A session's plan, or what the session did, as a template: its name, and which of its values are asked for when it is used.
 import { Button, Checkbox, Loader, Modal, TextInput } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
 import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
-import { candidates, saveTemplate } from "../net/api";
+import { candidates, saveTemplate, type TemplateSource } from "../net/api";
 import type { CandidatePage, TemplateView } from "../protocol";
 import { useFocusBack } from "../ui/hooks";
 import { reasonOf, useAsked } from "../ui/useAsked";
@@ -11,16 +11,22 @@ import { inline } from "../ui/values";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,31}$/;
 
-export default function SaveTemplate({ sessionId, onClose }: { sessionId: string; onClose: () => void }) {
+interface Opened {
+  sessionId: string;
+  source: TemplateSource;
+  onClose: () => void;
+}
+
+export default function SaveTemplate({ sessionId, source, onClose }: Opened) {
   const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-  const { answer: found, problem } = useAsked((signal) => candidates(sessionId, signal), sessionId);
+  const { answer: found, problem } = useAsked((signal) => candidates(source, sessionId, signal), sessionId);
   const [saved, setSaved] = useState<TemplateView | null>(null);
   useFocusBack();
   return (
     <Modal opened onClose={onClose} returnFocus={false} size="lg" fullScreen={narrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
       {problem && <p className="problem" role="alert">{problem}</p>}
       {!found && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {found && !saved && <Form sessionId={sessionId} found={found} onSaved={setSaved} onClose={onClose} />}
+      {found && !saved && <Form sessionId={sessionId} source={source} found={found} onSaved={setSaved} onClose={onClose} />}
       {saved && (
         <>
           <p role="status" data-testid="template-saved">
@@ -40,14 +46,12 @@ export default function SaveTemplate({ sessionId, onClose }: { sessionId: string
   );
 }
 
-interface Props {
-  sessionId: string;
+interface Props extends Opened {
   found: CandidatePage;
   onSaved: (saved: TemplateView) => void;
-  onClose: () => void;
 }
 
-function Form({ sessionId, found, onSaved, onClose }: Props) {
+function Form({ sessionId, source, found, onSaved, onClose }: Props) {
   const [name, setName] = useState(found.name);
   const [names, setNames] = useState(() => found.values.map((one) => one.name));
   const [chosen, setChosen] = useState<readonly number[]>([]);
@@ -60,7 +64,7 @@ function Form({ sessionId, found, onSaved, onClose }: Props) {
     setBusy(true);
     try {
       const parameters = chosen.toSorted((a, b) => a - b).map((at) => ({ name: names[at] ?? "", value: found.values[at]?.value }));
-      onSaved(await saveTemplate(sessionId, name.trim(), parameters, once));
+      onSaved(await saveTemplate(source, sessionId, name.trim(), parameters, once));
     } catch (error) {
       setRefused(reasonOf(error));
       setOnce(crypto.randomUUID());

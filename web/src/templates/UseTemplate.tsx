@@ -4,13 +4,12 @@ import { useId, useState } from "react";
 import { go } from "../app/route";
 import { useSession } from "../app/session";
 import { carried, useChoice } from "../compose/choice";
-import { ACTIONS, REVIEW, SIGNS, TEMPLATES } from "../generated/words";
+import { ACTIONS, SIGNS, TEMPLATES } from "../generated/words";
 import { beginWith, template } from "../net/api";
 import type { TemplateView } from "../protocol";
-import { ArgumentInput } from "../takeover/ArgumentInput";
-import { emptyOf, type Entered, fieldsOf, filled, unfilled } from "../takeover/fields";
 import { InlineText } from "../ui/InlineText";
 import { reasonOf, useAsked } from "../ui/useAsked";
+import { Values, useValues } from "./Values";
 
 interface Props {
   id: string;
@@ -29,21 +28,18 @@ function Form({ found, onBack, onBegun }: Omit<Props, "id"> & { found: TemplateV
   const { state } = useSession();
   const { choice } = useChoice(state);
   const title = useId();
-  const [entered, setEntered] = useState<Record<string, Entered>>({});
+  const form = useValues(found.form);
   const [once, setOnce] = useState(() => crypto.randomUUID());
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState("");
-  const fields = fieldsOf(found.form);
-  const { arguments: values, problems } = filled(fields, entered);
-  for (const name of unfilled(fields, entered)) problems[name] = REVIEW.field_needed;
   const begin = async () => {
     setTried(true);
-    if (Object.keys(problems).length > 0) return;
+    if (Object.keys(form.problems).length > 0) return;
     setBusy(true);
     try {
       const { settings } = carried({ ...choice, workflow: "execution_plan" }, { sessionId: null, snapshot: null });
-      go(await beginWith(found.id, values, settings ?? {}, once));
+      go(await beginWith(found.id, form.values, settings ?? {}, once));
       onBegun();
     } catch (error) {
       setRefused(reasonOf(error));
@@ -69,16 +65,7 @@ function Form({ found, onBack, onBegun }: Omit<Props, "id"> & { found: TemplateV
           {problem}
         </p>
       ))}
-      {fields.map((field, index) => (
-        <ArgumentInput
-          key={field.name}
-          field={field}
-          value={entered[field.name] ?? emptyOf(field)}
-          problem={tried ? problems[field.name] : undefined}
-          autoFocus={index === 0}
-          onChange={(value) => setEntered({ ...entered, [field.name]: value })}
-        />
-      ))}
+      <Values form={form} tried={tried} autoFocus />
       <ol className="dimmed template-steps">
         {found.template.steps.map((step) => (
           <li key={step.id}>
@@ -88,7 +75,7 @@ function Form({ found, onBack, onBegun }: Omit<Props, "id"> & { found: TemplateV
       </ol>
       <p className="hint">{TEMPLATES.use_what}</p>
       <div className="decision-buttons">
-        <Button type="submit" loading={busy} disabled={found.problems.length > 0} autoFocus={fields.length === 0} data-testid="template-begin">
+        <Button type="submit" loading={busy} disabled={found.problems.length > 0} autoFocus={form.fields.length === 0} data-testid="template-begin">
           {TEMPLATES.use_plan}
         </Button>
         <Button variant="subtle" onClick={onBack}>
