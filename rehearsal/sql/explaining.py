@@ -60,4 +60,4 @@ def _clauses(sql: str) -> dict[str, str]:
             return {}
         clauses[clause] += piece
         at += 1
-    return {keyword: text.strip() for keyword, text in clauses.items()}
+    return {} if depth else {keyword: text.strip() for keyword, text in clauses.items()}

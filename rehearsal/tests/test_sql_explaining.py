@@ -53,6 +53,7 @@ def test_keywords_in_values_and_in_inner_queries_belong_to_their_clause() -> Non
         "SELECT * FROM orders; DROP TABLE orders",
         "SELECT * FROM",
         "SELECT (name FROM users",
+        "SELECT name FROM users WHERE (zip = '1'",
     ],
 )
 def test_what_it_cannot_tell_is_answered_by_examples(sql: str) -> None:
