@@ -22,6 +22,9 @@ PERSON = re.compile(
 CONTENT = re.compile(r"\b(?:just|only) (?:want(?:ed)? you to know|letting you know|wanted to complain)\b")
 CHECK = re.compile(r"\b(?:valid|only check|just check)\b")
 REASON = re.compile(r"\b(?:because|should|but|says)\b")
+_EXPLAIN = re.compile(  # in words; a statement that begins with EXPLAIN is none of these
+    r"\b(?:explain|describe)(?! (?:query plan|analyze))(?::|\W+\w)|\bwhat (?:does|would|will)\b.*\b(?:do|mean|say)\b"
+)
 _DENIED = re.compile(r"(?:\bnot|n't|\bnever|\bno|\bnothing(?: is)?)(?: \w+)?(?: to)? *$")
 _TALK = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|good (?:morning|day|evening))\b.{0,20}|.*\b(?:can you do|are you)\b.*"
@@ -66,6 +69,11 @@ def is_question(lower: str) -> bool:
 def is_talk(lower: str) -> bool:
     """Whether it is a greeting, or a question about the model."""
     return bool(_TALK.fullmatch(lower))
+
+
+def wants_words(text: str) -> bool:
+    """Whether it asks what a statement means, rather than for what the statement gives."""
+    return bool(_SQL.search(text) and _EXPLAIN.search(without_sql(text)))
 
 
 def without_sql(text: str) -> str:

@@ -12,6 +12,7 @@ from rehearsal.replies import may_ask, question
 from rehearsal.retail.identity import emails, people
 from rehearsal.retail.requests import order_ids
 from rehearsal.retail.words import tidy
+from rehearsal.sql.explaining import explain
 from rehearsal.sql.followups import goes_on
 
 SQL, TRIAGE = "text_to_sql", "complaint_triage"  # the flows that ship; of any other the ordinary way is walked
@@ -34,6 +35,8 @@ def answer_path(prompt: Prompt) -> dict[str, Any]:
     request = effective_request(prompt)[: cues.LONGEST]
     flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
     if flow is None:
+        return refuse("flow", request, prompt)
+    if flow.name == SQL and cues.wants_words(request) and not explain(request):
         return refuse("flow", request, prompt)
     if flow.name == SQL and not flow.state.get("sql") and MEND.fullmatch(cues.plain(request)):
         return question(WHICH_SQL) if may_ask(prompt, WHICH_SQL) else refuse("flow", request, prompt)
@@ -79,6 +82,8 @@ def _wanted(flow: Flow, request: str) -> tuple[str, ...]:
         return _complaint(request, lower)
     if flow.name != SQL:
         return ordinary
+    if cues.wants_words(request):
+        return ("general_questions",)
     if flow.state.get("sql"):
         about = cues.without_sql(request)
         if cues.CHECK.search(about):

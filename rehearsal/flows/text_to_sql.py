@@ -7,6 +7,7 @@ from rehearsal.flows import cues
 from rehearsal.prompt import Prompt, parsed
 from rehearsal.refusals import CONNECT, DEMO_MODEL
 from rehearsal.sql.answers import answer
+from rehearsal.sql.explaining import explain
 from rehearsal.sql.followups import rewrite
 from rehearsal.sql.mend import mend
 from rehearsal.sql.relevant import columns_for, relevant
@@ -23,6 +24,8 @@ _FILLING = phrases(
 
 def answer_classify(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `classify_prompt`."""
+    if cues.wants_words(prompt["request"]):
+        return {"kind": "classification", "reason": "It asks what a statement means.", "category": "general"}
     kind, reason = classify(_request(prompt), prompt.lines("tables"), prompt["previous"] or _asked_before(prompt))
     return {"kind": "classification", "reason": reason, "category": kind}
 
@@ -126,5 +129,8 @@ def answer_format(prompt: Prompt) -> dict[str, Any]:
 
 def answer_general(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `general_questions`."""
+    if cues.wants_words(prompt["request"]):
+        text = explain(prompt["request"]) or f"{DEMO_MODEL}explain a single SELECT without WITH or UNION. {CONNECT}"
+        return {"kind": "answer", "text": text}
     tables = ", ".join(prompt.lines("tables")) or "none are shown"
     return {"kind": "answer", "text": f"{DEMO_MODEL}answer plain questions about these tables: {tables}. {CONNECT}"}

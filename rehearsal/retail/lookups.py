@@ -17,7 +17,10 @@ _ACCOUNT = re.compile(
 )
 _SHOP = re.compile(
     r"(?i)\b(?:availab\w+|in stock|sell|offer|carry|buy|bought now|variants?|cheapest|do you have|most expensive"
-    r"|which colou?rs|how many (?:different )?(?!orders|items))\b"
+    r"|which colou?rs|how many (?:different )?(?!orders|items)|(?:how much|what) (?:is|does|do) an?|price of an?)\b"
+)
+_ANY_PRODUCT = re.compile(  # words about products of every type
+    r"(?i)\b(?:products?|items?|types?|things?|anything|everything|what (?:\w+ ){0,2}(?:sell|offer|carry|have))\b"
 )
 _OWN = re.compile(r"(?i)\b(?:orders?|did (?:i|you)|(?:i|you) (?:paid|ordered|bought))\b")
 
@@ -30,7 +33,9 @@ def look_up(state: State, request: Request) -> list[str]:
         reads = [partial(state.look, "get_product_details", types[name]) for name in names]
         if reads:
             return [_product(product, request.text) for product in together(reads) if product]
-        return [f"The store has {len(types)} types of products: {', '.join(types)}."]
+        listed = f"{len(types)} types of products: {', '.join(types)}."
+        one = not _ANY_PRODUCT.search(request.text)
+        return [f"The store has no such product. It has {listed}" if one else f"The store has {listed}"]
     if not request.order_ids and _ACCOUNT.search(request.text) and not _OWN.search(request.text):
         return [_account(customer(state))]
     return _orders(state, request)

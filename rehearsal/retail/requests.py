@@ -101,10 +101,22 @@ def read_requests(message: str) -> tuple[list[Request], str]:
             requests[-1] = replace(requests[-1], rest=f"{requests[-1].rest} {clause}")
         else:
             context = f"{context} {clause}"
+    requests = _with_antecedents(requests)
     if all(request.kind == "lookup" for request in requests):
         return requests, doubt if not requests else ""
     said = _DOUBT.search(_HARMLESS.sub(" ", message))
     return requests, doubt or (f"{said[0]} …" if said else "")
+
+
+def _with_antecedents(requests: list[Request]) -> list[Request]:
+    """The requests with the order that `it` stands for: the only one that is named nearest before."""
+    found: list[Request] = []
+    named: list[str] = []
+    for request in requests:
+        refers = len(named) == 1 and not request.order_ids and _IT.search(request.text)
+        found.append(replace(request, rest=f"{request.rest} {named[0]}") if refers else request)
+        named = found[-1].order_ids or named
+    return found
 
 
 def _clauses(message: str) -> list[str]:

@@ -72,11 +72,14 @@ def _lacking(prompt: Prompt, overview: Overview, calls: Sequence[Call]) -> dict[
 
 
 def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
+    """The calls as a turn. It names no sub-goal that they do not work on: nothing would ever end it."""
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))
     goals = {write.key: outcome.request.kind.capitalize() for outcome in overview.outcomes for write in outcome.writes}
-    several = len({goals.get(call.key, "") for call in calls}) <= SUB_GOALS
+    due = {call.key for call in calls}
+    worked_on = list(dict.fromkeys(goal for key, goal in goals.items() if key in due))
+    several = len(worked_on) <= SUB_GOALS
     return turn(
         f"Needed first ({listing(kinds)}): {listing(texts).lower()}."
         if reading
@@ -93,7 +96,7 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
             for at, (call, text) in enumerate(zip(calls, texts, strict=True))
         ],
         final=not reading and not overview.question,
-        sub_goals=[kind.capitalize() for kind in kinds],
+        sub_goals=worked_on if several else [],
         required_skills=["customer service", "looking things up" if reading else "changing orders"],
     )
 

@@ -26,7 +26,6 @@ _SHAPING = {"add", "remove", "drop", "change", "clear", "set", "replace", "reset
 _QUERY = re.compile(r"(?:(?:me|a|an|the|sql|select) )*(?:query|statement|sql|list|report|chart)\b", re.IGNORECASE)
 _GENERAL = re.compile(
     r"^\W*(?:hi|hello|hey|good (?:morning|evening)|thanks?(?: you)?|bye|goodbye|ok(?:ay)?|great|nice)\b[^?]{0,30}$"
-    r"|^\W*(?:please )?(?:explain|describe)\b.*\bselect\b"
     r"|\bwhat can you do\b|\bwho are you\b|\bhow do(?:es)? (?:you|this|it) work\b|^\W*help\b.{0,4}$|\bhow are you\b"
     r"|\bwhat (?:is|are|does) (?:an? |the )?(?:sql|database|joins?|(?:primary|foreign) key|group by|(?:inner|left) join"
     r"|index|query|cte|view|select|subquery)\b(?! of)|\b(?:which|what) (?:tables?|flows?)\b(?!.*\b(?:with|most)\b)"

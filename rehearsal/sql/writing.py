@@ -62,10 +62,10 @@ def _written(question: str, tables: Tables, dialect: str) -> Written:
 
 @lru_cache(maxsize=8)
 def _examples(key: str) -> str:
-    """Three questions that work over these tables."""
+    """Three questions that work over these tables, each whole: a fragment would go on from the question before."""
     tables = Tables.model_validate_json(key)
     wanted = (
-        f"{table.name.replace('_', ' ')} by {' '.join(column.words)}"
+        f"Number of {table.name.replace('_', ' ')} by {' '.join(column.words)}"
         for table in tables.by_name.values()
         for column in table.columns
         if column.texts and "{" not in column.texts[0] and not (column.identity or column.date)

@@ -43,7 +43,6 @@ def generated(question: str = PENDING, **sections: Any) -> Any:
         (PENDING, "data"),
         ("hello", "general"),
         ("what is a join?", "general"),
-        ("Explain this SQL: SELECT 1", "general"),
         ("delete all users", "unsafe"),
         ("What will the weather be tomorrow?", "unanswerable"),
     ],

@@ -1,5 +1,6 @@
 """Flows with the rehearsal model, over a real bus and the real store: nothing is scripted but the person."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -54,18 +55,38 @@ async def test_a_question_and_one_that_goes_on_from_it(settings: Settings, bus: 
         assert outputs(then, "execute_sql")["result"]["rows"] == [[len(texan)]], then.answer.text
 
 
-async def test_a_query_that_is_to_be_explained_is_not_run(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with talking(settings, bus, session_id) as (_, says):
-        done = await says("Explain this SQL: SELECT 1")
-        assert walked(done) == ["classify_prompt", "general_questions"]
-        assert "answer plain questions about these tables" in done.answer.text
-
-
 async def test_a_query_that_is_given_is_mended(settings: Settings, bus: Bus, session_id: str) -> None:
     async with talking(settings, bus, session_id) as (_, says):
         done = await says("Fix this SQL: SELEC COUNT(*) FROM orders WHERE status = 'pending'")
         assert walked(done)[0] == "validate_sql"
         assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer.text
+
+
+@pytest.mark.parametrize("planning", [{}, {"use_planning": False, "flow": "text_to_sql"}])
+async def test_a_query_is_explained_without_being_run(
+    settings: Settings, bus: Bus, session_id: str, planning: dict[str, Any]
+) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says("Explain this SQL: SELECT state, COUNT(*) FROM orders GROUP BY state", planning=planning)
+        assert walked(done)[-1] == "general_questions"
+        assert outputs(done, "execute_sql") is None
+        assert done.answer.text.startswith(
+            "It reads orders. It shows state, COUNT(*). It makes one row for each state."
+        )
+
+
+@pytest.mark.parametrize("question", ["Average order value?", "Best customer?", "Revenue by month"])
+async def test_a_measure_that_no_column_holds_is_not_guessed_but_answered_by_examples(
+    settings: Settings, bus: Bus, session_id: str, question: str
+) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says(question, planning={"flow": "text_to_sql"})
+        assert (done.phase, outputs(done, "execute_sql")) == ("resting", None), done.answer.text
+        examples = re.findall("“([^”]+)”", done.answer.text.partition("Try: ")[2])
+        assert len(examples) == 3, done.answer.text
+        for example in examples:
+            works = await says(example, planning={"flow": "text_to_sql"})
+            assert outputs(works, "execute_sql")["result"]["rows"], works.answer.text
 
 
 @pytest.mark.parametrize("request_text", ["DELETE FROM orders", "Delete all orders", "What is the salary of the CEO?"])

@@ -1,0 +1,43 @@
+"""Customers of the store, served by the services with the rehearsal model behind them."""
+
+from typing import Any
+
+import pytest
+
+from parley.events.values import SessionSettings
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.settings import Settings
+from tests.support.rehearsed import rehearsed
+from tests.support.stack import Person, working
+from tests.support.store import STORE
+
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+USER: Any = STORE["users"][ORDER["user_id"]]
+WHO = f"My name is {USER['name']['first_name']} {USER['name']['last_name']}, zip {USER['address']['zip']}"
+REQUEST = (
+    f"{WHO}; tell me what is in order {ORDER['order_id']}, what does the cheapest yoga mat cost, "
+    "and cancel it, I no longer need it."
+)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_product_that_there_is_none_of_is_said_and_no_sub_goal_stays_open(
+    settings: Settings, bus: Bus, session_id: str, *, approved: bool
+) -> None:
+    async with rehearsed(settings) as model, working(model.settings, model.model):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text=REQUEST, workflow="agentflow", settings=SessionSettings()))
+        waiting = await ann.phase("awaiting_approval", "resting", "awaiting_input")
+        assert waiting.turn, waiting.question
+        (action,) = waiting.turn.actions
+        assert (action.spec.tool, action.spec.arguments["order_id"]) == ("cancel_pending_order", ORDER["order_id"])
+        if approved:
+            await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        else:
+            await ann.does(c.Reject(action_id=action.spec.id, reason="I keep it."))
+        done = await ann.phase("resting", "failed")
+    assert "The store has no such product." in done.answer.text
+    assert f"{ORDER['order_id']} is pending" in done.answer.text
+    assert ("is cancelled" in done.answer.text) is approved
+    assert [one.goal for one in done.memory.sub_goals if one.status == "pending"] == []
