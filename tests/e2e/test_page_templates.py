@@ -76,7 +76,7 @@ async def test_a_file_becomes_a_template_and_a_template_a_file(browser: Browser,
         tab = await person.tab()
         await library(tab)
         for file, text, why in (
-            ("twice.yaml", TWICE, "“name” stands twice"),
+            ("order.yaml", TWICE, "“name” stands twice"),
             ("empty.json", "", "The file is empty."),
             ("large.yaml", "#" * 250_001, "too large"),
             ("unknown.json", json.dumps({"name": "x"}), "goal"),

@@ -1,6 +1,6 @@
 // A template from a file of one's own: YAML, or JSON.
 import { Button, FileButton } from "@mantine/core";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { fill, TEMPLATES } from "../generated/words";
 import { importTemplate } from "../net/api";
 import { reasonOf } from "../ui/useAsked";
@@ -8,6 +8,7 @@ import { reasonOf } from "../ui/useAsked";
 const LARGEST = 250_000; // characters, as the gateway takes them
 
 export function ImportTemplate({ onMade }: { onMade: () => void }) {
+  const forget = useRef<() => void>(null); // the chosen file: mended, it is chosen once more
   const [busy, setBusy] = useState(false);
   const [made, setMade] = useState("");
   const [refused, setRefused] = useState("");
@@ -24,11 +25,12 @@ export function ImportTemplate({ onMade }: { onMade: () => void }) {
     } catch (error) {
       setRefused(reasonOf(error));
     }
+    forget.current?.();
     setBusy(false);
   };
   return (
     <div>
-      <FileButton onChange={(file) => void read(file)} accept=".yaml,.yml,.json" key={made + refused} inputProps={{ "aria-label": TEMPLATES.import, "data-testid": "template-file" } as object}>
+      <FileButton onChange={(file) => void read(file)} accept=".yaml,.yml,.json" resetRef={forget}>
         {(props) => (
           <Button {...props} size="compact-sm" variant="default" loading={busy} data-testid="template-import">
             {TEMPLATES.import}
