@@ -79,7 +79,7 @@ async def test_new_steps_get_ids_and_what_their_tools_do() -> None:
         ),
         (
             {"text": "Look", "tool": "look", "arguments": {"id": "{{steps.s3.output}}"}, "id": "s3"},
-            "wait for each other",
+            "Step 3 (s3) waits for itself",
         ),
         ({"text": "Look", "tool": "look", "arguments": {"id": "{{s1}}"}, "id": "s3"}, "is no reference"),
         ({"text": "Purge", "tool": "purge", "arguments": {"id": "1"}, "id": "s3"}, "purge must not be used here"),
