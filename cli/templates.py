@@ -101,14 +101,12 @@ def save(
 ) -> None:
     """Make a template of a plan, drafted or done."""
     chosen = _chosen(parameter)
-
-    async def saved(parley: "Parley") -> "TemplateView":
-        view = await parley.templates.from_plan(task, name=name, parameters=chosen)
-        if not chosen and not as_json:
-            _offer(await parley.templates.candidates(task))
-        return view
-
-    _shows(saved, url, as_json=as_json)
+    _shows(
+        lambda parley: parley.templates.from_plan(task, name=name, parameters=chosen),
+        url,
+        as_json=as_json,
+        offers=None if chosen else lambda parley: parley.templates.candidates(task),
+    )
 
 
 @app.command()
@@ -121,14 +119,12 @@ def learn(
 ) -> None:
     """Make a template of what a session did."""
     chosen = _chosen(parameter)
-
-    async def learned(parley: "Parley") -> "TemplateView":
-        view = await parley.templates.learn(session, name=name, parameters=chosen)
-        if not chosen and not as_json:
-            _offer(await parley.templates.learnable(session))
-        return view
-
-    _shows(learned, url, as_json=as_json)
+    _shows(
+        lambda parley: parley.templates.learn(session, name=name, parameters=chosen),
+        url,
+        as_json=as_json,
+        offers=None if chosen else lambda parley: parley.templates.learnable(session),
+    )
 
 
 @app.command()
@@ -213,13 +209,6 @@ def _chosen(given: list[str]) -> list[dict[str, Any]]:
     return [{"name": name, "value": _json(value)} for name, value in _values(given).items()]
 
 
-def _offer(found: "CandidatePage") -> None:
-    from cli.visible import visible
-
-    for one in found.values[:OFFERED]:
-        typer.echo(visible(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}"), err=True)
-
-
 def _spelled(value: Any) -> str:
     """As `_json` reads it again."""
     return value if isinstance(value, str) and _json(value) == value else json.dumps(value, ensure_ascii=False)
@@ -232,13 +221,22 @@ def _json(text: str) -> Any:
         return text
 
 
-def _shows(ask: "Callable[[Parley], Awaitable[TemplateView]]", url: str, *, as_json: bool) -> None:
-    """Print the template that comes of it."""
+def _shows(
+    ask: "Callable[[Parley], Awaitable[TemplateView]]",
+    url: str,
+    *,
+    as_json: bool,
+    offers: "Callable[[Parley], Awaitable[CandidatePage]] | None" = None,
+) -> None:
+    """Print the template that comes of it, and in words also the values that `offers` for parameters."""
 
     async def shown(parley: "Parley") -> int:
-        from cli.visible import print_visible
+        from cli.visible import print_visible, visible
 
         view = await ask(parley)
+        if offers and not as_json:
+            for one in (await offers(parley)).values[:OFFERED]:
+                typer.echo(visible(f"Could be a parameter: -p {one.name}={shlex.quote(_spelled(one.value))}"), err=True)
         if as_json:
             print_visible(view.model_dump_json(indent=1))
         else:

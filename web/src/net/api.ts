@@ -118,11 +118,10 @@ const sourceId = (source: TemplateSource, sessionId: string): Record<string, str
 export const candidates = (source: TemplateSource, sessionId: string, signal?: AbortSignal): Promise<CandidatePage> =>
   get(`${sourceUrl(source)}?${new URLSearchParams(sourceId(source, sessionId))}`, signal);
 
-export const saveTemplate = (source: TemplateSource, sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[], id: string): Promise<TemplateView> =>
-  posted(sourceUrl(source), { ...sourceId(source, sessionId), name, parameters, id });
+export const saveTemplate = (source: TemplateSource, sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[]): Promise<TemplateView> =>
+  posted(sourceUrl(source), { ...sourceId(source, sessionId), name, parameters });
 
-/** A template of a document; sent twice with one `once`, it is made once. */
-export const importTemplate = (document: string, format: "json" | "yaml", once: string): Promise<TemplateView> => posted("/api/templates", { document, format, id: once });
+export const importTemplate = (document: string, format: "json" | "yaml"): Promise<TemplateView> => posted("/api/templates", { document, format });
 
 export const templateFile = (id: string): string => `${templateUrl(id)}?format=yaml`;
 
@@ -135,9 +134,9 @@ export const template = (id: string, signal?: AbortSignal): Promise<TemplateView
 
 export const deleteTemplate = async (id: string): Promise<void> => void (await answered(templateUrl(id), { method: "DELETE" }));
 
-/** A session with the template's plan, for the person to approve; its id. Sent twice with one `once`, it begins once. */
-export const beginWith = async (id: string, values: Record<string, unknown>, settings: object, once: string): Promise<string> =>
-  (await posted<{ session_id: string }>(`${templateUrl(id)}/use`, { values, settings, id: once, timeout: 20 })).session_id;
+/** A session with the template's plan, for the person to approve; its id. */
+export const beginWith = async (id: string, values: Record<string, unknown>, settings: object): Promise<string> =>
+  (await posted<{ session_id: string }>(`${templateUrl(id)}/use`, { values, settings, timeout: 20 })).session_id;
 
 const templateUrl = (id: string): string => `/api/templates/${encodeURIComponent(id)}`;
 

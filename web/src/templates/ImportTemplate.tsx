@@ -3,34 +3,30 @@ import { Button, FileButton } from "@mantine/core";
 import { useRef, useState } from "react";
 import { fill, TEMPLATES } from "../generated/words";
 import { importTemplate } from "../net/api";
-import { reasonOf } from "../ui/useAsked";
+import { useSending } from "../ui/useSending";
 
-const LARGEST = 250_000; // characters, as the gateway takes them
+const LARGEST = 250_000; // bytes; the gateway takes as many characters
 
 export function ImportTemplate({ onMade }: { onMade: () => void }) {
   const forget = useRef<() => void>(null); // the chosen file: mended, it is chosen once more
-  const [busy, setBusy] = useState(false);
   const [made, setMade] = useState("");
-  const [refused, setRefused] = useState("");
-  const read = async (file: File | null) => {
-    if (!file) return;
+  const { busy, refused, send } = useSending();
+  const read = async (file: File) => {
     setMade("");
-    setRefused("");
-    setBusy(true);
-    try {
-      const document = file.size > LARGEST ? "" : await file.text();
-      if (!document) throw new Error(file.size > LARGEST ? TEMPLATES.import_large : TEMPLATES.import_empty);
-      setMade((await importTemplate(document, /\.json$/i.test(file.name) ? "json" : "yaml", crypto.randomUUID())).template.name);
-      onMade();
-    } catch (error) {
-      setRefused(reasonOf(error));
-    }
+    if (file.size > LARGEST) throw new Error(TEMPLATES.import_large);
+    const document = await file.text();
+    if (!document) throw new Error(TEMPLATES.import_empty);
+    const { template } = await importTemplate(document, /\.json$/i.test(file.name) ? "json" : "yaml");
+    setMade(template.name);
+    onMade();
+  };
+  const choose = async (file: File | null) => {
+    if (file) await send(() => read(file));
     forget.current?.();
-    setBusy(false);
   };
   return (
     <div>
-      <FileButton onChange={(file) => void read(file)} accept=".yaml,.yml,.json" resetRef={forget}>
+      <FileButton onChange={(file) => void choose(file)} accept=".yaml,.yml,.json" resetRef={forget}>
         {(props) => (
           <Button {...props} size="compact-sm" variant="default" loading={busy} data-testid="template-import">
             {TEMPLATES.import}

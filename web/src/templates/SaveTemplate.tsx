@@ -6,8 +6,9 @@ import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
 import { candidates, saveTemplate, type TemplateSource } from "../net/api";
 import type { CandidatePage, TemplateView } from "../protocol";
 import { useFocusBack } from "../ui/hooks";
-import { reasonOf, useAsked } from "../ui/useAsked";
+import { useAsked } from "../ui/useAsked";
 import { inline } from "../ui/values";
+import { TemplateForm } from "./TemplateForm";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,31}$/;
 
@@ -55,31 +56,19 @@ function Form({ sessionId, source, found, onSaved, onClose }: Props) {
   const [name, setName] = useState(found.name);
   const [names, setNames] = useState(() => found.values.map((one) => one.name));
   const [chosen, setChosen] = useState<readonly number[]>([]);
-  const [once, setOnce] = useState(() => crypto.randomUUID());
-  const [busy, setBusy] = useState(false);
-  const [refused, setRefused] = useState("");
   const wrong = (at: number) => chosen.includes(at) && !NAME.test(names[at] ?? "");
   const save = async () => {
-    if (chosen.some(wrong)) return;
-    setBusy(true);
-    try {
-      const parameters = chosen.toSorted((a, b) => a - b).map((at) => ({ name: names[at] ?? "", value: found.values[at]?.value }));
-      onSaved(await saveTemplate(source, sessionId, name.trim(), parameters, once));
-    } catch (error) {
-      setRefused(reasonOf(error));
-      setOnce(crypto.randomUUID());
-      setBusy(false);
-    }
+    const parameters = chosen.toSorted((a, b) => a - b).map((at) => ({ name: names[at] ?? "", value: found.values[at]?.value }));
+    onSaved(await saveTemplate(source, sessionId, name.trim(), parameters));
   };
   return (
-    <form
-      className="question-form"
-      data-testid="template-save-form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
+    <TemplateForm
+      testId="template-save-form"
+      submit={{ label: TEMPLATES.save, testId: "template-save" }}
+      back={ACTIONS.cancel}
+      complete={() => !chosen.some(wrong)}
+      onSubmit={save}
+      onBack={onClose}
     >
       <TextInput label={TEMPLATES.name} maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} autoFocus data-testid="template-name" />
       <fieldset className="template-values">
@@ -108,15 +97,6 @@ function Form({ sessionId, source, found, onSaved, onClose }: Props) {
           </div>
         ))}
       </fieldset>
-      <div className="decision-buttons">
-        <Button type="submit" loading={busy} data-testid="template-save">
-          {TEMPLATES.save}
-        </Button>
-        <Button variant="subtle" onClick={onClose}>
-          {ACTIONS.cancel}
-        </Button>
-      </div>
-      {refused && <p className="problem" role="alert" data-testid="error">{refused}</p>}
-    </form>
+    </TemplateForm>
   );
 }

@@ -1,12 +1,13 @@
 // When a template is run by itself: never, each day, or once; and with which values.
-import { Button, Loader, SegmentedControl, TextInput } from "@mantine/core";
-import { useId, useState } from "react";
+import { Loader, SegmentedControl, TextInput } from "@mantine/core";
+import { useState } from "react";
 import { ACTIONS, fill, named, SIGNS, TEMPLATES } from "../generated/words";
 import { scheduleTemplate, template } from "../net/api";
 import type { TemplateView } from "../protocol";
 import { moment } from "../ui/format";
-import { reasonOf, useAsked } from "../ui/useAsked";
-import { chosen, enteredOf, ownZone, sentOf, WHEN, type When } from "./schedule";
+import { useAsked } from "../ui/useAsked";
+import { isComplete, ownZone, toForm, toRequest, WHEN, type When } from "./schedule";
+import { TemplateForm } from "./TemplateForm";
 import { Values, useValues } from "./Values";
 
 export function ScheduleTemplate({ id, onBack }: { id: string; onBack: () => void }) {
@@ -17,38 +18,29 @@ export function ScheduleTemplate({ id, onBack }: { id: string; onBack: () => voi
 }
 
 function Form({ found, onBack }: { found: TemplateView; onBack: () => void }) {
-  const title = useId();
-  const [entered, setEntered] = useState(() => enteredOf(found.schedule));
+  const [entered, setEntered] = useState(() => toForm(found.schedule));
   const form = useValues(found.form, found.schedule?.values);
   const [tried, setTried] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [refused, setRefused] = useState("");
   const runs = entered.when !== "by_hand";
-  const save = async () => {
+  const complete = () => {
     setTried(true);
-    if (!chosen(entered) || (runs && Object.keys(form.problems).length > 0)) return;
-    setBusy(true);
-    try {
-      await scheduleTemplate(found.id, found.version, sentOf(entered, form.values, found.schedule));
-      onBack();
-    } catch (error) {
-      setRefused(reasonOf(error));
-      setBusy(false);
-    }
+    return isComplete(entered) && (!runs || Object.keys(form.problems).length === 0);
   };
-  const missing = tried && !chosen(entered) ? TEMPLATES.time_needed : undefined;
+  const save = async () => {
+    await scheduleTemplate(found.id, found.version, toRequest(entered, form.values, found.schedule));
+    onBack();
+  };
+  const missing = tried && !isComplete(entered) ? TEMPLATES.time_needed : undefined;
   return (
-    <form
-      className="question-form"
-      aria-labelledby={title}
-      data-testid="schedule-form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
+    <TemplateForm
+      title={found.template.name}
+      testId="schedule-form"
+      submit={{ label: TEMPLATES.schedule_save, testId: "schedule-save" }}
+      back={ACTIONS.back}
+      complete={complete}
+      onSubmit={save}
+      onBack={onBack}
     >
-      <h3 id={title}>{found.template.name}</h3>
       <SegmentedControl
         aria-label={TEMPLATES.when}
         value={entered.when}
@@ -86,16 +78,7 @@ function Form({ found, onBack }: { found: TemplateView; onBack: () => void }) {
       )}
       {runs && <p className="hint">{TEMPLATES.schedule_what}</p>}
       <LastRun found={found} />
-      <div className="decision-buttons">
-        <Button type="submit" loading={busy} data-testid="schedule-save">
-          {TEMPLATES.schedule_save}
-        </Button>
-        <Button variant="subtle" onClick={onBack}>
-          {ACTIONS.back}
-        </Button>
-      </div>
-      {refused && <p className="problem" role="alert" data-testid="error">{refused}</p>}
-    </form>
+    </TemplateForm>
   );
 }
 

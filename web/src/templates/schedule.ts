@@ -1,10 +1,10 @@
-// When a template is run by itself: as a form holds it, and as it is sent. Pure.
+// A template's schedule, as a form holds it and as it is sent. Pure.
 import type { Schedule } from "../protocol";
 
 export const WHEN = ["by_hand", "daily", "once"] as const;
 export type When = (typeof WHEN)[number];
 
-/** `time` is HH:MM in `zone`; `date` is a date and a time of this browser's clock. "" where nothing is chosen. */
+/** `time` is HH:MM in `zone`; `date` is a date and a time in this browser's zone. "": not filled in. */
 export interface EnteredSchedule {
   when: When;
   time: string;
@@ -16,26 +16,29 @@ export type SentSchedule = Pick<Schedule, "daily" | "once" | "zone" | "settings"
 
 export const ownZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** A daily time keeps the zone that it was set in. */
-export function enteredOf(schedule: Schedule | null): EnteredSchedule {
+/** The form of a schedule. A daily time keeps the zone that it was set in; an instant is shown in this browser's. */
+export function toForm(schedule: Schedule | null): EnteredSchedule {
   const none = { when: "by_hand", time: "", date: "", zone: ownZone() } as const;
   if (schedule?.daily) return { ...none, when: "daily", time: schedule.daily.slice(0, 5), zone: schedule.zone };
-  if (schedule?.once) return { ...none, when: "once", date: localOf(new Date(schedule.once)) };
+  if (schedule?.once) return { ...none, when: "once", date: toLocalInput(new Date(schedule.once)) };
   return none;
 }
 
-/** As <input type="datetime-local"> has it. */
-function localOf(at: Date): string {
+/** The text that <input type="datetime-local"> takes. */
+function toLocalInput(at: Date): string {
   const two = (number: number) => String(number).padStart(2, "0");
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** Whether the time that the choice needs has been chosen. */
-export const chosen = ({ when, time, date }: EnteredSchedule): boolean => when === "by_hand" || (when === "daily" ? time !== "" : !Number.isNaN(Date.parse(date)));
+/** Whether the time that the choice needs is filled in. */
+export function isComplete({ when, time, date }: EnteredSchedule): boolean {
+  if (when === "by_hand") return true;
+  return when === "daily" ? time !== "" : !Number.isNaN(Date.parse(date));
+}
 
-/** null: it is run by hand only. The settings of the runs stay as they were. */
-export function sentOf({ when, time, date, zone }: EnteredSchedule, values: Record<string, unknown>, before: Schedule | null): SentSchedule | null {
-  const same = { values, ...(before?.settings ? { settings: before.settings } : {}) };
+/** What is sent, with `values` for the parameters; null: it runs by hand only. Settings of the runs stay as they were. */
+export function toRequest({ when, time, date, zone }: EnteredSchedule, values: Record<string, unknown>, before: Schedule | null): SentSchedule | null {
+  const common = { values, ...(before?.settings ? { settings: before.settings } : {}) };
   if (when === "by_hand") return null;
-  return when === "daily" ? { daily: time, zone, ...same } : { once: new Date(date).toISOString(), zone, ...same };
+  return when === "daily" ? { daily: time, zone, ...common } : { once: new Date(date).toISOString(), zone, ...common };
 }
