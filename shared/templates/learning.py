@@ -1,7 +1,7 @@
-"""A template learned from what a session did: its finished calls, in order. Pure, and the same every time.
+"""A template learned from what a session did: its successful calls, in order. Pure and deterministic.
 
-A value that stands in exactly one earlier output becomes a reference to it. Values that say little (short words, small
-numbers, words that the tool itself lists) are left as they are.
+A value that occurs in the output of exactly one earlier step becomes a reference to that output. Values that say little
+stay as they are: short texts, small numbers, and what the tool's schema lists.
 """
 
 import json
@@ -22,13 +22,13 @@ from shared.templates.checks import Tools
 from shared.templates.making import Path, Wanted, leaves, made_from, same
 from shared.templates.schemas import schema_at
 
-SHORTEST, SMALLEST = 3, 1_000  # characters of a text, and the number, from which on it is taken for a reference
+SHORTEST, SMALLEST = 3, 1_000  # a text of fewer characters, or a smaller number, never becomes a reference
 MOST = 100  # steps of a plan
 Outputs = Mapping[str, JsonValue]
 
 
 class Call(NamedTuple):
-    """A call that ended well, and the turn that it was planned in."""
+    """A call that succeeded, and the turn that it was planned in."""
 
     spec: ActionSpec
     turn: int
@@ -36,12 +36,15 @@ class Call(NamedTuple):
 
 
 def learned(events: Iterable[SessionEvent], goal: str, wanted: Wanted, tools: Tools) -> Template:
-    """From the session's journal. Raises Invalid where nothing can be learned."""
+    """Make a template of a session's journal. Raises Invalid where nothing can be learned."""
     return made_from(goal[:500], learned_steps(events, tools, [one.value for one in wanted.parameters]), wanted, tools)
 
 
 def learned_steps(events: Iterable[SessionEvent], tools: Tools, chosen: Sequence[JsonValue] = ()) -> list[Step]:
-    """What the session did, as steps of a plan in which `chosen` values stay. Raises Invalid where it did nothing."""
+    """What the session did, as steps of a plan. A `chosen` value never becomes a reference.
+
+    Raises Invalid where no call succeeded, or too many did.
+    """
     calls = finished(events)
     if not calls:
         raise Invalid("No call of a tool has ended well in this session: there is nothing to learn.")
@@ -55,13 +58,13 @@ def learned_steps(events: Iterable[SessionEvent], tools: Tools, chosen: Sequence
         after = tuple(names[one] for one in _before(call, calls))
         step = Step(id=name, text=_words(spec), tool=spec.tool, arguments=dict(spec.arguments), after=after)
         steps.append(_referring(step, outputs, chosen, tools))
-        if call.outcome.size is None:  # of a larger result only the beginning is known
+        if call.outcome.size is None:  # a size is given where the journal has only the beginning of the result
             outputs[name] = _parsed(call.outcome.result)
     return steps
 
 
 def _before(call: Call, calls: Sequence[Call]) -> list[str]:
-    """The calls that it depended on; of what was planned turn by turn, all of the turn before."""
+    """The calls that it depended on. One that names none comes after all calls of the turn before."""
     there = [one.spec.id for one in calls]
     if needed := [one for one in call.spec.depends_on if one in there]:
         return needed
@@ -70,11 +73,11 @@ def _before(call: Call, calls: Sequence[Call]) -> list[str]:
 
 
 def finished(events: Iterable[SessionEvent]) -> list[Call]:
-    """The calls that ended well, in the order in which they did; nodes of flows are no calls of tools."""
+    """The calls that succeeded, in order of completion. Nodes of flows are left out: they are no calls of tools."""
     specs: dict[str, tuple[ActionSpec, int]] = {}
     ended: list[Call] = []
-    paths: set[int] = set()  # versions of plans
-    turns: set[int] = set()  # that walk a path
+    paths: set[int] = set()  # the versions of plans that are a path through a flow
+    turns: set[int] = set()  # the turns that walk such a path
     for event in events:
         match event:
             case facts.PlanDrafted() if plans_path(event):
@@ -101,7 +104,7 @@ def _words(spec: ActionSpec) -> str:
 
 
 def _parsed(result: JsonValue) -> JsonValue:
-    """The value that a tool gave: some give their objects as JSON text."""
+    """The value that a tool gave. Some tools give their objects as JSON text, which is decoded."""
     if not isinstance(result, str) or result[:1] not in ("{", "["):
         return result
     try:
@@ -134,13 +137,14 @@ def _referring(step: Step, outputs: Outputs, chosen: Sequence[JsonValue], tools:
 
 
 def _tells(value: JsonValue) -> bool:
+    """Whether the same value elsewhere is no coincidence."""
     if isinstance(value, str):
         return len(value) >= SHORTEST
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= SMALLEST
 
 
 def _reference(value: JsonValue, outputs: Outputs) -> str:
-    """To the one output that has the value, at the place nearest to its top; "" where none or several have it."""
+    """The reference to the only output that has the value, at its shallowest place; "" if none or several have it."""
     having: dict[str, list[str]] = {}
     for name, output in outputs.items():
         places = [path for path, found in leaves(output) if same(found, value)]
@@ -151,6 +155,6 @@ def _reference(value: JsonValue, outputs: Outputs) -> str:
 
 
 def _written(step: str, path: Path) -> str:
-    """As a reference; one that a name with a blank leads to is none."""
+    """The place as a reference. With a name that has a blank in it the text is no reference: callers check."""
     parts = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
     return "{{steps." + step + ".output" + "".join(parts) + "}}"
