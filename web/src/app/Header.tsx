@@ -4,7 +4,6 @@ import { lazy, Suspense, useState } from "react";
 import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
-import { useEntries } from "../journal/useEntries";
 import { count, money, plural, stateWords } from "../ui/format";
 import type { Snapshot } from "../protocol";
 import * as Icon from "../ui/icons";
@@ -99,7 +98,7 @@ function SessionMenu({ renaming, onRename, onTemplate }: { renaming: boolean; on
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
-  const called = useEntries().some((one) => one.kind === "turn" && one.actions.some((action) => action.state === "finished"));
+  const called = [...state.journal.values()].some((one) => one.kind === "action" && one.state === "finished");
   const { snapshot } = state;
   if (!snapshot?.version) return null;
   const learnable = called && snapshot.workflow !== "flow"; // the nodes of a flow are no calls of tools
