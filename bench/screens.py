@@ -15,7 +15,7 @@ from typing import NamedTuple
 from parley.events import SessionEvent
 from services.gateway.live.audience import Audience, dump
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import load, names
 
 type Step = tuple[Session, SessionEvent, Session]
@@ -29,7 +29,7 @@ class Cost(NamedTuple):
 
 def steps(name: str) -> Iterator[Step]:
     log = load(name)
-    loaded = Loaded(Session(log.session_id), 0)
+    loaded = SessionAtPosition(Session(log.session_id), 0)
     for raw in log.messages:
         after, event, _ = accept(loaded, raw)
         if event:

@@ -12,7 +12,7 @@ from shared.domain import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.stories import Conversation
 
 READS, SECONDS = 4, 0.05
@@ -45,10 +45,10 @@ async def seconds(*, chained: bool) -> float:
     await story.commit(c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never")))
     await story.commit(c.PlanTurn(sub_goal="look", actions=actions))
     executor = Executor(Registry(Fixed(RegisteredTool(LOOK, looks))), NothingKept())
-    kit = Kit("executor", InMemoryStore(story.log), story.log, ScriptedModel(), Drafts(None), Settings())
+    kit = WorkerDeps("executor", InMemoryStore(story.log), story.log, ScriptedModel(), Drafts(None), Settings())
     began = time.perf_counter()
     while (loaded := await story.loaded()).session.phase == "executing":
-        await executor.run_wave(Desk(kit, loaded, cause="bench"))
+        await executor.run_wave(WorkContext(kit, loaded, cause="bench"))
     took = time.perf_counter() - began
     turn = loaded.session.turn
     assert turn

@@ -22,15 +22,15 @@ from services.plan_store.database import Database
 from services.plan_store.rebuild import rebuild_from
 from services.plan_store.tables import PROJECTED
 from shared.bus import JetStreamLog
-from shared.log import Raw
+from shared.log import StoredMessage
 
 PAGE = 1000
 type Documents = dict[str, Any]
 
 
-async def read_log(log: JetStreamLog) -> dict[str, list[Raw]]:
+async def read_log(log: JetStreamLog) -> dict[str, list[StoredMessage]]:
     """Every message of every session, as any replica has it: wait until they agree."""
-    found: dict[str, list[Raw]] = {}
+    found: dict[str, list[StoredMessage]] = {}
     after = 0
     while page := await log.read_all(after=after, limit=PAGE):
         for raw in page:

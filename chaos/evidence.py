@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from chaos.accounts import Served
 from chaos.process import Exit
 from chaos.recorder import Shown
-from shared.log import Raw
+from shared.log import StoredMessage
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Row]]  # by table, in an order of their own
@@ -50,7 +50,7 @@ class Evidence:
     """`poison`: positions in the log of messages that the suite itself put there. `clustered`: the log is kept by
     several servers."""
 
-    log: Mapping[str, Sequence[Raw]] = field(default_factory=dict)
+    log: Mapping[str, Sequence[StoredMessage]] = field(default_factory=dict)
     poison: frozenset[int] = frozenset()
     clustered: bool = False
     shown: Sequence[Shown] = ()

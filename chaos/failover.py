@@ -23,9 +23,9 @@ from chaos.folding import Step, folded
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.session import Session
-from shared.log import Loaded, commit
+from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 
 PATIENCE = 60.0  # seconds that one append may take
@@ -97,11 +97,11 @@ class Race:
 
     async def _write(self, writer: str, bus: Bus) -> None:
         session_id = writer.partition("-")[0]
-        loaded, number = Loaded(Session(session_id), 0), 0
+        loaded, number = SessionAtPosition(Session(session_id), 0), 0
         while True:
             number += 1
             began = time.monotonic()
-            by = By(f"user:{writer}", datetime.now(UTC), f"{writer}-{number}")
+            by = CommandMeta(f"user:{writer}", datetime.now(UTC), f"{writer}-{number}")
             command = c.Say(text=by.id or "") if loaded.session.version == 0 else c.Rename(title=by.id or "")
             loaded, event = await commit(bus.log, loaded, command, by, patience=PATIENCE)
             self.acked.append(Acked(writer, session_id, loaded.position, event.id, began, time.monotonic()))

@@ -11,7 +11,7 @@ from parley.events.values import Outcome
 from shared.domain.attempt_names import idempotency_key
 from shared.domain.session import Session
 from shared.domain.waves import find
-from shared.log import Loaded, Raw, accept
+from shared.log import SessionAtPosition, StoredMessage, accept
 
 NOTE = "trial.note"
 KEYED = frozenset(
@@ -31,7 +31,7 @@ Came = Outcome | facts.ActionUncertain | facts.ActionSkipped
 class Step(NamedTuple):
     """One stored message; without an event, `reason` says why it is none."""
 
-    raw: Raw
+    raw: StoredMessage
     event: SessionEvent | None
     reason: str
 
@@ -50,8 +50,8 @@ class Fold:
     works: list[WorkSpan] = field(default_factory=list)
 
 
-def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
-    found, loaded = Fold(Session(session_id)), Loaded(Session(session_id), 0)
+def folded(session_id: str, raws: Sequence[StoredMessage]) -> Fold:
+    found, loaded = Fold(Session(session_id)), SessionAtPosition(Session(session_id), 0)
     keys: dict[str, str] = {}  # of actions that were started, by their id
     for raw in raws:
         loaded, event, reason = accept(loaded, raw)

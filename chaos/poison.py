@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from parley.events import parse_event
-from shared.log import Raw, guard
+from shared.log import StoredMessage, guard
 
 MARK = "Parley-Chaos"
 
@@ -20,7 +20,7 @@ class Message(NamedTuple):
     headers: Mapping[str, str]
 
 
-def poison(kind: str, session_id: str, tail: Raw | None) -> Message | None:
+def poison(kind: str, session_id: str, tail: StoredMessage | None) -> Message | None:
     """A message of this kind for the session whose last one is `tail`; None where it takes one and there is none."""
     subject, stop = f"session.{session_id}.planner.message.received", f"session.{session_id}.nobody.session.stopped"
     mark = {MARK: kind}
@@ -44,7 +44,7 @@ def poison(kind: str, session_id: str, tail: Raw | None) -> Message | None:
     return there[kind]
 
 
-def _stop(session_id: str, tail: Raw, further: int, *, needs: int = 1) -> bytes:
+def _stop(session_id: str, tail: StoredMessage, further: int, *, needs: int = 1) -> bytes:
     """A well-formed `session.stopped`, so many versions after the tail's."""
     try:
         version = parse_event(tail.data).version

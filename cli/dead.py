@@ -13,7 +13,7 @@ from cli.running import LOCAL_USER, bus, query
 from cli.visible import print_visible, visible
 from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Refused
 from shared.log import LogDown, commit
 from shared.settings import Settings
@@ -101,7 +101,7 @@ async def dismiss(settings: Settings, name: str) -> int:
 async def retry(settings: Settings, session_id: str) -> int:
     """Have the stage done again that failed. Raises Unreachable, Declined."""
     async with bus(settings) as found:
-        by = By(actor=f"user:{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+        by = CommandMeta(actor=f"user:{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
         try:
             loaded = await Store(found).load(session_id)
             if not loaded.session.version:

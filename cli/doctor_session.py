@@ -17,7 +17,7 @@ from cli.home import attached
 from cli.running import bus
 from shared.bus import Bus, BusDown, Consumer
 from shared.domain.session import Session
-from shared.log import Loaded, Log, LogDown, UpgradeNeeded, accept
+from shared.log import Log, LogDown, SessionAtPosition, UpgradeNeeded, accept
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from shared.store_api import DEAD_LIST, DeadPage, ListDead
@@ -45,7 +45,7 @@ async def doctor_session(settings: Settings, session_id: str) -> int:
 
 async def fold(log: Log, session_id: str, *, until: int | None = None) -> Folded:
     """The session from its messages (to this version), with those that are none of its events. Raises LogDown."""
-    loaded = Loaded(Session(session_id), 0)
+    loaded = SessionAtPosition(Session(session_id), 0)
     places: dict[int, tuple[int, datetime]] = {}
     parked: list[tuple[int, str]] = []
     while page := await log.read(session_id, after=loaded.position):

@@ -18,14 +18,25 @@ from parley.events.problems import sentences
 from parley.events.values import Workflow
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
-from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, commit, guard, subject_of
+from shared.log import (
+    Indeterminate,
+    LogDown,
+    SessionAtPosition,
+    StoredMessage,
+    Unstorable,
+    VersionConflict,
+    accept,
+    commit,
+    guard,
+    subject_of,
+)
 from shared.settings import Settings
 
 PAGE = 1000
@@ -36,10 +47,10 @@ async def text(
 ) -> int:
     """Begin a session with this request, expected to be the first under its subject; prints its id."""
     session_id = session_id or uuid.uuid4().hex[:16]
-    by = By(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    by = CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
     event = decide(Session(session_id), c.Say(text=words, workflow=workflow), by)
     async with bus(settings) as found:
-        await _append(found, event, Loaded(Session(session_id), 0))
+        await _append(found, event, SessionAtPosition(Session(session_id), 0))
     print(session_id)
     return 0
 
@@ -52,7 +63,7 @@ async def command(settings: Settings, said: str, *, session_id: str, user: str =
 
     `said`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`. Raises Declined with the reason.
     """
-    wanted, by = _command(said), By(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    wanted, by = _command(said), CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
     async with bus(settings) as found:
         loaded = await _load(found, session_id)
         try:
@@ -118,9 +129,9 @@ def read(file: str) -> bytes:
         raise Declined(f"{file} cannot be read: {error.strerror}") from error
 
 
-async def _load(found: Bus, session_id: str) -> Loaded:
+async def _load(found: Bus, session_id: str) -> SessionAtPosition:
     """The session folded from the log itself: plan_store need not be up."""
-    loaded = Loaded(Session(session_id), 0)
+    loaded = SessionAtPosition(Session(session_id), 0)
     try:
         while page := await found.log.read(session_id, after=loaded.position, limit=PAGE, leader=True):
             for message in page:
@@ -130,24 +141,24 @@ async def _load(found: Bus, session_id: str) -> Loaded:
     return loaded
 
 
-async def _append(found: Bus, event: SessionEvent, loaded: Loaded) -> int:
+async def _append(found: Bus, event: SessionEvent, loaded: SessionAtPosition) -> int:
     """Store it as the next event of the session, if the log's readers would take it and nobody was faster."""
     whose = due(evolve(loaded.session, event))
     headers, after = guard(event.session_id, loaded.position, event.id), loaded.position
-    message = Raw(after + 1, subject_of(event, whose), headers, dump_event(event), event.at)
+    message = StoredMessage(after + 1, subject_of(event, whose), headers, dump_event(event), event.at)
     if wrong := accept(loaded, message)[2]:
         raise Declined(f"The log's readers would park this event: {wrong}")
     try:
         return await found.log.append(event, after=after, due=whose)
-    except LostRace as error:
+    except VersionConflict as error:
         raise Declined(_moved_on(event, None)) from error
     except Unstorable as error:
         raise Declined(str(error)) from error
-    except Unsure as error:
+    except Indeterminate as error:
         return await _find(found, event, after, error)
 
 
-async def _find(found: Bus, event: SessionEvent, after: int, why: Unsure) -> int:
+async def _find(found: Bus, event: SessionEvent, after: int, why: Indeterminate) -> int:
     """Nobody could tell whether it was stored: this very event in the tail means yes."""
     try:
         tail = await found.log.read(event.session_id, after=after, leader=True)

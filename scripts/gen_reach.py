@@ -9,7 +9,7 @@ from parley.events import Due, SessionEvent
 from parley.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule, Waiting
 from scripts.gen_story import BEGAN, CODE, GOOD, KEPT, SPEND, STEPS, stories
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
@@ -173,11 +173,11 @@ def _kind(session: Session) -> tuple[object, ...]:
 
 def _after(session: Session, command: AnyCommand) -> tuple[SessionEvent, Session] | None:
     if isinstance(command, PersonCommand):
-        by = By("user:ann", BEGAN)
+        by = CommandMeta("user:ann", BEGAN)
     elif isinstance(command, c.Wake):
-        by = By("keeper", BEGAN)
+        by = CommandMeta("keeper", BEGAN)
     else:
-        by = By(session.work.service if session.work else "keeper", BEGAN, work=session.work)
+        by = CommandMeta(session.work.service if session.work else "keeper", BEGAN, work=session.work)
     try:
         event = decide(session, command, by)
     except Refused:

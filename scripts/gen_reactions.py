@@ -48,7 +48,7 @@ def reactions(makers: Mapping[str, set[str]]) -> list[Reaction]:
 
 def harness_events(makers: Mapping[str, set[str]]) -> list[str]:
     """What every worker can make, whatever its handler does."""
-    used = _commands_in((HARNESS / "worker.py", HARNESS / "desk.py"))
+    used = _commands_in((HARNESS / "worker.py", HARNESS / "context.py"))
     return [kind for kind, by in sorted(makers.items()) if by & used]
 
 

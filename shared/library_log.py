@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter
 
 from parley.events.values import Line, Stored
 from parley.protocol.templates import Schedule, Template, TemplateId
-from shared.log_reading import EXPECTED, Raw
+from shared.log_reading import EXPECTED, StoredMessage
 
 ROLLUP = "Nats-Rollup"
 LARGEST = 250_000  # bytes of a message
@@ -44,14 +44,14 @@ TEMPLATE_EVENT: TypeAdapter[TemplateSaved | TemplateDeleted] = TypeAdapter(AnyTe
 
 
 class LibraryLog(Protocol):
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> Raw:
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
         """Store the message if the template's last position is `after`; `last`: those before it are removed.
 
         Raises shared.log's LostRace, Unsure (among them LogFull), LogDown.
         """
         ...
 
-    async def read(self, *, after: int, limit: int = 500) -> list[Raw]:
+    async def read(self, *, after: int, limit: int = 500) -> list[StoredMessage]:
         """The messages of all templates with a position over `after`, in order. Raises LogDown."""
         ...
 

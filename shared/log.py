@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from parley.events import Due, SessionEvent, dump_event, facts, parse_event
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decided, due
 from shared.domain.errors import OutOfTurn
 from shared.domain.forks import carried
@@ -20,8 +20,8 @@ from shared.domain.session import Session
 from shared.log_reading import (
     EXPECTED,
     EXPECTED_SUBJECT,
-    Loaded,
-    Raw,
+    SessionAtPosition,
+    StoredMessage,
     UpgradeNeeded,
     accept,
     expected_headers,
@@ -48,11 +48,11 @@ class Extent(NamedTuple):
     last: int  # below `first` where there are none
 
 
-class LostRace(Exception):
+class VersionConflict(Exception):
     """Somebody else appended first: read the tail, decide again."""
 
 
-class Unsure(Exception):
+class Indeterminate(Exception):
     """Nobody can tell whether the append was stored: read the tail before trying again."""
 
 
@@ -60,7 +60,7 @@ class LogDown(Exception):
     """The log cannot be reached."""
 
 
-class LogFull(LogDown, Unsure):
+class LogFull(LogDown, Indeterminate):
     """The log has no room: nothing was stored. Who waits finds out whether somebody has made some."""
 
 
@@ -80,13 +80,15 @@ class Log(Protocol):
         """
         ...
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         """The session's messages with a position over `after`, in order. Raises LogDown."""
         ...
 
 
 class WholeLog(Protocol):
-    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[StoredMessage]:
         """The messages of all sessions with a position over `after`, in order. Raises LogDown."""
         ...
 
@@ -131,8 +133,8 @@ def guard(session_id: str, after: int, event_id: str) -> dict[str, str]:
 
 
 async def commit(
-    log: Log, loaded: Loaded, command: AnyCommand, by: By, *, patience: float = 10
-) -> tuple[Loaded, SessionEvent]:
+    log: Log, loaded: SessionAtPosition, command: AnyCommand, meta: CommandMeta, *, patience: float = 10
+) -> tuple[SessionAtPosition, SessionEvent]:
     """Carry the command out: one event, stored once, whatever happens on the way.
 
     `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
@@ -142,29 +144,31 @@ async def commit(
     deadline = time.monotonic() + patience
     delay, in_vain = FIRST_DELAY, 0
     while True:
-        event, after = decided(loaded.session, command, by)
+        event, after = decided(loaded.session, command, meta)
         before = loaded.position
         try:
-            return Loaded(after, await log.append(event, after=loaded.position, due=due(after))), event
-        except (LostRace, Unsure) as lost:
+            return SessionAtPosition(after, await log.append(event, after=loaded.position, due=due(after))), event
+        except (VersionConflict, Indeterminate) as lost:
             loaded, mine = await _catch_up(log, loaded, event, deadline)
             if mine:
                 return loaded, event
             in_vain = 0 if loaded.position > before else in_vain + 1
-            if isinstance(lost, LostRace):
+            if isinstance(lost, VersionConflict):
                 if in_vain > GONE_AFTER:
                     raise OutOfTurn("The session is not in the log any more: it was purged.") from lost
             elif time.monotonic() > deadline:
                 if isinstance(lost, LogFull):
                     raise
                 raise LogDown("The log does not answer.") from lost
-            if in_vain or isinstance(lost, Unsure):
+            if in_vain or isinstance(lost, Indeterminate):
                 # Where others get on the log works: a cluster refuses two at once.
                 delay = min(delay * 2, MAX_DELAY) if in_vain else FIRST_DELAY
                 await asyncio.sleep(delay)
 
 
-async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: float) -> tuple[Loaded, bool]:
+async def _catch_up(
+    log: Log, loaded: SessionAtPosition, sent: SessionEvent, deadline: float
+) -> tuple[SessionAtPosition, bool]:
     """The session with its newest tail, and whether what was sent is in it."""
     delay = FIRST_DELAY
     while True:
@@ -188,18 +192,18 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
     return loaded, mine
 
 
-async def newest(log: Log, loaded: Loaded) -> Loaded:
+async def newest(log: Log, loaded: SessionAtPosition) -> SessionAtPosition:
     """The session with what was appended to it since. Raises LogDown."""
     for raw in await log.read(loaded.session.id, after=loaded.position, leader=True):
         loaded, _, _ = accept(loaded, raw)
     return loaded
 
 
-async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
+async def fork(log: Log, parent: Session, new_id: str, meta: CommandMeta) -> SessionEvent:
     """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
     begun = Session(new_id)
     command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
-    event, after = decided(begun, command, by)
+    event, after = decided(begun, command, meta)
     await log.append(event, after=0, due=due(after))
     return event
 
@@ -212,17 +216,17 @@ __all__ = [
     "MAX_FORK",
     "MESSAGE_ID",
     "Extent",
-    "Loaded",
+    "Indeterminate",
     "Log",
     "LogDown",
     "LogFull",
-    "LostRace",
-    "Raw",
     "ReplicatedLog",
+    "SessionAtPosition",
+    "StoredMessage",
     "TooLarge",
     "Unstorable",
-    "Unsure",
     "UpgradeNeeded",
+    "VersionConflict",
     "WholeLog",
     "accept",
     "body_of",

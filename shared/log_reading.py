@@ -15,7 +15,7 @@ EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 
 
-class Raw(NamedTuple):
+class StoredMessage(NamedTuple):
     """One stored message. `position` is its sequence in the stream."""
 
     position: int
@@ -25,7 +25,7 @@ class Raw(NamedTuple):
     at: datetime
 
 
-class Loaded(NamedTuple):
+class SessionAtPosition(NamedTuple):
     """A session, and the position of the last message under its subjects, readable or not."""
 
     session: Session
@@ -45,7 +45,7 @@ class UpgradeNeeded(Exception):
         self.session_id, self.position, self.needs, self.rules = session_id, position, needs, rules
 
 
-def follows(raw: Raw, position: int) -> bool:
+def follows(raw: StoredMessage, position: int) -> bool:
     """Whether the broker was to make sure that the session's last message was at this position. A single server has;
     a cluster may have let one without a guard pass."""
     return expected_headers(raw.subject.split(".")[1], position).items() <= raw.headers.items()
@@ -55,14 +55,14 @@ def expected_headers(session_id: str, after: int) -> dict[str, str]:
     return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>"}
 
 
-def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
+def accept(loaded: SessionAtPosition, raw: StoredMessage) -> tuple[SessionAtPosition, SessionEvent | None, str]:
     """Fold one stored message: the session after it, its event, or why it is not one ("" when it is).
 
     What is not an event of the session moves the position alone, so a foreign message never blocks it. Raises
     UpgradeNeeded where the session goes on with what only a newer release can fold. Who is due, as the subject says it,
     is a fact like any other: today's rules do not judge it.
     """
-    moved = Loaded(loaded.session, raw.position)
+    moved = SessionAtPosition(loaded.session, raw.position)
     try:
         event = parse_event(raw.data)
     except ValidationError as error:
@@ -72,10 +72,10 @@ def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
     if wrong := _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event):
         return moved, None, wrong
     after, wrong = admit(loaded.session, event)
-    return (moved, None, wrong) if wrong else (Loaded(after, raw.position), event, "")
+    return (moved, None, wrong) if wrong else (SessionAtPosition(after, raw.position), event, "")
 
 
-def _stop_at_newer(loaded: Loaded, raw: Raw, head: SessionEvent | Head | None) -> None:
+def _stop_at_newer(loaded: SessionAtPosition, raw: StoredMessage, head: SessionEvent | Head | None) -> None:
     """Raise UpgradeNeeded for the session's next event, where this release cannot fold it.
 
     The first message of a session may follow any position, and have any version: an archive begins with a later one.
@@ -89,7 +89,7 @@ def _stop_at_newer(loaded: Loaded, raw: Raw, head: SessionEvent | Head | None) -
         )
 
 
-def _unguarded(loaded: Loaded, raw: Raw) -> str:
+def _unguarded(loaded: SessionAtPosition, raw: StoredMessage) -> str:
     """Why the guard does not vouch for the message. The very first one of a session needs none: whoever knows only the
     subject can begin one."""
     expected = raw.headers.get(EXPECTED)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain.session import SESSION, Session
-from shared.log import Loaded, UpgradeNeeded, require_readable
+from shared.log import SessionAtPosition, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
 from shared.telemetry import names, tracing
 
@@ -33,7 +33,7 @@ class StoreRefused(Exception):
 class Loads(Protocol):
     """What a worker needs of the store."""
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         """The session, its log read at least up to that position; with `version`, as it was then.
 
         A session that does not exist is `Loaded(Session(session_id), 0)`. Raises StoreDown, StoreRefused, and
@@ -70,7 +70,7 @@ class Store:
         self._bus = bus
         self._wait = wait
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         wanted = {"session_id": session_id, "at_least": at_least, "version": version}
         try:
             return _loaded(await self._answer("session.load", **wanted))
@@ -81,7 +81,7 @@ class Store:
                 raise
             return await self._load_in_parts(wanted)
 
-    async def _load_in_parts(self, wanted: dict[str, Any]) -> Loaded:
+    async def _load_in_parts(self, wanted: dict[str, Any]) -> SessionAtPosition:
         """A session that is larger than a message. All parts are of the version that the first one is of."""
         first = part = await self.ask("session.part", **wanted)
         body = b64decode(first["data"])
@@ -93,7 +93,7 @@ class Store:
             body += b64decode(part["data"])
         session = json.loads(body)
         require_readable(session)
-        return Loaded(SESSION.validate_python(session), int(first["position"]))
+        return SessionAtPosition(SESSION.validate_python(session), int(first["position"]))
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
@@ -124,7 +124,7 @@ class Store:
             patience, pause = patience * 2, min(pause * 2, 0.5)
 
 
-def _loaded(answer: bytes) -> Loaded:
+def _loaded(answer: bytes) -> SessionAtPosition:
     """Raises StoreDown, StoreRefused, UpgradeNeeded."""
     try:
         loaded = _Answer.model_validate_json(answer)
@@ -132,7 +132,7 @@ def _loaded(answer: bytes) -> Loaded:
         require_readable(_understood(answer)["session"])
         raise
     require_readable(vars(loaded.session))
-    return Loaded(loaded.session, loaded.position)
+    return SessionAtPosition(loaded.session, loaded.position)
 
 
 def _understood(answer: bytes) -> Any:
@@ -146,6 +146,6 @@ def _understood(answer: bytes) -> Any:
 
 
 @retry_while_unavailable(StoreDown, longest=3)
-async def load_when_available(store: Loads, session_id: str, *, at_least: int) -> Loaded:
+async def load_when_available(store: Loads, session_id: str, *, at_least: int) -> SessionAtPosition:
     """Load, for as long as it takes: the caller's message is kept alive by heartbeats meanwhile."""
     return await store.load(session_id, at_least=at_least)

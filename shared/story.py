@@ -12,13 +12,13 @@ from uuid import uuid4
 from parley.events import Due, Event, SessionEvent, dump_event, parse_event
 from parley.events.values import ModelCall, Outcome
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
-from shared.log import Loaded, ReplicatedLog, commit
+from shared.log import ReplicatedLog, SessionAtPosition, commit
 from shared.testing import InMemoryStore
 
 
@@ -80,16 +80,16 @@ class Story:
         assert self._log, "this story has no log"
         return self._log
 
-    def by(self, command: AnyCommand, user: str = "", usage: Calls = ()) -> By:
+    def by(self, command: AnyCommand, user: str = "", usage: Calls = ()) -> CommandMeta:
         """Who gives this command now; its event accounts for these calls."""
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, PersonCommand):
-            return By(f"user:{user or self.user}", at, f"cmd-{number}")
+            return CommandMeta(f"user:{user or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
-            return By("keeper", at)
+            return CommandMeta("keeper", at)
         work = self.session.work
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None
-        return By(work.service if work else "executor", at, own_id, self._cause, work, usage)
+        return CommandMeta(work.service if work else "executor", at, own_id, self._cause, work, usage)
 
     def apply(self, *lines: StoryLine, user: str = "", usage: Calls = ()) -> Session:
         """The session after these lines, each of which accounts for these calls."""
@@ -118,7 +118,7 @@ class Story:
         """The session as the log has it, with what others appended."""
         return (await self.loaded()).session
 
-    async def loaded(self) -> Loaded:
+    async def loaded(self) -> SessionAtPosition:
         """The same, with its position."""
         loaded = await InMemoryStore(self.log).load(self.id)
         self.session = loaded.session

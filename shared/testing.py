@@ -11,11 +11,11 @@ from shared.domain.session import Session
 from shared.log import (
     MESSAGE_ID,
     Extent,
-    Loaded,
+    Indeterminate,
     Log,
-    LostRace,
-    Raw,
-    Unsure,
+    SessionAtPosition,
+    StoredMessage,
+    VersionConflict,
     WholeLog,
     accept,
     body_of,
@@ -30,13 +30,13 @@ class InMemoryLog:
 
     def __init__(self) -> None:
         self.clustered, self.created = False, "in memory"
-        self.messages: list[Raw] = []
+        self.messages: list[StoredMessage] = []
         self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
         self._positions = itertools.count(1)
 
     def publish(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> int:
         """A raw message, as any program on the bus could send it."""
-        raw = Raw(next(self._positions), subject, headers or {}, data, datetime.now(UTC))
+        raw = StoredMessage(next(self._positions), subject, headers or {}, data, datetime.now(UTC))
         self.messages.append(raw)
         return raw.position
 
@@ -49,19 +49,21 @@ class InMemoryLog:
         if fault and str(fault) != "stored":
             raise fault
         if self.last(event.session_id) != after:
-            raise LostRace(event.session_id)
+            raise VersionConflict(event.session_id)
         headers = guard(event.session_id, after, event.id)
         if any(raw.headers.get(MESSAGE_ID) == headers[MESSAGE_ID] for raw in self.messages):
-            raise Unsure("The log knows this id already.")
+            raise Indeterminate("The log knows this id already.")
         position = self.publish(subject_of(event, due), body, headers)
         if fault:
             raise fault
         return position
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return [raw for raw in self._of(session_id) if raw.position > after][:limit]
 
-    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[StoredMessage]:
         return [raw for raw in self.messages if raw.position > after][:limit]
 
     async def extent(self) -> Extent:
@@ -69,14 +71,14 @@ class InMemoryLog:
             return Extent(self.created, 1, 0)
         return Extent(self.created, self.messages[0].position, self.messages[-1].position)
 
-    async def message(self, position: int) -> Raw | None:
+    async def message(self, position: int) -> StoredMessage | None:
         return next((raw for raw in self.messages if raw.position == position), None)
 
     async def purge(self, session_id: str) -> None:
         gone = self._of(session_id)
         self.messages = [raw for raw in self.messages if raw not in gone]
 
-    def _of(self, session_id: str) -> Sequence[Raw]:
+    def _of(self, session_id: str) -> Sequence[StoredMessage]:
         return [raw for raw in self.messages if raw.subject.startswith(f"session.{session_id}.")]
 
 
@@ -84,25 +86,25 @@ class InMemoryLibrary:
     """A LibraryLog in a list."""
 
     def __init__(self) -> None:
-        self.messages: list[Raw] = []
+        self.messages: list[StoredMessage] = []
         self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
         self._positions = itertools.count(1)
 
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> Raw:
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
         fault = self.faults.pop(0) if self.faults else None
         if fault and str(fault) != "stored":
             raise fault
         subject = library_log.subject_of(template_id)
         mine = [raw for raw in self.messages if raw.subject == subject]
         if (mine[-1].position if mine else 0) != after:
-            raise LostRace(template_id)
-        raw = Raw(next(self._positions), subject, library_log.expected(after), body, datetime.now(UTC))
+            raise VersionConflict(template_id)
+        raw = StoredMessage(next(self._positions), subject, library_log.expected(after), body, datetime.now(UTC))
         self.messages = [one for one in self.messages if not (last and one in mine)] + [raw]
         if fault:
             raise fault
         return raw
 
-    async def read(self, *, after: int, limit: int = 500) -> list[Raw]:
+    async def read(self, *, after: int, limit: int = 500) -> list[StoredMessage]:
         return [raw for raw in self.messages if raw.position > after][:limit]
 
 
@@ -122,8 +124,8 @@ class InMemoryStore:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
-        loaded = Loaded(Session(session_id), 0)
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
+        loaded = SessionAtPosition(Session(session_id), 0)
         async for loaded, _ in self._history(session_id):
             if loaded.session.version == version:
                 break
@@ -137,9 +139,9 @@ class InMemoryStore:
         """The session's accepted events, in order."""
         return [event async for _, event in self._history(session_id) if event]
 
-    async def _history(self, session_id: str) -> AsyncIterator[tuple[Loaded, SessionEvent | None]]:
+    async def _history(self, session_id: str) -> AsyncIterator[tuple[SessionAtPosition, SessionEvent | None]]:
         """The session after each of its messages, and the event that the message was, if it was one."""
-        loaded = Loaded(Session(session_id), 0)
+        loaded = SessionAtPosition(Session(session_id), 0)
         while page := await self._log.read(session_id, after=loaded.position):
             for raw in page:
                 loaded, event, _ = accept(loaded, raw)

@@ -17,7 +17,7 @@ from cli.nats_server import NatsServer, nats_server
 from shared import retry
 from shared.bus import Bus
 from shared.bus.provision import provision
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.settings import Settings
 from tests.support.needs import NOT_LIVE
 
@@ -129,6 +129,6 @@ def session_id() -> str:
     return uuid4().hex[:16]
 
 
-def person(command_id: str | None = None, name: str = "ann") -> By:
+def person(command_id: str | None = None, name: str = "ann") -> CommandMeta:
     """By a person, with a command id of its own unless one is given."""
-    return By(f"user:{name}", datetime.now(UTC), command_id or uuid4().hex[:12])
+    return CommandMeta(f"user:{name}", datetime.now(UTC), command_id or uuid4().hex[:12])

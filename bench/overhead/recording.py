@@ -17,10 +17,10 @@ from bench.overhead.lines import ID, Line, Lines, ids
 from parley.events import Due, parse_event
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
-from shared.log import Raw, commit
+from shared.log import StoredMessage, commit
 from shared.testing import InMemoryStore
 
 PATIENCE = 60.0  # seconds that a session may take
@@ -58,7 +58,7 @@ async def _exchange(bus: Bus, session_id: str, kind: Kind) -> None:
     feed = await bus.subscribe(f"feed.{session_id}.>", wake)
     command: AnyCommand | None = c.Say(text=kind.request, workflow=kind.workflow, settings=kind.settings)
     while command:
-        by = By(f"user:{session_id}", datetime.now(UTC), secrets.token_hex(4))
+        by = CommandMeta(f"user:{session_id}", datetime.now(UTC), secrets.token_hex(4))
         loaded, _ = await commit(bus.log, await store.load(session_id), command, by)
         while loaded.session.phase in SERVICE_OF:
             await stored.wait()
@@ -83,7 +83,7 @@ def _agreed(session: Session) -> AnyCommand | None:
     return c.Approve(version=item.version, hash=item.hash)
 
 
-def _line(raw: Raw) -> Line:
+def _line(raw: StoredMessage) -> Line:
     _, session_id, due, kind = raw.subject.split(".", 3)
     body = raw.data.replace(session_id.encode(), ID.encode())
     return Line(parse_event(body).actor, cast(Due, due), kind, body)

@@ -20,7 +20,7 @@ from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.settings import Settings
-from shared.worker import Desk, Parts, WorkerApplication, serve, worker_application
+from shared.worker import Parts, WorkContext, WorkerApplication, serve, worker_application
 from shared.worker.late import LateModel
 
 
@@ -55,10 +55,10 @@ class Instant(LateModel):
         return None
 
 
-async def accept_code(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
-    if desk.session.turn:
-        return await verify(desk)
-    reply = await desk.ask(tests_brief(desk.session), TestsReply, kind="tests", render=tests_shown)
+async def accept_code(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
+    if context.session.turn:
+        return await verify(context)
+    reply = await context.ask(tests_brief(context.session), TestsReply, kind="tests", render=tests_shown)
     return c.VerifyCode(checks=CHECKS, tests=reply.reply.tests)
 
 

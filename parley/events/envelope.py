@@ -38,6 +38,11 @@ class Event(Stored):
     ended: Annotated[tuple[Ended, ...], Field(exclude_if=_is_empty)] = ()
     begins: Annotated[tuple[ActionId, ...], Field(exclude_if=_is_empty)] = ()
 
+    @classmethod
+    def type_name(cls) -> str:
+        """What `type` holds in every event of this class: "plan.drafted"."""
+        return str(cls.model_fields["type"].default)
+
 
 class Head(BaseModel):
     """The part of an envelope that every release can read, whatever the event's type and shape are."""

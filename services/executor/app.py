@@ -40,7 +40,7 @@ from services.executor.step_executors import StepExecutors
 from services.executor.tools import Fixed, Registry, Source
 from shared.bus import Delivery
 from shared.settings import Settings
-from shared.worker import Here, Parts, WorkerApplication, serve, worker_application
+from shared.worker import Parts, ServiceContext, WorkerApplication, serve, worker_application
 
 log = structlog.get_logger("executor")
 
@@ -97,7 +97,7 @@ def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
 
 
 @asynccontextmanager
-async def executing(here: Here) -> AsyncIterator[Tools]:
+async def executing(here: ServiceContext) -> AsyncIterator[Tools]:
     """The executor's tools, open as long as it runs."""
     async with AsyncExitStack() as opened:
         loaded = LoadedPacks(here.settings.parley_packs_dir)

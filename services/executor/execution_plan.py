@@ -30,7 +30,7 @@ from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.waiting import LONGEST_WAIT
 from shared.domain.waves import ready
 from shared.plan_checks.kinds import filled
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 TO_COME: frozenset[ActionStatus] = frozenset({"planned", "approved"})
 
@@ -55,27 +55,27 @@ class StepGuide:
         steps = any(step_of(session, action.spec.id) for action in actions)
         return {**self._executors.taking_over(tools), GATHER: self._gathers} if steps else tools
 
-    async def leads(self, desk: Desk) -> bool:
+    async def leads(self, context: WorkContext) -> bool:
         """Whether the wave was changed, a step began to wait, or the person was asked, instead of what would begin."""
-        command = await self._instead(desk)
+        command = await self._instead(context)
         if command is None:
             return False
         try:
-            await desk.record(command)
+            await context.record(command)
         except Invalid as error:
-            await desk.record(c.Fail(reason=f"The plan cannot go on: {error}", retryable=False))
+            await context.record(c.Fail(reason=f"The plan cannot go on: {error}", retryable=False))
         return True
 
-    async def _instead(self, desk: Desk) -> c.ChangeTurn | c.Wait | c.Ask | None:
-        if old := self._outdated(desk.session):
+    async def _instead(self, context: WorkContext) -> c.ChangeTurn | c.Wait | c.Ask | None:
+        if old := self._outdated(context.session):
             return c.ChangeTurn(actions=old)
-        wave = ready(desk.session.turn)
-        prepared = [await self._prepared(desk.session, action.spec) for action in wave]
+        wave = ready(context.session.turn)
+        prepared = [await self._prepared(context.session, action.spec) for action in wave]
         changed = [new for action, new in zip(wave, prepared, strict=True) if new != (action.spec,)]
         if changed:
             return c.ChangeTurn(actions=tuple(spec for new in changed for spec in new))
         waits = [action for action in wave if action.spec.waits_for and action.spec.decision != "deny"]
-        told = {action.spec.id: await self._waits_for(desk, action) for action in waits}
+        told = {action.spec.id: await self._waits_for(context, action) for action in waits}
         if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := told[a.spec.id], str)):
             return c.ChangeTurn(actions=refused)
         if asked := next((one for one in told.values() if isinstance(one, c.Ask)), None):
@@ -94,15 +94,15 @@ class StepGuide:
                 denied.append(_denied(spec, why))
         return tuple(denied)
 
-    async def _waits_for(self, desk: Desk, action: Action) -> c.Ask | Waiting | str:
+    async def _waits_for(self, context: WorkContext, action: Action) -> c.Ask | Waiting | str:
         """What this step asks, or until when it waits, as its tool says; or why it can do neither."""
         spec = action.spec
         if spec.waits_for == "condition":
-            return await self._polls(desk.session, action)
+            return await self._polls(context.session, action)
         tool = self._registry.find(spec.tool)
         if tool is None or tool.spec.waits_for != spec.waits_for:
             return f"There is no tool “{spec.tool}” that waits for a {spec.waits_for}."
-        result = await bounded(tool, lambda: tool.run(Call(desk.session, "", spec.arguments, desk, action)))
+        result = await bounded(tool, lambda: tool.run(Call(context.session, "", spec.arguments, context, action)))
         if not result.ok:
             return result.error
         try:

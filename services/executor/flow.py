@@ -23,7 +23,7 @@ from shared.domain.state import Action
 from shared.domain.waves import ready
 from shared.flows import split
 from shared.store import Loads, StoreDown
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 log = structlog.get_logger("executor")
 NO_USE = "Tried again it would be the same: say what you want in other words, or mend the conditions of the flow."
@@ -37,16 +37,16 @@ class PathGuide:
     def tools(self, _: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
         return tools
 
-    async def leads(self, desk: Desk) -> bool:
+    async def leads(self, context: WorkContext) -> bool:
         """Whether the path was changed, or the person asked, instead of what would begin now."""
-        command = await self._instead(desk.session)
+        command = await self._instead(context.session)
         if command is None:
             return False
-        log.debug("path_led", session_id=desk.session.id, command=command.model_dump(mode="json"))
+        log.debug("path_led", session_id=context.session.id, command=command.model_dump(mode="json"))
         try:
-            await desk.record(command)
+            await context.record(command)
         except Invalid as error:
-            await desk.record(c.Fail(reason=f"{error} {NO_USE}", retryable=False))
+            await context.record(c.Fail(reason=f"{error} {NO_USE}", retryable=False))
         return True
 
     async def _instead(self, session: Session) -> c.ChangeTurn | c.Ask | c.Fail | None:

@@ -18,7 +18,7 @@ from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
 from shared.log import MAX_BODY, Unstorable
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 log = structlog.get_logger("executor")
 ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event; the rest is for its envelope
@@ -48,14 +48,14 @@ class Recorder:
     it. What ends while an event is being appended is recorded with the next one.
     """
 
-    def __init__(self, desk: Desk, keeps: Keeps) -> None:
-        self._desk = desk
+    def __init__(self, context: WorkContext, keeps: Keeps) -> None:
+        self._desk = context
         self._keeps = keeps
         self._waiting: list[Outcome] = []
         self._recorded: dict[str, Outcome] = {}
         self._appending = asyncio.Lock()
         self._failed: Exception | None = None
-        self._room = room_for_results(desk.session)
+        self._room = room_for_results(context.session)
 
     async def record(self, attempt: Attempt, result: Result, started: float) -> None:
         """`started` by the monotonic clock."""

@@ -12,7 +12,7 @@ from parley.tool import LARGEST as LARGEST
 from parley.tool import SECONDS
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 Arguments = Mapping[str, JsonValue]
 NO_FILES: Mapping[str, FileRef | None] = MappingProxyType({})
@@ -24,7 +24,7 @@ class Call(NamedTuple):
     session: Session
     key: str
     arguments: Arguments
-    desk: Desk | None = None
+    desk: WorkContext | None = None
     action: Action | None = None
 
 

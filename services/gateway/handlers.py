@@ -18,12 +18,12 @@ from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn, Refused, Repeated
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.workflows.flow import path_of
-from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
+from shared.log import Log, LogDown, SessionAtPosition, StoredMessage, VersionConflict, commit, fork
 from shared.telemetry import names, tracing
 
 
@@ -56,10 +56,12 @@ class _Strict:
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         try:
             return await self._log.append(event, after=after, due=due)
-        except LostRace as lost:
+        except VersionConflict as lost:
             raise Overtaken(event.session_id) from lost
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
 
 
@@ -67,10 +69,10 @@ class Copy(Protocol):
     """A session that is followed already."""
 
     @property
-    def loaded(self) -> Loaded | None:
+    def loaded(self) -> SessionAtPosition | None:
         """As last heard: it may be behind the log."""
 
-    async def newest(self) -> Loaded:
+    async def newest(self) -> SessionAtPosition:
         """As the log has it now, read through its leader."""
 
 
@@ -104,7 +106,7 @@ async def _act(message: SessionMessage, session_id: str, sender: Sender, core: C
         heard = None
 
 
-async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Sender, core: Core) -> Done:
+async def _decided(message: SessionMessage, loaded: SessionAtPosition, key: str, sender: Sender, core: Core) -> Done:
     """The message, carried out on this state of the session. Raises Overtaken where that is not the newest."""
     session = loaded.session
     may_write(sender.user, session)
@@ -155,10 +157,12 @@ def _last_id(message: SessionMessage, key: str) -> str:
     return f"{key}.1" if second else key
 
 
-async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, core: Core) -> Done:
+async def _carry_out(
+    commands: tuple[PersonCommand, ...], loaded: SessionAtPosition, key: str, *, user: User, core: Core
+) -> Done:
     """One event a command; the second one of a message has an id of its own."""
     for number, command in enumerate(commands):
-        by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
+        by = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
         try:
             loaded, _ = await commit(_Strict(core.log), loaded, command, by, patience=core.patience)
         except Repeated:
@@ -185,9 +189,9 @@ async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Cor
         raise OutOfTurn(f"At version {parent.version} the session is {parent.phase}: fork it where a person is asked.")
     key = message.id or secrets.token_hex(8)
     new_id = _id_from(core, session_id, user.id, key)
-    by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
+    by = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
     await copy_files(parent, new_id, core)
-    with suppress(LostRace):  # the same message has begun it before
+    with suppress(VersionConflict):  # the same message has begun it before
         await fork(core.log, parent, new_id, by)
     await load(core, new_id)  # from here on plan_store knows that the parent has a fork, and guards it
     return new_id

@@ -2,7 +2,7 @@
 
 from parley.events import Due, SessionEvent
 from shared.bus import Bus, BusDown
-from shared.log import LogDown, Raw, ReplicatedLog
+from shared.log import LogDown, ReplicatedLog, StoredMessage
 
 
 class LateLog:
@@ -21,7 +21,9 @@ class LateLog:
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         return await self._there().append(event, after=after, due=due)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return await self._there().read(session_id, after=after, limit=limit, leader=leader)
 
     def _there(self) -> ReplicatedLog:

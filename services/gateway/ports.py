@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from parley.events.values import Artefact
 from services.gateway.access.users import missing
 from services.gateway.trouble import AWAY, HINTS, Trouble
-from shared.log import Loaded, ReplicatedLog
+from shared.log import ReplicatedLog, SessionAtPosition
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
 from shared.store_api import Message, Verb
@@ -48,7 +48,7 @@ class Bus(Protocol):
 class Store(Protocol):
     """See shared.store.Store."""
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded: ...
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition: ...
     async def ask(self, verb: str, **arguments: Any) -> Any: ...
 
 
@@ -88,7 +88,7 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
     return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may say more
 
 
-async def load(core: Core, session_id: str, *, version: int | None = None) -> Loaded:
+async def load(core: Core, session_id: str, *, version: int | None = None) -> SessionAtPosition:
     """The session as it is now (or was at `version`). Raises Trouble where plan_store refuses."""
     try:
         return await core.patiently(lambda: core.store.load(session_id, version=version))

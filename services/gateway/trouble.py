@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from parley.protocol.server import Error
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.errors import Invalid, Refused
-from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure, UpgradeNeeded
+from shared.log import Indeterminate, LogDown, LogFull, TooLarge, Unstorable, UpgradeNeeded
 from shared.store import StoreDown
 
 STATUS = {
@@ -33,7 +33,7 @@ STATUS = {
     "timed_out": 504,
     "failed": 500,
 }
-AWAY = (BusDown, LogDown, StoreDown, Unsure, TimeoutError, ConnectionError)
+AWAY = (BusDown, LogDown, StoreDown, Indeterminate, TimeoutError, ConnectionError)
 HINTS = {
     "not_now": "Look at the snapshot's `can`: it lists what the session accepts now.",
     "stale_version": "Resume the session to see the newest version, then decide again.",

@@ -10,24 +10,24 @@ from services.generator.agentflow_prompt import (
 )
 from shared.domain import commands as c
 from shared.domain.memory import history
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 
-async def write(desk: Desk) -> c.GiveAnswer:
-    return await (write_task if desk.session.settings.task else write_answer)(desk)
+async def write(context: WorkContext) -> c.GiveAnswer:
+    return await (write_task if context.session.settings.task else write_answer)(context)
 
 
-async def write_answer(desk: Desk) -> c.GiveAnswer:
+async def write_answer(context: WorkContext) -> c.GiveAnswer:
     """Evidence is what came of actions: ids of others, and of what was never run, are left out."""
-    session = desk.session
-    reply = (await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)).reply
+    session = context.session
+    reply = (await context.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)).reply
     ended = {deed.id for deed in history(session.memory, session.turn) if deed.status in ("finished", "failed")}
     evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in ended)
     return c.GiveAnswer(text=reply.text[:50_000], confidence=reply.confidence, evidence=evidence)
 
 
-async def write_task(desk: Desk) -> c.GiveAnswer:
+async def write_task(context: WorkContext) -> c.GiveAnswer:
     """The task as JSON: {"q", "agt", "ogt"}."""
-    reply = (await desk.ask(task_brief(desk.session), TaskReply, kind="answer", render=task_shown)).reply
+    reply = (await context.ask(task_brief(context.session), TaskReply, kind="answer", render=task_shown)).reply
     task = reply.model_dump_json(include={"q", "agt", "ogt"})
     return c.GiveAnswer(text=task[:50_000], confidence=reply.confidence)

@@ -7,15 +7,15 @@ from pydantic import JsonValue
 from shared.domain import commands as c
 from shared.domain.memory import text_of
 from shared.domain.state import Action, Turn
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 FIELDS = 100  # characters of an object's fields
 SHORT = 200  # characters of what a step gave that are told of; the whole of it is in the journal
 
 
-async def write(desk: Desk) -> c.GiveAnswer:
+async def write(context: WorkContext) -> c.GiveAnswer:
     """Raises LookupError where no plan was carried out."""
-    turn = desk.session.turn
+    turn = context.session.turn
     if turn is None:
         raise LookupError("There is no turn whose steps could be told of.")
     return report(turn)

@@ -3,16 +3,16 @@
 from shared.domain import commands as c
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Turn
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 SUPPORT = 3  # the last nodes of a path: on what they made the answer rests
 
 
-async def write(desk: Desk) -> c.GiveAnswer:
+async def write(context: WorkContext) -> c.GiveAnswer:
     """Raises LookupError where no path was walked."""
-    if desk.session.turn is None:
+    if context.session.turn is None:
         raise LookupError("There is no turn whose nodes made an answer.")
-    return found_on_the_way(desk.session.turn)
+    return found_on_the_way(context.session.turn)
 
 
 def found_on_the_way(turn: Turn) -> c.GiveAnswer:

@@ -6,16 +6,16 @@ from services.generator import agentflow, execution_plan, flow
 from services.generator.conversation import write_code
 from shared.domain import commands as c
 from shared.domain.workflows import of_work
-from shared.worker import Desk
+from shared.worker import WorkContext
 
-ANSWERS: dict[str, Callable[[Desk], Awaitable[c.GiveAnswer]]] = {
+ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
     "agentflow": agentflow.write,
     "flow": flow.write,
     "execution_plan": execution_plan.write,
 }
 
 
-async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:
-    if desk.session.phase == "coding":
-        return await write_code(desk)
-    return await ANSWERS.get(of_work(desk.session).name, agentflow.write)(desk)
+async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:
+    if context.session.phase == "coding":
+        return await write_code(context)
+    return await ANSWERS.get(of_work(context.session).name, agentflow.write)(context)

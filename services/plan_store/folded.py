@@ -14,7 +14,7 @@ from shared.domain.plan_steps import held_up
 from shared.domain.session import SESSION, Session
 from shared.domain.state_names import state_name
 from shared.domain.waiting import wakes_at
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 
 SEARCHED = 20_000  # characters of a session that a search looks at
 LONGEST = 10 * 365 * 24 * 3600  # seconds: a time-out beyond that is none
@@ -32,7 +32,7 @@ class Times(NamedTuple):
 class Folded(NamedTuple):
     """What is known of a session up to its position. `times` None: it has no row yet."""
 
-    loaded: Loaded
+    loaded: SessionAtPosition
     times: Times | None = None
     digest: str = ""
     size: int = 0  # bytes of the sealed session's JSON
@@ -60,7 +60,7 @@ class Folded(NamedTuple):
 
 
 def unknown(session_id: str) -> Folded:
-    return Folded(Loaded(Session(session_id), 0))
+    return Folded(SessionAtPosition(Session(session_id), 0))
 
 
 def moved(known: Folded, step: Step) -> Folded:
@@ -158,7 +158,7 @@ def from_row(found: RowMapping) -> Folded | None:
     body = SESSION.dump_json(session)
     if found["position"] and _digest(body) != found["snapshot_digest"]:
         return None
-    return Folded(Loaded(session, found["position"]), times(found), found["snapshot_digest"], len(body))
+    return Folded(SessionAtPosition(session, found["position"]), times(found), found["snapshot_digest"], len(body))
 
 
 def times(found: RowMapping) -> Times:

@@ -24,12 +24,12 @@ from services.plan_store.purge import finish, unfinished
 from services.plan_store.tables import dead_letters, journal, sessions
 from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain.admissible_reports import KEEPER
-from shared.domain.commands import By, Expire, Fail, Wake, Work
+from shared.domain.commands import CommandMeta, Expire, Fail, Wake, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
 from shared.domain.session import Session
 from shared.domain.waiting import due
-from shared.log import Raw, UpgradeNeeded, commit
+from shared.log import StoredMessage, UpgradeNeeded, commit
 from shared.store_api import StoreError
 
 log = structlog.get_logger("keeper")
@@ -204,7 +204,7 @@ class Keeper:
         """Nobody does this work any more, and nobody will end the actions that it began."""
         try:
             loaded = await self._projector.load(session_id)
-            by = By(actor=KEEPER, at=self._now(), work=work)
+            by = CommandMeta(actor=KEEPER, at=self._now(), work=work)
             if loaded.session.work == work:
                 loaded, _ = await commit(self._log, loaded, Fail(reason=reason), by)
                 log.warning("work_failed", session=session_id, work=work.service, version=work.version, reason=reason)
@@ -220,7 +220,9 @@ class Keeper:
         try:
             loaded = await self._projector.load(session_id)
             requested = loaded.session.since_version if requested is None else requested
-            await commit(self._log, loaded, Expire(requested_version=requested), By(actor=KEEPER, at=self._now()))
+            await commit(
+                self._log, loaded, Expire(requested_version=requested), CommandMeta(actor=KEEPER, at=self._now())
+            )
             log.info("approval_expired", session=session_id, requested_version=requested)
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
@@ -230,7 +232,7 @@ class Keeper:
         try:
             loaded = await self._projector.load(session_id)
             if due(loaded.session, self._now()):
-                loaded, _ = await commit(self._log, loaded, Wake(), By(actor=KEEPER, at=self._now()))
+                loaded, _ = await commit(self._log, loaded, Wake(), CommandMeta(actor=KEEPER, at=self._now()))
                 log.info("steps_woken", session=session_id)
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_wake", session=session_id, reason=str(error))
@@ -238,7 +240,7 @@ class Keeper:
         await self._poller.look(loaded, polls)
 
 
-def _work_begun_by(raw: Raw, consumer: str) -> Work | None:
+def _work_begun_by(raw: StoredMessage, consumer: str) -> Work | None:
     """The work that this message gave to the consumer, if it is an event and the consumer a worker's."""
     try:
         return Work.model_validate({"service": consumer, "version": parse_event(raw.data).version})

@@ -14,7 +14,7 @@ from services.plan_store.history import PAGE, Step, StoreLog
 from services.plan_store.rows import parked
 from services.plan_store.tables import parked_messages, sessions, tombstones
 from shared.domain.session import Session
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 
 is_session_id = re.compile(SESSION_ID).fullmatch
 
@@ -32,7 +32,7 @@ async def park_all(log: StoreLog, database: Database, session_id: str, reason: s
     async with database.begin() as tx:
         newest = select(func.max(parked_messages.c.position)).where(parked_messages.c.session_id == shown)
         after = await tx.scalar(newest) or 0
-    nothing = Loaded(Session(shown), 0)
+    nothing = SessionAtPosition(Session(shown), 0)
     while page := await log.read(session_id, after=after, limit=PAGE):
         rows = [parked(Step(nothing, raw, None, reason, nothing), shown).values for raw in page]
         async with database.begin() as tx:

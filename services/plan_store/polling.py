@@ -16,12 +16,12 @@ from parley.protocol.tools import TOOLS_LOOK, Looked, LookNow
 from services.plan_store.history import StoreLog
 from shared.bus import BusDown
 from shared.domain.admissible_reports import KEEPER
-from shared.domain.commands import By, RecordLook
+from shared.domain.commands import CommandMeta, RecordLook
 from shared.domain.errors import Refused
 from shared.domain.polling import next_look, polling
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.log import Loaded, UpgradeNeeded, commit
+from shared.log import SessionAtPosition, UpgradeNeeded, commit
 
 log = structlog.get_logger("keeper")
 WAKE = "wake"  # the kind of timer
@@ -75,7 +75,7 @@ class Poller:
         known = await self._known(session_id)
         return known.at is not None and known.at > after
 
-    async def look(self, loaded: Loaded, known: Mapping[str, PollProgress]) -> None:
+    async def look(self, loaded: SessionAtPosition, known: Mapping[str, PollProgress]) -> None:
         """Make the looks that are due, and arm the timer for the next ones. A pause only puts them off.
 
         Raises BusDown where the timer cannot be armed; then no look was made.
@@ -93,7 +93,7 @@ class Poller:
         if not session.paused:
             await asyncio.gather(*(self._look(loaded, action, standing[action.spec.id].looks) for action in due))
 
-    async def _look(self, loaded: Loaded, action: Action, looks: int) -> None:
+    async def _look(self, loaded: SessionAtPosition, action: Action, looks: int) -> None:
         """One look. While no executor answers nothing is known: the next look is made all the same."""
         session, name = loaded.session, action.spec.id
         if (session.id, name) in self._under_way:
@@ -102,7 +102,7 @@ class Poller:
         try:
             seen = await self._asked(LookNow(session_id=session.id, action_id=name))
             command = RecordLook(action_id=name, attempt=action.attempt, looks=looks, **dict(seen))
-            await commit(self._log, loaded, command, By(actor=KEEPER, at=self._now()))
+            await commit(self._log, loaded, command, CommandMeta(actor=KEEPER, at=self._now()))
             log.info("step_polled", session=session.id, action=name, looks=looks, met=seen.met)
         except (Refused, UpgradeNeeded) as error:  # nothing new, or it polls no longer
             log.debug("nothing_to_record", session=session.id, action=name, reason=str(error))

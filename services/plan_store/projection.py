@@ -15,7 +15,7 @@ from services.plan_store.rows import changes
 from services.plan_store.tables import sessions
 from services.plan_store.writing import Held, Moved, Writer
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, UpgradeNeeded, follows, require_readable
+from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, follows, require_readable
 from shared.store_api import StoreError
 
 log = structlog.get_logger("plan_store")
@@ -46,7 +46,7 @@ class Projector:
     def on_moved(self, told: Moved) -> None:
         self._writer.on_moved = told
 
-    async def nudge(self, session_id: str, position: int, raw: Raw | None = None) -> None:
+    async def nudge(self, session_id: str, position: int, raw: StoredMessage | None = None) -> None:
         """There is something at `position`, namely `raw`: project what is not projected yet.
 
         Raises DatabaseDown, LogDown.
@@ -67,7 +67,7 @@ class Projector:
                 log.warning("left_to_a_newer_release", session=session_id, position=position, reason=str(held.newer))
                 await upgrades.note(self._database, held.newer, position)
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         """The session as it is now, or was at `version`; its rows are as new.
 
         Raises StoreError (purged, behind, unknown, upgrade_needed), DatabaseDown, LogDown.
@@ -78,7 +78,7 @@ class Projector:
                 break
         return await self._wanted(held, at_least, version)
 
-    async def look(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def look(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         """As `load`, but its rows may not be there yet. Whoever names a position needs nothing newer than that."""
         held = self._held.get(session_id)
         if held and at_least and not held.lost:
@@ -91,7 +91,7 @@ class Projector:
     def forget(self, session_id: str) -> None:
         self._held.pop(session_id, None)
 
-    async def _wanted(self, held: Held, at_least: int, version: int | None) -> Loaded:
+    async def _wanted(self, held: Held, at_least: int, version: int | None) -> SessionAtPosition:
         known = held.newest
         if held.newer and (version is None or version > known.session.version):
             raise StoreError("upgrade_needed", str(held.newer))
@@ -119,7 +119,7 @@ class Projector:
         return False
 
     async def _fold(
-        self, held: Held, raw: Raw | None = None, *, at_least: int = EVERYTHING, leader: bool = False
+        self, held: Held, raw: StoredMessage | None = None, *, at_least: int = EVERYTHING, leader: bool = False
     ) -> None:
         """Fold what is new up to `at_least`: `raw` alone where nothing can be missing, else whatever the log has."""
         async with held.folding:
@@ -150,7 +150,7 @@ class Projector:
             held.lost = held.stored is stored  # another replica has moved it, or reset it; else we have meanwhile
         return None
 
-    def _begun(self, session_id: str, raw: Raw | None) -> Held | None:
+    def _begun(self, session_id: str, raw: StoredMessage | None) -> Held | None:
         """A session that begins with this message; a row that is there all the same will not be overwritten."""
         return self._remember(Held(unknown(session_id))) if raw and follows(raw, 0) else None
 
@@ -167,7 +167,11 @@ class Projector:
             require_readable(found["snapshot"])
             known = from_row(found) or await self._folded_again(session_id, found["position"], found["snapshot_digest"])
         except UpgradeNeeded as newer:
-            held = Held(Folded(Loaded(Session(session_id), found["position"]), times(found), found["snapshot_digest"]))
+            held = Held(
+                Folded(
+                    SessionAtPosition(Session(session_id), found["position"]), times(found), found["snapshot_digest"]
+                )
+            )
             held.newer = newer
             return self._remember(held)
         return self._remember(Held(known))

@@ -16,7 +16,7 @@ from services.plan_store.shadow import reached
 from services.plan_store.tables import parked_messages, sessions, waiting_for_upgrade
 from services.plan_store.writing import Held, Move, apply
 from shared.domain.session import Session
-from shared.log import Loaded, LogDown, Raw, UpgradeNeeded, follows
+from shared.log import LogDown, SessionAtPosition, StoredMessage, UpgradeNeeded, follows
 from shared.retry import retry_while_unavailable
 
 PAGE = 1000  # messages read at once
@@ -58,12 +58,12 @@ class Refold:
         yield position
 
     @retry_while_unavailable(LogDown, patience=PATIENCE)
-    async def _page(self, after: int) -> list[Raw]:
+    async def _page(self, after: int) -> list[StoredMessage]:
         """A replica may lag: the leader alone knows that there is nothing more."""
         page = await self._log.read_all(after=after, limit=PAGE)
         return page or await self._log.read_all(after=after, limit=PAGE, leader=True)
 
-    async def _fetch(self, page: Sequence[Raw]) -> None:
+    async def _fetch(self, page: Sequence[StoredMessage]) -> None:
         """The rows of the page's sessions that are not at hand."""
         begun = {raw.subject.split(".")[1] for raw in page if not follows(raw, 0)}
         missing = sorted(one for one in begun if one not in self._held and one not in self._known)
@@ -73,7 +73,7 @@ class Refold:
                     raise RuntimeError(f"The row of {found['id']} is not what this release has written.")
                 self._held[known.session.id] = Held(known)
 
-    async def _take(self, raw: Raw) -> None:
+    async def _take(self, raw: StoredMessage) -> None:
         session_id = raw.subject.split(".")[1]
         if not is_session_id(session_id):
             self._park(raw, session_id, "not the id of a session")
@@ -86,7 +86,7 @@ class Refold:
             if raw.position > held.newest.position:  # else it was stored before a crash
                 self._fold(held, raw)
 
-    def _fold(self, held: Held, raw: Raw) -> None:
+    def _fold(self, held: Held, raw: StoredMessage) -> None:
         """Fold the message, unless a newer release has continued the session: then only its position is noted."""
         if held.id in self._newer:
             self._newer[held.id]["position"] = raw.position
@@ -99,9 +99,9 @@ class Refold:
         else:
             held.move(moved(held.newest, step), list(changes(step)))
 
-    def _park(self, raw: Raw, session_id: str, reason: str) -> None:
+    def _park(self, raw: StoredMessage, session_id: str, reason: str) -> None:
         shown = bounded(session_id)
-        nothing = Loaded(Session(shown), 0)
+        nothing = SessionAtPosition(Session(shown), 0)
         self._parked.append(parked(Step(nothing, raw, None, reason, nothing), shown).values)
 
     async def _store(self, position: int) -> None:

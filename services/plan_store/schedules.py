@@ -24,10 +24,10 @@ from services.plan_store.template_rows import event_of, templates
 from services.plan_store.templates import Templates
 from shared.bus import BusDown
 from shared.domain.admissible_reports import KEEPER, SCHEDULED
-from shared.domain.commands import BeginFor, By, EditPlan
+from shared.domain.commands import BeginFor, CommandMeta, EditPlan
 from shared.domain.errors import Invalid, Refused
 from shared.library_log import TemplateSaved
-from shared.log import Loaded, UpgradeNeeded, commit
+from shared.log import SessionAtPosition, UpgradeNeeded, commit
 from shared.plan_checks.steps import checked, with_ids
 from shared.store_api import StoreError
 from shared.templates.checks import template_problems
@@ -147,15 +147,17 @@ class Schedules:
         loaded = await self._projector.load(session_id)
         commands: tuple[BeginFor | EditPlan, ...] = (begin, edit)
         for version, command in enumerate(commands):
-            by = By(actor=KEEPER, at=self._now(), id=f"{due.astimezone(UTC):%Y%m%dT%H%M%S}.{version}")
+            by = CommandMeta(actor=KEEPER, at=self._now(), id=f"{due.astimezone(UTC):%Y%m%dT%H%M%S}.{version}")
             if loaded.session.version == version:
                 loaded = await self._committed(loaded, command, by)
 
-    async def _committed(self, loaded: Loaded, command: BeginFor | EditPlan, by: By) -> Loaded:
+    async def _committed(
+        self, loaded: SessionAtPosition, command: BeginFor | EditPlan, meta: CommandMeta
+    ) -> SessionAtPosition:
         """Raises Refused where it cannot be, and nobody else has done it."""
         version = loaded.session.version
         try:
-            return (await commit(self._log, loaded, command, by))[0]
+            return (await commit(self._log, loaded, command, meta))[0]
         except (Refused, UpgradeNeeded):
             newest = await self._projector.load(loaded.session.id)
             if newest.session.version == version:

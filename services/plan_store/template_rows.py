@@ -11,7 +11,7 @@ from services.plan_store.columns import Count, Utc, Words
 from services.plan_store.database import put_rows
 from services.plan_store.tables import METADATA
 from shared.library_log import TEMPLATE_EVENT, TemplateDeleted, TemplateSaved, subject_of
-from shared.log import EXPECTED, Raw
+from shared.log import EXPECTED, StoredMessage
 from shared.templates.schedules import next_after
 
 log = structlog.get_logger("plan_store")
@@ -36,7 +36,7 @@ templates = Table(
 )
 
 
-def apply(tx: Connection, raws: Sequence[Raw]) -> None:
+def apply(tx: Connection, raws: Sequence[StoredMessage]) -> None:
     """The rows after these messages. Of one that is no template's, only the position counts."""
     if tx.dialect.name == "postgresql":
         tx.execute(text("LOCK TABLE templates IN SHARE ROW EXCLUSIVE MODE"))  # another plan_store may be at it, too
@@ -52,7 +52,7 @@ def apply(tx: Connection, raws: Sequence[Raw]) -> None:
             tx.execute(update(templates).where(templates.c.id == template_id).values(position=raw.position))
 
 
-def _read(raw: Raw, before: RowMapping | None) -> Event | None:
+def _read(raw: StoredMessage, before: RowMapping | None) -> Event | None:
     """The message as the template's next event; None for what somebody else put there."""
     try:
         event = TEMPLATE_EVENT.validate_json(raw.data)

@@ -17,7 +17,7 @@ from services.plan_store.template_rows import Event, apply, body_of, event_of, t
 from shared import store_api as api
 from shared.domain.errors import Invalid
 from shared.library_log import LARGEST, TEMPLATE_EVENT, LibraryLog, TemplateDeleted, TemplateSaved
-from shared.log import LogDown, LostRace, Unsure
+from shared.log import Indeterminate, LogDown, VersionConflict
 from shared.templates.schedules import check_schedule
 
 MOST = 500  # templates of one user
@@ -130,7 +130,7 @@ class Templates:
             raise api.StoreError("too_large", f"The template has {len(body)} bytes; {LARGEST} are allowed.")
         try:
             raw = await self._library.append(event.id, body, after=after, last=isinstance(event, TemplateDeleted))
-        except (LostRace, Unsure):
+        except (VersionConflict, Indeterminate):
             return await self._is_newest(event.id, body)
         await self._database.work(lambda tx: apply(tx, (raw,)))
         return True

@@ -15,7 +15,7 @@ from shared.domain.memory import history
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 HELPS = 2  # questions of one request about how to go on: after that the answer says what stood in the way
 TRIES = 3  # proposals of one turn; after that the person is asked
@@ -31,10 +31,10 @@ class Tools(Protocol):
 
 
 async def plan_turn(
-    desk: Desk, tools: Tools, recall: Recalls, examples: Examples = no_examples
+    context: WorkContext, tools: Tools, recall: Recalls, examples: Examples = no_examples
 ) -> c.PlanTurn | c.Ask | c.AnswerRemark:
     """One model call where all goes well. What cannot be taken goes back with the reason, a bounded number of times."""
-    session = drafting(desk.session)
+    session = drafting(context.session)
     if session.settings.task:
         return c.PlanTurn(
             sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
@@ -46,17 +46,17 @@ async def plan_turn(
     searches = 0
     proposal = Proposal(())
     for _ in range(TRIES + SEARCHES):
-        reply = await desk.ask(
-            brief(desk.session, page, recalled, nudge, alike),
-            reply_for(turn_reply(page, searchable=searches < SEARCHES), desk.session),
+        reply = await context.ask(
+            brief(context.session, page, recalled, nudge, alike),
+            reply_for(turn_reply(page, searchable=searches < SEARCHES), context.session),
             kind="plan",
             render=shown,
-            refuse=refuse_repeated(desk.session),
+            refuse=refuse_repeated(context.session),
         )
         fresh = () if session.counts.turns > session.counts.turns_before else recalled
         match reply.reply:
             case QuestionDraft() | WordsDraft() as said:
-                return to_command(said, desk.session)
+                return to_command(said, context.session)
             case NothingToDo(reason=reason):
                 return _nothing(reason, fresh)
             case MoreTools(words=words):

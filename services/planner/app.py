@@ -15,11 +15,11 @@ from services.planner.recall import recall
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
-from shared.worker import Handler, Here, Parts, WorkerApplication, serve, worker_application
+from shared.worker import Handler, Parts, ServiceContext, WorkerApplication, serve, worker_application
 
 
 @asynccontextmanager
-async def planning(here: Here) -> AsyncIterator[Handler]:
+async def planning(here: ServiceContext) -> AsyncIterator[Handler]:
     """The planner's handler: it asks the executor for tools and the plan store for memories."""
     embeddings = Embeddings(here.settings)
     try:

@@ -6,12 +6,12 @@ from services.planner.examples import Examples, no_examples
 from shared.domain import commands as c
 from shared.domain.said import drafting
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 
-async def draft_plan(desk: Desk, examples: Examples = no_examples) -> c.DraftPlan | c.Ask | c.AnswerRemark:
-    session = desk.session
-    reply = await desk.ask(
+async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> c.DraftPlan | c.Ask | c.AnswerRemark:
+    session = context.session
+    reply = await context.ask(
         brief(session, await examples(drafting(session))),
         reply_for(PlanReply, session),
         kind="plan",

@@ -18,7 +18,7 @@ from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repaired
 from shared.plan_checks.steps import checked, with_ids
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 TRIES = 3  # proposals of one plan; after that the work has failed, and can be tried again
 NO_TOOLS = "There are no tools to plan with."
@@ -26,9 +26,9 @@ SEARCHES = 2  # besides these, wishes for other tools
 
 
 async def draft_steps(
-    desk: Desk, tools: Tools, examples: Examples = no_examples
+    context: WorkContext, tools: Tools, examples: Examples = no_examples
 ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
-    session = drafting(desk.session)
+    session = drafting(context.session)
     allowed = session.settings.tools
     page = await tools.fitting(_words(session), _used(session), allowed)
     if not page.tools:
@@ -37,12 +37,12 @@ async def draft_steps(
     problems: Sequence[str] = ()
     alike = await examples(session)
     for _ in range(TRIES + SEARCHES):
-        reply = await desk.ask(
-            brief(desk.session, page, problems, alike),
-            reply_for(StepsReply, desk.session),
+        reply = await context.ask(
+            brief(context.session, page, problems, alike),
+            reply_for(StepsReply, context.session),
             kind="plan",
             render=shown,
-            refuse=refuse_repeated(desk.session),
+            refuse=refuse_repeated(context.session),
         )
         match reply.reply:
             case MoreTools(words=words):
@@ -57,7 +57,7 @@ async def draft_steps(
                     fields = {"goal": goal, "notes": notes, "steps": found.steps, "checks": found.checks}
                     return c.DraftPlan(kind="execution", **fields)
             case other:
-                return to_command(other, desk.session)
+                return to_command(other, context.session)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
 
 

@@ -23,7 +23,7 @@ from shared.flows import chain_problems, chains, full_path, split
 from shared.llm import Message
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.errors import ModelFailed
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 log = structlog.get_logger("planner")
 WHICH = "Which flow should this go through?"
@@ -59,8 +59,8 @@ class PathPlanner:
         self._examples = examples
         self._known = known
 
-    async def plan(self, desk: Desk) -> WorkerCommand:
-        session = drafting(desk.session)
+    async def plan(self, context: WorkContext) -> WorkerCommand:
+        session = drafting(context.session)
         page = await self._flows.page(session.id)
         if only := session.settings.planning.flow:
             page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == only)})
@@ -68,7 +68,7 @@ class PathPlanner:
             why = f"There is no flow “{only}”." if only else "No flow is registered."
             return c.Fail(reason=" ".join((why, *page.troubles)), retryable=False)
         try:
-            planned = await self._way(desk, page)
+            planned = await self._way(context, page)
         except NoPath as error:
             why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
             return c.Fail(reason=why)
@@ -80,8 +80,8 @@ class PathPlanner:
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
         return _command(session, page, planned)
 
-    async def _way(self, desk: Desk, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
-        session = drafting(desk.session)
+    async def _way(self, context: WorkContext, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
+        session = drafting(context.session)
         planning = session.settings.planning
         if not planning.use_planning:
             return _full(page.flows[0], "The full graph was asked for.")
@@ -91,7 +91,7 @@ class PathPlanner:
             path = PathPlan(nodes=_tools(found.chain), cached=True)
             return Planned(found.chain, path, found.reasoning)
         try:
-            planned = await self._proposed(desk, page)
+            planned = await self._proposed(context, page)
         except NoPath as error:
             if not planning.fallback_enabled:
                 raise
@@ -101,22 +101,22 @@ class PathPlanner:
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
 
-    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
+    async def _proposed(self, context: WorkContext, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
         """Raises NoPath after as many proposals as the session allows."""
-        session = drafting(desk.session)
+        session = drafting(context.session)
         examples = await self._examples(session)
         problems = _unwanted(session)
         meant: FlowSpec | None = None
         most = session.settings.planning.max_retries
         for attempt in range(1, most + 1):
-            messages = brief(desk.session, page, examples, problems)
+            messages = brief(context.session, page, examples, problems)
             try:
-                reply = await self._ask(desk, messages)
+                reply = await self._ask(context, messages)
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
             found = reply.reply
             if not isinstance(found, PathDraft):
-                return to_command(found, desk.session)
+                return to_command(found, context.session)
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in found.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant
@@ -126,10 +126,10 @@ class PathPlanner:
                 return Planned(chain, PathPlan(nodes=_tools(chain), **told), found.reasoning[:10_000])
         raise NoPath(most, problems, meant)
 
-    async def _ask(self, desk: Desk, messages: list[Message]) -> PathReply:
-        temperature = desk.session.settings.planning.temperature
-        session = desk.session
-        return await desk.ask(
+    async def _ask(self, context: WorkContext, messages: list[Message]) -> PathReply:
+        temperature = context.session.settings.planning.temperature
+        session = context.session
+        return await context.ask(
             messages,
             reply_for(PathReply, session),
             kind="plan",

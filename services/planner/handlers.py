@@ -10,9 +10,9 @@ from services.planner.flow import PathPlanner
 from shared.domain import commands as c
 from shared.domain.plan_approval import begins_by_setting
 from shared.domain.workers import WorkerCommand
-from shared.worker import Desk
+from shared.worker import WorkContext
 
-type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
+type Plans = Callable[[WorkContext], Awaitable[WorkerCommand]]
 
 
 class Planner:
@@ -31,12 +31,12 @@ class Planner:
             "execution_plan": draft or (lambda desk: draft_steps(desk, tools, examples)),
         }
 
-    async def plan(self, desk: Desk) -> WorkerCommand:
-        if begins_by_setting(desk.session):
+    async def plan(self, context: WorkContext) -> WorkerCommand:
+        if begins_by_setting(context.session):
             return c.BeginPlan()
-        wanted = desk.session.workflow
+        wanted = context.session.workflow
         if plans := self._by_workflow.get(wanted):
-            return await plans(desk)
+            return await plans(context)
         known = ", ".join(self._by_workflow)
         reason = f"There is no workflow “{wanted}”: begin again with one of {known}."
         return c.Fail(reason=reason, retryable=False)

@@ -26,7 +26,7 @@ from shared.log import LogDown, UpgradeNeeded
 from shared.plan_checks.steps import checked, with_ids
 from shared.plugins import named
 from shared.settings import MODEL
-from shared.worker import BudgetExceeded, Desk
+from shared.worker import BudgetExceeded, WorkContext
 
 log = structlog.get_logger("planner")
 GROUP = "parley.plan_generators"  # of entry points: a module, a subclass of PlanGenerator, or an instance
@@ -48,30 +48,30 @@ class PlanGenerators:
         self._generators = {name: _loaded(name) for name in dict.fromkeys(names)}
 
     async def draft(
-        self, desk: Desk, tools: Tools, examples: Examples
+        self, context: WorkContext, tools: Tools, examples: Examples
     ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
-        name = desk.session.settings.generator or next(iter(self._generators))
+        name = context.session.settings.generator or next(iter(self._generators))
         generator = self._generators.get(name)
         if generator is None and name in self._generators:
-            return await draft_steps(desk, tools, examples)
+            return await draft_steps(context, tools, examples)
         if not isinstance(generator, PlanGenerator):
             known = ", ".join(self._generators)
             return c.Fail(reason=generator or f"There is no plan generator “{name[:64]}” here, only: {known}.")
         try:
-            return await _draft(generator, desk, await self._all_tools(desk.session.settings.tools))
+            return await _draft(generator, context, await self._all_tools(context.session.settings.tools))
         except Unusable as error:
             return c.Fail(reason=f"The plan generator {name} made no plan that can be carried out. {error}"[:5_000])
 
 
-async def _draft(generator: PlanGenerator, desk: Desk, page: ToolPage) -> c.DraftPlan:
+async def _draft(generator: PlanGenerator, context: WorkContext, page: ToolPage) -> c.DraftPlan:
     """The first draft without problems. Raises Unusable."""
-    session = drafting(desk.session)
+    session = drafting(context.session)
     known = {spec.name: spec for spec in page.tools}
     last: c.DraftPlan | None = None
     problems: tuple[str, ...] = ()
     for _ in range(TRIES):
-        context = _context(desk, session, page, problems)
-        made = await _asked(generator, session.words.request, page.tools, context)
+        draft_context = _context(context, session, page, problems)
+        made = await _asked(generator, session.words.request, page.tools, draft_context)
         draft, wrong = _command(made, session, known)
         problems = (*wrong, *rewritten(session, draft.steps))
         if not problems:
@@ -99,12 +99,12 @@ async def _asked(generator: PlanGenerator, request: str, tools: Sequence[ToolSpe
     return made
 
 
-def _context(desk: Desk, session: Session, page: ToolPage, problems: tuple[str, ...]) -> DraftContext:
+def _context(context: WorkContext, session: Session, page: ToolPage, problems: tuple[str, ...]) -> DraftContext:
     plan = session.plan if session.plan and session.plan.task and session.plan.task == session.task else None
     return DraftContext(
         session_id=session.id,
         user=session.owner,
-        ask_model=partial(_ask_model, desk),
+        ask_model=partial(_ask_model, context),
         plan=Draft(plan.goal, plan.steps, plan.notes) if plan else None,
         feedback=session.words.feedback,
         another=session.next_draft.another,
@@ -136,9 +136,9 @@ def _step(step: Step) -> Step:
 
 
 async def _ask_model[R: Reply](
-    desk: Desk, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+    context: WorkContext, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
 ) -> R:
-    return await desk.ask(prompt("planner", task, rules, sections), reply, kind="plan", render=_shown)
+    return await context.ask(prompt("planner", task, rules, sections), reply, kind="plan", render=_shown)
 
 
 def _shown(partial_reply: Mapping[str, Any]) -> str:

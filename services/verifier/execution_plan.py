@@ -3,10 +3,10 @@
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
 from shared.domain.waves import dead
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 
-async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
+async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
     return carried_out(turn)
 
 

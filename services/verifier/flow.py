@@ -3,10 +3,10 @@
 from parley.events.values import Status
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
-from shared.worker import Desk
+from shared.worker import WorkContext
 
 
-async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
+async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
     return walked(turn)
 
 

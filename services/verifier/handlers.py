@@ -6,9 +6,9 @@ from services.verifier import agentflow, conversation, execution_plan, flow
 from services.verifier.analysis import analysed
 from shared.domain import commands as c
 from shared.domain.state import Turn
-from shared.worker import Desk
+from shared.worker import WorkContext
 
-JUDGES: dict[str, Callable[[Desk, Turn], Awaitable[c.VerifyTurn]]] = {
+JUDGES: dict[str, Callable[[WorkContext, Turn], Awaitable[c.VerifyTurn]]] = {
     "conversation": conversation.judge,
     "agentflow": agentflow.judge,
     "flow": flow.judge,
@@ -16,9 +16,9 @@ JUDGES: dict[str, Callable[[Desk, Turn], Awaitable[c.VerifyTurn]]] = {
 }
 
 
-async def verify(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
-    turn = desk.session.turn
+async def verify(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
+    turn = context.session.turn
     if turn is None:
-        return await conversation.check(desk, desk.session)
-    verdict = await JUDGES.get(turn.workflow, agentflow.judge)(desk, turn)
-    return analysed(desk.session, turn, verdict)
+        return await conversation.check(context, context.session)
+    verdict = await JUDGES.get(turn.workflow, agentflow.judge)(context, turn)
+    return analysed(context.session, turn, verdict)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import structlog
 from nats.aio.msg import Msg
 
-from shared.log import Raw
+from shared.log import StoredMessage
 
 log = structlog.get_logger("bus")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,9 +28,9 @@ class Delivery(NamedTuple):
     consumer: str = ""
 
     @property
-    def raw(self) -> Raw:
+    def raw(self) -> StoredMessage:
         """The message as the log has it."""
-        return Raw(self.position, self.subject, self.headers, self.data, self.at)
+        return StoredMessage(self.position, self.subject, self.headers, self.data, self.at)
 
 
 Handler = Callable[[Delivery], Awaitable[None]]

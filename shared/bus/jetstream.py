@@ -18,7 +18,17 @@ from shared.bus.errors import BusDown
 from shared.bus.replication import Replication
 from shared.bus.topology import SESSIONS
 from shared.bus.watched import watched_append
-from shared.log import Extent, LogDown, LogFull, LostRace, Raw, Unsure, body_of, guard, subject_of
+from shared.log import (
+    Extent,
+    Indeterminate,
+    LogDown,
+    LogFull,
+    StoredMessage,
+    VersionConflict,
+    body_of,
+    guard,
+    subject_of,
+)
 from shared.telemetry import tracing
 
 WRONG_SEQUENCE = 10071
@@ -66,17 +76,19 @@ class JetStreamLog:
             except nats.js.errors.APIError as error:
                 if error.err_code == WRONG_SEQUENCE:
                     seen.outcome = "conflict"
-                    raise LostRace(event.session_id) from error
+                    raise VersionConflict(event.session_id) from error
                 if error.err_code in FULL:
                     raise LogFull(f"NATS has no room for the event: {error.description}.") from error
-                raise Unsure(str(error)) from error
+                raise Indeterminate(str(error)) from error
             except AMBIGUOUS as error:
-                raise Unsure(repr(error)) from error
+                raise Indeterminate(repr(error)) from error
             if ack.duplicate:
-                raise Unsure("The log knows this id already.")
+                raise Indeterminate("The log knows this id already.")
             if self.clustered and await self._next(event.session_id, after) != ack.seq:
                 seen.outcome = "conflict"
-                raise LostRace(f"A message without a guard came before position {ack.seq} of {event.session_id}.")
+                raise VersionConflict(
+                    f"A message without a guard came before position {ack.seq} of {event.session_id}."
+                )
             seen.outcome = "stored"
             return ack.seq
 
@@ -85,20 +97,22 @@ class JetStreamLog:
         try:
             found = await self._jetstream.get_msg(SESSIONS, seq=after + 1, subject=f"session.{session_id}.>", next=True)
         except AMBIGUOUS as error:
-            raise Unsure(repr(error)) from error
+            raise Indeterminate(repr(error)) from error
         return found.seq
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return await self._read(f"session.{session_id}.>", after, limit, leader)
 
-    async def _read(self, subjects: str, after: int, limit: int, leader: bool) -> list[Raw]:
+    async def _read(self, subjects: str, after: int, limit: int, leader: bool) -> list[StoredMessage]:
         try:
             read = self._read_one_by_one if leader else self._read_batches
             return await read(subjects, after, limit)
         except AMBIGUOUS as error:
             raise LogDown(f"The log cannot be read: {error!r}") from error
 
-    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[StoredMessage]:
         """As `read`, of all sessions."""
         return await self._read("session.>", after, limit, leader)
 
@@ -114,7 +128,7 @@ class JetStreamLog:
         first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
         return Extent(answer["created"], first, state["last_seq"])
 
-    async def message(self, position: int) -> Raw | None:
+    async def message(self, position: int) -> StoredMessage | None:
         """The message at this position of the stream, if it is still there."""
         try:
             return _stored(await self._jetstream.get_msg(SESSIONS, seq=position))
@@ -131,9 +145,9 @@ class JetStreamLog:
         except (BusDown, *AMBIGUOUS) as error:
             raise LogDown(f"The log cannot be purged: {error!r}") from error
 
-    async def _read_one_by_one(self, subjects: str, after: int, limit: int) -> list[Raw]:
+    async def _read_one_by_one(self, subjects: str, after: int, limit: int) -> list[StoredMessage]:
         """Through the stream's leader, which alone is sure to know every stored message."""
-        found: list[Raw] = []
+        found: list[StoredMessage] = []
         while len(found) < limit:
             try:
                 message = await self._jetstream.get_msg(SESSIONS, seq=after + 1, subject=subjects, next=True)
@@ -143,11 +157,11 @@ class JetStreamLog:
             after = found[-1].position
         return found
 
-    async def _read_batches(self, subjects: str, after: int, limit: int) -> list[Raw]:
+    async def _read_batches(self, subjects: str, after: int, limit: int) -> list[StoredMessage]:
         """From any replica, many in one request (nats-py has no wrapper for it)."""
         inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(inbox)
-        found: list[Raw] = []
+        found: list[StoredMessage] = []
         more = True
         try:
             while more and len(found) < limit:
@@ -162,15 +176,17 @@ class JetStreamLog:
         return found
 
 
-async def _batch(subscription: Subscription) -> tuple[list[Raw], bool]:
+async def _batch(subscription: Subscription) -> tuple[list[StoredMessage], bool]:
     """The messages of one batched get, and whether there are more."""
-    found: list[Raw] = []
+    found: list[StoredMessage] = []
     while True:
         message = await subscription.next_msg(timeout=READ_TIMEOUT)
         headers = message.headers or {}
         if "Nats-Sequence" in headers:  # a message; whoever stored it may have given it any other header
             at = _time(headers["Nats-Time-Stamp"])
-            found.append(Raw(int(headers["Nats-Sequence"]), headers["Nats-Subject"], headers, message.data, at))
+            found.append(
+                StoredMessage(int(headers["Nats-Sequence"]), headers["Nats-Subject"], headers, message.data, at)
+            )
             continue
         match headers.get("Status"):
             case "204":
@@ -182,10 +198,10 @@ async def _batch(subscription: Subscription) -> tuple[list[Raw], bool]:
                 raise nats.js.errors.ServiceUnavailableError(code=code, description=headers.get("Description"))
 
 
-def _stored(message: RawStreamMsg) -> Raw:
+def _stored(message: RawStreamMsg) -> StoredMessage:
     """nats-py types every field as optional; of a stored message only headers and body may be missing."""
     at = message.time or datetime.now(UTC)
-    return Raw(message.seq or 0, message.subject or "", message.headers or {}, message.data or b"", at)
+    return StoredMessage(message.seq or 0, message.subject or "", message.headers or {}, message.data or b"", at)
 
 
 def _time(text: str) -> datetime:

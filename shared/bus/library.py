@@ -11,7 +11,7 @@ from shared.bus.errors import BusDown
 from shared.bus.jetstream import APPEND_TIMEOUT, FULL, WRONG_SEQUENCE
 from shared.bus.topology import LIBRARY
 from shared.library_log import ROLLUP, expected, subject_of
-from shared.log import LogDown, LogFull, LostRace, Raw, Unsure
+from shared.log import Indeterminate, LogDown, LogFull, StoredMessage, VersionConflict
 
 
 class JetStreamLibrary:
@@ -20,7 +20,7 @@ class JetStreamLibrary:
     def __init__(self, client: Callable[[], Client]) -> None:
         self._connected = client
 
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> Raw:
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
         headers = expected(after) | ({ROLLUP: "sub"} if last else {})
         try:
             ack = (
@@ -30,23 +30,25 @@ class JetStreamLibrary:
             )
         except nats.js.errors.APIError as error:
             if error.err_code == WRONG_SEQUENCE:
-                raise LostRace(template_id) from error
+                raise VersionConflict(template_id) from error
             if error.err_code in FULL:
                 raise LogFull(f"NATS has no room for the template: {error.description}.") from error
-            raise Unsure(str(error)) from error
+            raise Indeterminate(str(error)) from error
         except AMBIGUOUS as error:
-            raise Unsure(repr(error)) from error
-        return Raw(ack.seq, subject_of(template_id), headers, body, datetime.now(UTC))
+            raise Indeterminate(repr(error)) from error
+        return StoredMessage(ack.seq, subject_of(template_id), headers, body, datetime.now(UTC))
 
-    async def read(self, *, after: int, limit: int = 500) -> list[Raw]:
-        found: list[Raw] = []
+    async def read(self, *, after: int, limit: int = 500) -> list[StoredMessage]:
+        found: list[StoredMessage] = []
         try:
             jetstream = self._client().jetstream(timeout=APPEND_TIMEOUT)
             while len(found) < limit:
                 message = await jetstream.get_msg(LIBRARY, seq=after + 1, subject=subject_of(">"), next=True)
                 after = message.seq or 0
                 at = message.time or datetime.now(UTC)
-                found.append(Raw(after, message.subject or "", message.headers or {}, message.data or b"", at))
+                found.append(
+                    StoredMessage(after, message.subject or "", message.headers or {}, message.data or b"", at)
+                )
         except nats.js.errors.NotFoundError:
             pass
         except AMBIGUOUS as error:

@@ -5,17 +5,17 @@ from math import ceil
 from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.changing import replace
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid
+from shared.domain.event_meta import event_meta
 from shared.domain.session import Session
-from shared.domain.stamp import stamp
 from shared.domain.wording import BUDGET_OPTIONS
 
 
-def answered(session: Session, key: str | None, by: By) -> facts.BudgetRaised | facts.SessionStopped:
+def answered(session: Session, key: str | None, meta: CommandMeta) -> facts.BudgetRaised | facts.SessionStopped:
     """The answer to the question whether the budgets are raised. Raises Invalid."""
     if key == "give_up":
-        return facts.SessionStopped(**stamp(session, by, "session.stopped"), reason="the budget is spent")
+        return facts.SessionStopped(**event_meta(session, meta, facts.SessionStopped), reason="the budget is spent")
     if key != "raise":
         labels = " or ".join(f"“{option.label}”" for option in BUDGET_OPTIONS)
         raise Invalid(f"Answer {labels}, or raise it by an amount of your own.")
@@ -26,15 +26,20 @@ def answered(session: Session, key: str | None, by: By) -> facts.BudgetRaised | 
         calls=_half_more(had.call_budget, spent.tool_calls),
         seconds=_half_more(had.time_budget, ceil(spent.seconds)),
     )
-    return raised(session, more, by)
+    return raised(session, more, meta)
 
 
-def raised(session: Session, command: c.RaiseBudget, by: By) -> facts.BudgetRaised:
+def raised(session: Session, command: c.RaiseBudget, meta: CommandMeta) -> facts.BudgetRaised:
     """Raises Invalid."""
     if not (command.tokens or command.cost or command.calls or command.seconds):
         raise Invalid("By how much? A budget is raised by tokens, cost, calls or seconds.")
-    needs = {"needs": 2} if command.calls or command.seconds else {}
-    return facts.BudgetRaised(**stamp(session, by, "budget.raised"), **needs, **dict(command))
+    return facts.BudgetRaised(
+        **event_meta(session, meta, facts.BudgetRaised, needs=2 if command.calls or command.seconds else 1),
+        tokens=command.tokens,
+        cost=command.cost,
+        calls=command.calls,
+        seconds=command.seconds,
+    )
 
 
 def with_budgets(session: Session, event: facts.BudgetRaised) -> Session:

@@ -41,7 +41,7 @@ class Work(Stored):
     version: int
 
 
-class By(NamedTuple):
+class CommandMeta(NamedTuple):
     """Who gives a command. `id` is the client's id of it; a worker names the `work` it was given instead.
 
     `usage`: model calls that the event will account for.

@@ -2,10 +2,10 @@
 
 from parley.events import facts
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn
+from shared.domain.event_meta import event_meta
 from shared.domain.session import Session, put_back
-from shared.domain.stamp import stamp
 
 
 def asking_step(session: Session) -> str | None:
@@ -20,15 +20,13 @@ def expires(session: Session) -> bool:
     return put_back(session).phase == "awaiting_approval" or asking_step(session) is not None
 
 
-def expire(session: Session, command: c.Expire, by: By) -> facts.ApprovalExpired:
+def expire(session: Session, command: c.Expire, meta: CommandMeta) -> facts.ApprovalExpired:
     """Raises OutOfTurn."""
     if not expires(session) or session.since_version != command.requested_version:
         raise OutOfTurn("What was asked has been decided or answered.")
     step = asking_step(session)
-    needs = {"needs": 2} if step else {}
     return facts.ApprovalExpired(
-        **stamp(session, by, "approval.expired"),
-        **needs,
+        **event_meta(session, meta, facts.ApprovalExpired, needs=2 if step else 1),
         requested_version=command.requested_version,
         unanswered=step,
     )

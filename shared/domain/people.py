@@ -6,14 +6,14 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from shared.domain import budgets, paths, reviews
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
+from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.said import programmed
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.skipping import dependents_to_skip
-from shared.domain.stamp import stamp, step_format
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import OUTPUT_GIVEN, SKIPPED
 
@@ -52,85 +52,86 @@ ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
 RUN_CODE = "run_code"  # the tool that runs approved code
 
 
-def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
+def decide_person(session: Session, command: PersonCommand, meta: CommandMeta) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
     """One line a command."""
     if isinstance(command, DECISIONS):
         session = set_aside(session)
     match command:
         case c.Say():
-            return _say(session, command, by)
+            return _say(session, command, meta)
         case c.Approve():
-            return reviews.approve(session, command, by)
+            return reviews.approve(session, command, meta)
         case c.Reject():
-            return reviews.reject(session, command, by)
+            return reviews.reject(session, command, meta)
         case c.EditPlan():
-            return reviews.edit_plan(session, command, by)
+            return reviews.edit_plan(session, command, meta)
         case c.EditCode():
-            return reviews.edit_code(session, command, by)
+            return reviews.edit_code(session, command, meta)
         case c.Answer():
-            return _answer(session, command, by)
+            return _answer(session, command, meta)
         case c.Continue():
-            return _continue(session, by)
+            return _continue(session, meta)
         case c.Run():
-            return _run(session, command, by)
+            return _run(session, command, meta)
         case c.Complete():
-            return _complete(session, by)
+            return _complete(session, meta)
         case c.Stop():
-            return _stop(session, command, by)
+            return _stop(session, command, meta)
         case c.Pause():
             need(not session.paused and session.phase not in ("resting", "failed"), "There is nothing to pause now.")
-            return facts.SessionPaused(**stamp(session, by, "session.paused"))
+            return facts.SessionPaused(**event_meta(session, meta, facts.SessionPaused))
         case c.Resume():
             need(session.paused, "The session is not paused.")
-            return facts.SessionResumed(**stamp(session, by, "session.resumed"))
+            return facts.SessionResumed(**event_meta(session, meta, facts.SessionResumed))
         case c.Retry():
             need(
                 session.phase in ("failed", "resting") and (session.resume_phase is not None or unfinished(session)),
                 "There is nothing to retry.",
             )
-            return facts.SessionRetried(**stamp(session, by, "session.retried"))
+            return facts.SessionRetried(**event_meta(session, meta, facts.SessionRetried))
         case c.Skip():
-            return _skip(session, command, by)
+            return _skip(session, command, meta)
         case c.CancelPlan() | c.DeletePlan():
-            return _drop_plan(session, command, by)
+            return _drop_plan(session, command, meta)
         case c.TakeOver():
-            return _take_over(session, command, by)
+            return _take_over(session, command, meta)
         case c.EditPath():
-            return _edit_path(session, command, by)
+            return _edit_path(session, command, meta)
         case c.Judge():
-            return _judge(session, command, by)
+            return _judge(session, command, meta)
         case c.Remember():
-            kind = "policy.set"
-            return facts.PolicySet(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
+            return facts.PolicySet(
+                **event_meta(session, meta, facts.PolicySet), tool=command.tool, policy=command.policy
+            )
         case c.RaiseBudget():
-            return budgets.raised(session, command, by)
+            return budgets.raised(session, command, meta)
         case c.Rename():
-            return facts.SessionRenamed(**stamp(session, by, "session.renamed"), title=command.title)
+            return facts.SessionRenamed(**event_meta(session, meta, facts.SessionRenamed), title=command.title)
         case c.Share():
-            kind = "session.shared"
-            return facts.SessionShared(**stamp(session, by, kind), user=command.user, role=command.role)
+            return facts.SessionShared(
+                **event_meta(session, meta, facts.SessionShared), user=command.user, role=command.role
+            )
         case c.ChooseWorkflow():
             need(session.phase == "resting", "The workflow can be chosen while the session rests.")
-            return facts.WorkflowChanged(**stamp(session, by, "session.workflow_changed"), workflow=command.workflow)
+            return facts.WorkflowChanged(**event_meta(session, meta, facts.WorkflowChanged), workflow=command.workflow)
         case c.Fork():
-            return _fork(session, command, by)
+            return _fork(session, command, meta)
     assert_never(command)
 
 
-def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
+def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
     if not command.text.strip():
         raise Invalid("The message is empty.")
     about = session.question.about if session.question else None
     if about not in (None, "continue") and not (about == "request" and command.knowledge):
-        return _answer(session, c.Answer(text=command.text), by)
+        return _answer(session, c.Answer(text=command.text), meta)
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
     asked = command.settings
     limits = asked is not None and bool(asked.tools or asked.call_budget or asked.time_budget)
-    needs = {"needs": 2} if command.brings_plan or limits else {}
     return facts.MessageReceived(
-        **stamp(session, by, "message.received") | needs,
+        **event_meta(session, meta, facts.MessageReceived, needs=2 if command.brings_plan or limits else 1),
         brings_plan=command.brings_plan,
         text=command.text,
         intent=intent,
@@ -155,7 +156,7 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
     return "feedback" if at.asking else "request"
 
 
-def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
+def _answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEvent:
     question = session.question
     if session.phase != "awaiting_input" or question is None:
         raise OutOfTurn("No question is open now.")
@@ -165,48 +166,50 @@ def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
         raise Invalid("The answer is empty.")
     key = question.key_of(command.text)
     if question.about == "budget":
-        return budgets.answered(session, key, by)
+        return budgets.answered(session, key, meta)
     if question.about == "uncertain" and key is None:
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
-    kind = "question.answered"
     return facts.QuestionAnswered(
-        **stamp(session, by, kind, question.action_id), question_id=question.action_id, text=command.text, key=key
+        **event_meta(session, meta, facts.QuestionAnswered, question.action_id),
+        question_id=question.action_id,
+        text=command.text,
+        key=key,
     )
 
 
-def _continue(session: Session, by: By) -> SessionEvent:
+def _continue(session: Session, meta: CommandMeta) -> SessionEvent:
     need(session.phase == "resting" and session.version > 0, "The session has not come to rest yet.")
     return facts.QuestionAsked(
-        **stamp(session, by, "question.asked"),
+        **event_meta(session, meta, facts.QuestionAsked),
         question_id=f"continue-{session.version + 1}",
         kind="continue",
         text="What would you like to change, or to do next?",
     )
 
 
-def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
+def _run(session: Session, command: c.Run, meta: CommandMeta) -> SessionEvent:
     code = session.code
     if code is None or code.status != "approved" or session.phase not in ("resting", "failed"):
         raise OutOfTurn("Only approved code is run, while the session rests.")
     turn = session.counts.turns + 1
     arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
     action = ActionSpec(id=f"{turn}.1", tool=RUN_CODE, arguments=arguments, description="Run the approved code")
-    return _turn_requested(session, "Run the approved code", (action,), by)
+    return _turn_requested(session, "Run the approved code", (action,), meta)
 
 
-def _complete(session: Session, by: By) -> SessionEvent:
+def _complete(session: Session, meta: CommandMeta) -> SessionEvent:
     asked = session.question is not None and session.question.about == "continue" and session.asking
     rests = session.phase == "failed" or (session.phase == "resting" and session.rest_reason != "completed")
     need(asked or rests, "The session can be completed when it rests.")
-    return facts.SessionCompleted(**stamp(session, by, "session.completed"))
+    return facts.SessionCompleted(**event_meta(session, meta, facts.SessionCompleted))
 
 
-def _stop(session: Session, command: c.Stop, by: By) -> SessionEvent:
+def _stop(session: Session, command: c.Stop, meta: CommandMeta) -> SessionEvent:
     need(session.phase not in ("resting", "failed"), "Nothing is going on: there is nothing to stop.")
-    return facts.SessionStopped(**stamp(session, by, "session.stopped"), reason=command.reason)
+    return facts.SessionStopped(**event_meta(session, meta, facts.SessionStopped), reason=command.reason)
 
 
-def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
+def _skip(session: Session, command: c.Skip, meta: CommandMeta) -> SessionEvent:
     action = find(session, command.action_id)
     if action is None:
         raise Invalid(f"There is no action {command.action_id}.")
@@ -219,9 +222,8 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
         open_ = action.status in ("planned", "approved")
         need(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
     given = command.output is not None
-    needs = {"needs": 2} if given or dependents else {}
     return facts.ActionSkipped(
-        **stamp(session, by, "action.skipped", action.spec.id) | needs,
+        **event_meta(session, meta, facts.ActionSkipped, action.spec.id, needs=2 if given or dependents else 1),
         action_id=action.spec.id,
         reason=OUTPUT_GIVEN if given else SKIPPED,
         output=command.output,
@@ -229,30 +231,36 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
     )
 
 
-def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, by: By) -> SessionEvent:
+def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, meta: CommandMeta) -> SessionEvent:
     if session.plan is None:
         raise OutOfTurn("There is no plan.")
     if isinstance(command, c.DeletePlan):
         need(session.phase not in SERVICE_OF, "The plan is being worked on: stop or cancel it first.")
-        return facts.PlanDeleted(**stamp(session, by, "plan.deleted"), plan_version=session.plan.version)
+        return facts.PlanDeleted(**event_meta(session, meta, facts.PlanDeleted), plan_version=session.plan.version)
     over = session.plan.status in ("completed", "cancelled", "failed") and not unfinished(session)
     need(not over, f"The plan is {session.plan.status} already.")
-    return facts.PlanCancelled(**stamp(session, by, "plan.cancelled"), plan_version=session.plan.version)
+    return facts.PlanCancelled(**event_meta(session, meta, facts.PlanCancelled), plan_version=session.plan.version)
 
 
-def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
+def _take_over(session: Session, command: c.TakeOver, meta: CommandMeta) -> SessionEvent:
     need(session.phase == "escalated", "A person takes over when the session is escalated to one.")
     if not command.actions:
         raise Invalid("Name at least one action; to hand the session back, say so in a message.")
-    return _turn_requested(session, command.sub_goal, new_actions(session, command.actions), by)
+    return _turn_requested(session, command.sub_goal, new_actions(session, command.actions), meta)
 
 
-def _turn_requested(session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], by: By) -> facts.TurnRequested:
-    envelope = stamp(session, by, "turn.requested")
-    return facts.TurnRequested(**envelope, turn=session.counts.turns + 1, sub_goal=sub_goal, actions=actions)
+def _turn_requested(
+    session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], meta: CommandMeta
+) -> facts.TurnRequested:
+    return facts.TurnRequested(
+        **event_meta(session, meta, facts.TurnRequested),
+        turn=session.counts.turns + 1,
+        sub_goal=sub_goal,
+        actions=actions,
+    )
 
 
-def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
+def _edit_path(session: Session, command: c.EditPath, meta: CommandMeta) -> SessionEvent:
     """What has not begun of a path is the person's to change, before it runs and while it does."""
     turn = session.turn
     about = session.question.about if session.question else "action"
@@ -266,23 +274,31 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
     # what a node changes, and with what, is said by the executor right before it begins
     rest = tuple(paths.named(spec.tool, spec.description) for spec in command.actions)
     specs = tuple(ruled(session, spec) for spec in paths.numbered(turn, rest, given=bool(command.given)))
-    kind = "turn.changed"
-    return facts.TurnChanged(**stamp(session, by, kind), turn=turn.number, actions=specs, overrides=command.given)
+    return facts.TurnChanged(
+        **event_meta(session, meta, facts.TurnChanged), turn=turn.number, actions=specs, overrides=command.given
+    )
 
 
-def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
+def _judge(session: Session, command: c.Judge, meta: CommandMeta) -> SessionEvent:
     answered = session.answer.text or (session.rest_reason == "answered" and programmed(session))
     need(session.phase == "resting" and bool(answered), "There is no answer to judge now.")
     if (command.accepted, command.saved) == (session.answer.accepted, session.answer.saved):
         raise AlreadyDone("The answer is judged like that already.")
     if command.saved and not command.accepted:
         raise Invalid("Only an accepted answer is saved.")
-    return facts.AnswerJudged(**stamp(session, by, "answer.judged"), accepted=command.accepted, saved=command.saved)
+    return facts.AnswerJudged(
+        **event_meta(session, meta, facts.AnswerJudged), accepted=command.accepted, saved=command.saved
+    )
 
 
-def _fork(session: Session, command: c.Fork, by: By) -> SessionEvent:
+def _fork(session: Session, command: c.Fork, meta: CommandMeta) -> SessionEvent:
     if session.version:
         raise OutOfTurn("A fork begins a new session.")
     had = command.carried
-    needs = {"needs": 2} if had.files or had.settings.tools else step_format(had.plan.steps if had.plan else ())
-    return facts.SessionForked(**stamp(session, by, "session.forked"), **needs, **dict(command))
+    needs = 2 if had.files or had.settings.tools else format_of_steps(had.plan.steps if had.plan else ())
+    return facts.SessionForked(
+        **event_meta(session, meta, facts.SessionForked, needs=needs),
+        parent_id=command.parent_id,
+        parent_version=command.parent_version,
+        carried=command.carried,
+    )

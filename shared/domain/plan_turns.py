@@ -6,20 +6,20 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain.changing import replace
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.plan_approval import begins_by_setting, preapproval_problems
 from shared.domain.plan_steps import already_done, problems, refusal, rewritten, still_running, task_of
 from shared.domain.policy import ruled
 from shared.domain.said import begins_round, drafting, reason_of_draft
 from shared.domain.session import Session
-from shared.domain.stamp import stamp, step_format
 from shared.domain.state import Plan
 from shared.domain.waves import leave_turn
 from shared.domain.workflows import of_plan
 
 
-def draft(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
+def draft(session: Session, command: c.DraftPlan, meta: CommandMeta) -> SessionEvent:
     acts = of_plan(session, command.kind).turn.by_step
     drafted_in = drafting(session)
     goal, steps, notes = command.goal, command.steps, command.notes
@@ -27,11 +27,21 @@ def draft(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
         raise refusal(steps, wrong)
     task = task_of(drafted_in) if acts else None
     reason = reason_of_draft(drafted_in, first=acts and not drafted_in.task)
-    fields = dict(command) | {"begins_round": begins_round(session), "task": task, "reason": reason}
-    return facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **fields)
+    return facts.PlanDrafted(
+        **event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),
+        kind=command.kind,
+        goal=goal,
+        steps=steps,
+        notes=notes,
+        path=command.path,
+        task=task,
+        checks=command.checks,
+        reason=reason,
+        begins_round=begins_round(session),
+    )
 
 
-def approve(session: Session, plan: Plan, command: c.Approve, by: By) -> facts.PlanApproved:
+def approve(session: Session, plan: Plan, command: c.Approve, meta: CommandMeta) -> facts.PlanApproved:
     """The approval of steps that act holds their turn.
 
     Raises OutOfTurn while a step still runs, Invalid for steps that cannot be preapproved.
@@ -40,16 +50,16 @@ def approve(session: Session, plan: Plan, command: c.Approve, by: By) -> facts.P
     if wrong := preapproval_problems(plan, command.preapprove):
         raise refusal(plan.steps, wrong)
     actions = _actions(session, replace(plan, status="approved"))
-    more = {"preapproved": _in_order(plan, command.preapprove), "deferred": not command.start}
-    needs = {"needs": 2} if any(more.values()) else {}
+    preapproved, deferred = _in_order(plan, command.preapprove), not command.start
     return facts.PlanApproved(
-        **stamp(session, by, "plan.approved") | needs,
-        **more,
+        **event_meta(session, meta, facts.PlanApproved, needs=2 if preapproved or deferred else 1),
         plan_version=plan.version,
         hash=plan.hash,
         turn=session.counts.turns + 1 if actions else None,
         actions=actions,
         already_done=already_done(session, actions),
+        preapproved=preapproved,
+        deferred=deferred,
     )
 
 
@@ -59,14 +69,14 @@ def check_options(command: c.Approve, *, acts: bool) -> None:
         raise Invalid("Only the approval of a plan that acts can preapprove steps, or leave the start for later.")
 
 
-def begin_by_setting(session: Session, by: By) -> facts.TurnPlanned:
+def begin_by_setting(session: Session, meta: CommandMeta) -> facts.TurnPlanned:
     """The turn of a plan that the session's settings approve. Raises OutOfTurn."""
     plan = session.plan
     if plan is None or not begins_by_setting(session):
         raise OutOfTurn("No plan begins by the settings now.")
     actions = _actions(session, replace(plan, status="approved", approved_by_setting=True))
     return facts.TurnPlanned(
-        **stamp(session, by, "turn.planned") | {"needs": 2},
+        **event_meta(session, meta, facts.TurnPlanned, needs=2),
         turn=session.counts.turns + 1,
         sub_goal=plan.goal,
         actions=actions,

@@ -2,19 +2,19 @@
 
 from parley.events import SessionEvent, facts
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.event_meta import event_meta
 from shared.domain.memory import SUB_GOALS
 from shared.domain.policy import ruled
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Session
-from shared.domain.stamp import stamp
 from shared.domain.sub_goals import TURN_SUB_GOALS, of_turn, sub_goals_of
 from shared.domain.waves import new_actions
 from shared.domain.workflows import WORKFLOWS
 
 
-def plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
+def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> SessionEvent:
     """The turn with the domain's ruling of each action. Raises Refused for a turn that cannot be taken."""
     need(_plans_turns(session), "In a conversation only approved code is run, when a person asks.")
     if len(command.sub_goals) > SUB_GOALS:
@@ -23,10 +23,20 @@ def plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     actions = tuple(ruled(drafted_in, spec) for spec in new_actions(drafted_in, command.actions))
     if len(sub_goals_of(command.sub_goal, actions)) > TURN_SUB_GOALS:
         raise Invalid(f"A turn works on at most {TURN_SUB_GOALS} sub-goals: leave the others to the next turn.")
-    told = dict(command) | {"actions": actions, "begins_round": begins_round(session)}
-    needs = {"needs": 2} if any(spec.sub_goal for spec in actions) else {}
-    envelope = stamp(session, by, "turn.planned") | needs
-    return facts.TurnPlanned(**envelope, turn=session.counts.turns + 1, **told)
+    return facts.TurnPlanned(
+        **event_meta(session, meta, facts.TurnPlanned, needs=2 if any(spec.sub_goal for spec in actions) else 1),
+        turn=session.counts.turns + 1,
+        sub_goal=command.sub_goal,
+        actions=actions,
+        selected_tool=command.selected_tool,
+        required_skills=command.required_skills,
+        reasoning=command.reasoning,
+        sub_goals=command.sub_goals,
+        final=command.final,
+        recalled=command.recalled,
+        path=command.path,
+        begins_round=begins_round(session),
+    )
 
 
 def _plans_turns(session: Session) -> bool:
@@ -34,13 +44,21 @@ def _plans_turns(session: Session) -> bool:
     return own is None or ("turn.planned" in own.after and not own.turn.by_step)
 
 
-def verify_turn(session: Session, command: c.VerifyTurn, by: By) -> SessionEvent:
+def verify_turn(session: Session, command: c.VerifyTurn, meta: CommandMeta) -> SessionEvent:
     """The verdict. Raises Refused if there is no turn, or if it speaks of other sub-goals than the turn's."""
     if session.turn is None:
         raise OutOfTurn("There is no turn to verify now: the code is.")
     judged, sub_goals = [one.sub_goal for one in command.sub_goals], of_turn(session.turn)
     if judged and sorted(judged) != sorted(sub_goals):
         raise Invalid(f"Give one verdict on each sub-goal of the turn: {'; '.join(sub_goals)}.")
-    needs = {"needs": 2} if judged else {}
-    envelope = stamp(session, by, "turn.verified") | needs
-    return facts.TurnVerified(**envelope, turn=session.turn.number, **dict(command))
+    return facts.TurnVerified(
+        **event_meta(session, meta, facts.TurnVerified, needs=2 if judged else 1),
+        turn=session.turn.number,
+        status=command.status,
+        next_action=command.next_action,
+        execution_analysis=command.execution_analysis,
+        memory_analysis=command.memory_analysis,
+        reasoning=command.reasoning,
+        rule=command.rule,
+        sub_goals=command.sub_goals,
+    )

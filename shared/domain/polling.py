@@ -12,10 +12,10 @@ from parley.events.facts import MOST_LOOKS, PollEnd
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.changing import replace
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn, need
+from shared.domain.event_meta import event_meta
 from shared.domain.session import Session
-from shared.domain.stamp import stamp
 from shared.domain.state import Action, Poll
 from shared.domain.waiting import gone_on
 from shared.domain.waves import change, find
@@ -29,21 +29,21 @@ def polling(session: Session) -> dict[str, Poll]:
     return {action.spec.id: action.poll for action in waiting if action.poll}
 
 
-def look(session: Session, command: c.RecordLook, by: By) -> facts.ActionPolled:
+def look(session: Session, command: c.RecordLook, meta: CommandMeta) -> facts.ActionPolled:
     """Raises OutOfTurn where nothing of it is to be recorded."""
     action = find(session, command.action_id)
     if action is None or action.attempt != command.attempt or action.poll is None or action.status != "waiting":
         raise OutOfTurn(f"{command.action_id} does not poll now.")
     need(command.looks > action.poll.looks, "A later look of this step was recorded.")
-    end: PollEnd | None = "met" if command.met else "given_up" if _is_last(action, command.looks, by.at) else None
+    end: PollEnd | None = "met" if command.met else "given_up" if _is_last(action, command.looks, meta.at) else None
     if end is None and not _is_news(action.poll, command.value, command.error):
         raise OutOfTurn(f"{command.action_id} saw nothing new.")
     error = command.error
     if end == "given_up":
         error = wording.gave_up(command.looks, last_error=command.error)
+    attempt_and_look = f"{command.action_id}/{command.attempt}/{command.looks}"
     return facts.ActionPolled(
-        **stamp(session, by, "action.polled", f"{command.action_id}/{command.attempt}/{command.looks}"),
-        needs=2,
+        **event_meta(session, meta, facts.ActionPolled, attempt_and_look, needs=2),
         action_id=command.action_id,
         attempt=command.attempt,
         looks=command.looks,

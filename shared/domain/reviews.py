@@ -6,12 +6,12 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain import plan_turns
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
+from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.plan_steps import problems, refusal, rewritten
 from shared.domain.policy import policy_of
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
-from shared.domain.stamp import stamp, step_format
 from shared.domain.state import Action, Code, Plan
 from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS, of_plan
@@ -21,7 +21,7 @@ CHANGED_PLAN = "The plan has changed since this code was written: approve the pl
 AT_WORK = "The session is {phase}: {what} can be edited while it is in review or the session rests. Stop it first."
 
 
-def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
+def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionEvent:
     if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
         _not_yet_allowed(session, command)
         action = _waiting_action(session, command.action_id)
@@ -32,9 +32,8 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
             raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
         if command.hash is not None and command.hash != action.hash:
             raise Stale("The action's arguments differ from what you saw. Look at them and decide again.")
-        kind = "approval.given"
         return facts.ApprovalGiven(
-            **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, hash=action.hash
+            **event_meta(session, meta, facts.ApprovalGiven, action.spec.id), action_id=action.spec.id, hash=action.hash
         )
     _not_yet_approved(session, command)
     item = _in_review(session, command.version, command.hash)
@@ -43,8 +42,10 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
         raise Stale(f"{both}: name the hash of the one that you approve.")
     if isinstance(item, Code):
         plan_turns.check_options(command, acts=False)
-        return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
-    return plan_turns.approve(session, item, command, by)
+        return facts.CodeApproved(
+            **event_meta(session, meta, facts.CodeApproved), code_version=item.version, hash=item.hash
+        )
+    return plan_turns.approve(session, item, command, meta)
 
 
 def _not_yet_allowed(session: Session, command: c.Approve) -> None:
@@ -65,24 +66,25 @@ def _not_yet_approved(session: Session, command: c.Approve) -> None:
         raise AlreadyDone(f"Version {command.version} is approved already; nothing was done twice.{hint}")
 
 
-def reject(session: Session, command: c.Reject, by: By) -> SessionEvent:
+def reject(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEvent:
     if command.action_id is not None or (reviewing(session) == "actions" and not command.replan):
         action = _waiting_action(session, command.action_id)
-        kind = "approval.denied"
         return facts.ApprovalDenied(
-            **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, reason=command.reason
+            **event_meta(session, meta, facts.ApprovalDenied, action.spec.id),
+            action_id=action.spec.id,
+            reason=command.reason,
         )
     if command.replan:
-        return _replan(session, command, by)
+        return _replan(session, command, meta)
     item = _in_review(session, command.version)
     if command.target is not None and command.target != reviewing(session):
         raise OutOfTurn(f"The {reviewing(session)} is in review now, not the {command.target}.")
     if isinstance(item, Code):
-        return facts.CodeRejected(**stamp(session, by, "code.rejected"), code_version=item.version)
-    return facts.PlanRejected(**stamp(session, by, "plan.rejected"), plan_version=item.version)
+        return facts.CodeRejected(**event_meta(session, meta, facts.CodeRejected), code_version=item.version)
+    return facts.PlanRejected(**event_meta(session, meta, facts.PlanRejected), plan_version=item.version)
 
 
-def _replan(session: Session, command: c.Reject, by: By) -> SessionEvent:
+def _replan(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEvent:
     """Something else instead: at a review, after a refusal, and at rest; never during work."""
     if session.phase in SERVICE_OF:
         raise OutOfTurn(f"The session is {session.phase}: stop it first, or say what to change.")
@@ -94,8 +96,10 @@ def _replan(session: Session, command: c.Reject, by: By) -> SessionEvent:
         raise Stale(f"Version {command.version} is no longer the newest; version {item.version} is.")
     if isinstance(item, Code):
         _for_this_plan(session, item)
-        return facts.CodeRejected(**stamp(session, by, "code.rejected"), code_version=item.version, replan=True)
-    return facts.PlanRejected(**stamp(session, by, "plan.rejected"), plan_version=item.version, replan=True)
+        return facts.CodeRejected(
+            **event_meta(session, meta, facts.CodeRejected), code_version=item.version, replan=True
+        )
+    return facts.PlanRejected(**event_meta(session, meta, facts.PlanRejected), plan_version=item.version, replan=True)
 
 
 def _for_this_plan(session: Session, code: Code) -> None:
@@ -103,7 +107,7 @@ def _for_this_plan(session: Session, code: Code) -> None:
         raise OutOfTurn(CHANGED_PLAN)
 
 
-def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
+def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> SessionEvent:
     plan = session.plan or _brought(session)
     need(session.phase not in SERVICE_OF or _runs(session), AT_WORK.format(phase=session.phase, what="a plan"))
     if plan is None:
@@ -119,9 +123,8 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
         raise Invalid("The edit changes nothing.")
     if plan.task and (wrong := (*problems(command.steps, goal, notes), *rewritten(session, command.steps))):
         raise refusal(command.steps, wrong)
-    kind = "plan.edited"
     return facts.PlanEdited(
-        **stamp(session, by, kind) | step_format(command.steps),
+        **event_meta(session, meta, facts.PlanEdited, needs=format_of_steps(command.steps)),
         base_version=plan.version,
         goal=goal,
         steps=command.steps,
@@ -156,7 +159,7 @@ def _brought(session: Session) -> Plan | None:
     return Plan(session.version, 0, own.plans, session.words.request, (), "", "", task=task)
 
 
-def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
+def edit_code(session: Session, command: c.EditCode, meta: CommandMeta) -> SessionEvent:
     code = session.code
     need(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="code"))
     if code is None:
@@ -170,7 +173,7 @@ def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
         raise Invalid("The program is empty.")
     if command.code == code.code:
         raise Invalid("The edit changes nothing.")
-    return facts.CodeEdited(**stamp(session, by, "code.edited"), base_version=code.version, code=command.code)
+    return facts.CodeEdited(**event_meta(session, meta, facts.CodeEdited), base_version=code.version, code=command.code)
 
 
 def _in_review(session: Session, version: int | None, hash_: str | None = None) -> Plan | Code:

@@ -10,11 +10,11 @@ from parley.events.facts import LONGEST_POLL, SHORTEST_POLL
 from parley.events.values import Waiting, WaitsFor
 from shared.domain import commands as c
 from shared.domain.changing import replace
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, need
+from shared.domain.event_meta import event_meta
 from shared.domain.plan_steps import unresolved
 from shared.domain.session import Session, undecided
-from shared.domain.stamp import stamp
 from shared.domain.state import Action, Poll
 from shared.domain.waves import advance, change, mark, ready, running
 
@@ -34,7 +34,7 @@ def wakes_at(session: Session) -> datetime | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def wait(session: Session, command: c.Wait, by: By) -> facts.ActionsWaiting:
+def wait(session: Session, command: c.Wait, meta: CommandMeta) -> facts.ActionsWaiting:
     """Raises OutOfTurn, Invalid."""
     need(not running(session), "Actions are running: steps begin to wait when they have ended.")
     able = {action.spec.id: action.spec for action in ready(session.turn)}
@@ -42,10 +42,12 @@ def wait(session: Session, command: c.Wait, by: By) -> facts.ActionsWaiting:
         spec = able.get(one.action_id)
         if spec is None or spec.waits_for != waits_for(one) or unresolved(session, spec):
             raise Invalid(f"{one.action_id} is no step that waits for a {waits_for(one)} and could begin now.")
-        if wrong := _out_of_bounds(one, by.at):
+        if wrong := _out_of_bounds(one, meta.at):
             raise Invalid(f"{one.action_id} {wrong}.")
-    envelope = stamp(session, by, "actions.waiting", command.actions[0].action_id)
-    return facts.ActionsWaiting(**envelope, needs=2, actions=command.actions)
+    return facts.ActionsWaiting(
+        **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id, needs=2),
+        actions=command.actions,
+    )
 
 
 def waits_for(waiting: Waiting) -> WaitsFor:
@@ -61,11 +63,11 @@ def _out_of_bounds(waiting: Waiting, now: datetime) -> str:
     return f"would look for longer than {LONGEST_POLL // 3600} hours" if waiting.until > now + longest else ""
 
 
-def wake(session: Session, by: By) -> facts.ActionsWoken:
+def wake(session: Session, meta: CommandMeta) -> facts.ActionsWoken:
     """Raises OutOfTurn."""
-    ids = tuple(action.spec.id for action in due(session, by.at))
+    ids = tuple(action.spec.id for action in due(session, meta.at))
     need(bool(ids), "No step waits for a time that has come.")
-    return facts.ActionsWoken(**stamp(session, by, "actions.woken", ids[0]), needs=2, actions=ids)
+    return facts.ActionsWoken(**event_meta(session, meta, facts.ActionsWoken, ids[0], needs=2), actions=ids)
 
 
 def began_to_wait(session: Session, event: facts.ActionsWaiting) -> Session:

@@ -11,7 +11,7 @@ from shared.llm import Model
 from shared.services import PING
 from shared.settings import Settings
 from shared.store import Asks, Store
-from shared.worker.desk import Kit
+from shared.worker.context import WorkerDeps
 from shared.worker.draft import Drafts
 from shared.worker.late import LateModel
 from shared.worker.worker import Handler, Worker
@@ -27,7 +27,7 @@ class Parts(NamedTuple):
     model: Model | None = None
 
 
-class Here(NamedTuple):
+class ServiceContext(NamedTuple):
     """Where a service works: what its handler may need besides the desk."""
 
     settings: Settings
@@ -50,8 +50,8 @@ class WorkerApplication(Application):
         self.on_startup(self._follow_stops)
 
     @property
-    def here(self) -> Here:
-        return Here(self.settings, self.bus, self._store)
+    def here(self) -> ServiceContext:
+        return ServiceContext(self.settings, self.bus, self._store)
 
     async def work(self, delivery: Delivery, handler: Handler) -> None:
         """Load the session and, if it is this service's turn, record what its handler makes of it.
@@ -59,7 +59,7 @@ class WorkerApplication(Application):
         A worker has one handler: that of the first call.
         """
         if self._worker is None:
-            kit = Kit(self._service, self._store, self.bus.log, self._model, self._drafts, self.settings)
+            kit = WorkerDeps(self._service, self._store, self.bus.log, self._model, self._drafts, self.settings)
             self._worker = Worker(kit, handler)
         await self._worker.on_delivery(delivery)
 

@@ -24,16 +24,16 @@ from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.domain.workflows import of_work
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, Loaded, LogDown, Unstorable, UpgradeNeeded, accept, follows, newest
+from shared.log import EXPECTED, LogDown, SessionAtPosition, Unstorable, UpgradeNeeded, accept, follows, newest
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
-from shared.worker.desk import BudgetExceeded, Desk, Kit
+from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
 
 log = structlog.get_logger("worker")
 YOUNG = timedelta(seconds=5)
 
 # One sentence: look at the session, do the work, return what came of it (None: everything is recorded already).
-Handler = Callable[[Desk], Awaitable[WorkerCommand | None]]
+Handler = Callable[[WorkContext], Awaitable[WorkerCommand | None]]
 
 
 class _Running(NamedTuple):
@@ -50,11 +50,11 @@ class FalseStop(Exception):
 class Worker:
     """The harness around a handler. A redelivery, a replica, a stop or a crash at any line leaves one history."""
 
-    def __init__(self, kit: Kit, handler: Handler) -> None:
-        self._kit = kit
+    def __init__(self, deps: WorkerDeps, handler: Handler) -> None:
+        self._kit = deps
         self._handler = handler
         self._running: dict[str, _Running] = {}
-        self._desks: dict[str, Desk] = {}
+        self._desks: dict[str, WorkContext] = {}
 
     async def on_delivery(self, delivery: Delivery) -> None:
         """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event, UpgradeNeeded for what
@@ -105,11 +105,11 @@ class Worker:
     def _work_of(self, event: SessionEvent) -> Work:
         return Work(service=self._kit.service, version=event.version)
 
-    async def _end_actions(self, loaded: Loaded, work: Work, cause: str) -> None:
+    async def _end_actions(self, loaded: SessionAtPosition, work: Work, cause: str) -> None:
         """Record the end of what this work began and left without one, now that the work has passed."""
         if not (commands := abandoned(loaded.session, work)):
             return
-        desk = Desk(self._kit, loaded, cause=cause)
+        desk = WorkContext(self._kit, loaded, cause=cause)
         desk.work = work
         for command in commands:
             with contextlib.suppress(OutOfTurn):  # whoever has it in hand told first
@@ -146,9 +146,9 @@ class Worker:
             # else: done already, stopped, or a message that only looks like one of ours
             await self._end_actions(loaded, work, event.id)
 
-    async def _worked(self, loaded: Loaded, event: SessionEvent) -> Loaded:
+    async def _worked(self, loaded: SessionAtPosition, event: SessionEvent) -> SessionAtPosition:
         """Do the work; the session after it."""
-        desk = self._desks[event.session_id] = Desk(self._kit, loaded, cause=event.id)
+        desk = self._desks[event.session_id] = WorkContext(self._kit, loaded, cause=event.id)
         try:
             await self._work(desk)
         except Refused as refusal:
@@ -158,7 +158,7 @@ class Worker:
             await desk.settle()
         return desk.loaded
 
-    async def _loaded(self, session_id: str, delivery: Delivery) -> Loaded:
+    async def _loaded(self, session_id: str, delivery: Delivery) -> SessionAtPosition:
         """A first delivery needs nothing newer than itself. When it comes again, whoever had it may have done a part,
         which only the newest state shows; a replica of the log that lags behind the delivery is not that.
         """
@@ -176,43 +176,43 @@ class Worker:
                     return with_it
         return await load_when_available(self._kit.store, session_id, at_least=delivery.position)
 
-    async def _work(self, desk: Desk) -> None:
+    async def _work(self, context: WorkContext) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if (desk.over_budget and _asks_models(desk)) or (desk.over_work_budget and _begins_work(desk)):
-            await self._ask_for_budget(desk)
+        if (context.over_budget and _asks_models(context)) or (context.over_work_budget and _begins_work(context)):
+            await self._ask_for_budget(context)
             return
         try:
-            command = await self._patiently(desk)
+            command = await self._patiently(context)
             if command is not None:
-                await desk.record(command)
+                await context.record(command)
         except Refused as refusal:
-            if desk.session.work != desk.work:
+            if context.session.work != context.work:
                 raise
             log.warning("result_refused", reason=str(refusal))
-            await desk.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
+            await context.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
         except (LogDown, UpgradeNeeded):
             raise
         except BudgetExceeded:
-            await self._ask_for_budget(desk)
+            await self._ask_for_budget(context)
         except ModelError as error:
             log.warning("model_failed", reason=error.reason)
-            await desk.record(c.Fail(reason=error.reason, retryable=error.retryable, raw=error.raw))
+            await context.record(c.Fail(reason=error.reason, retryable=error.retryable, raw=error.raw))
         except Unstorable as error:
-            await desk.record(c.Fail(reason=str(error)))
+            await context.record(c.Fail(reason=str(error)))
         except Exception as error:
             log.exception("handler_failed")
-            await desk.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
+            await context.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
 
-    async def _ask_for_budget(self, desk: Desk) -> None:
+    async def _ask_for_budget(self, context: WorkContext) -> None:
         metrics.BUDGET_EXCEEDED.labels(self._kit.service).inc()
-        await desk.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
+        await context.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
 
-    async def _patiently(self, desk: Desk) -> WorkerCommand | None:
+    async def _patiently(self, context: WorkContext) -> WorkerCommand | None:
         """While nobody listens at the model's address the work waits; what answers badly is the client's affair."""
         waited, delay = 0.0, 0.5
         while True:
             try:
-                return await self._handler(desk)
+                return await self._handler(context)
             except ModelUnreachable as error:
                 if waited >= self._kit.settings.model_outage_timeout:
                     raise
@@ -226,12 +226,12 @@ def _is_young(delivery: Delivery) -> bool:
     return datetime.now(UTC) - delivery.at < YOUNG
 
 
-def _begun(delivery: Delivery) -> Loaded | None:
+def _begun(delivery: Delivery) -> SessionAtPosition | None:
     """The session, where all there is of it is this message: nobody need be asked."""
     raw = delivery.raw
     if not follows(raw, 0):
         return None
-    loaded, event, _ = accept(Loaded(Session(raw.subject.split(".")[1]), 0), raw)
+    loaded, event, _ = accept(SessionAtPosition(Session(raw.subject.split(".")[1]), 0), raw)
     return loaded if event else None
 
 
@@ -242,7 +242,7 @@ def _before(delivery: Delivery) -> int:
     return position if follows(delivery.raw, position) else 0
 
 
-def _with(loaded: Loaded, delivery: Delivery) -> Loaded | None:
+def _with(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPosition | None:
     """The session with this message, where it has it already, or where nothing lies between."""
     if loaded.position >= delivery.position:
         return loaded
@@ -252,17 +252,17 @@ def _with(loaded: Loaded, delivery: Delivery) -> Loaded | None:
     return after if event else None
 
 
-def _asks_models(desk: Desk) -> bool:
+def _asks_models(context: WorkContext) -> bool:
     """Whether this work may cost money. What has begun is ended first; to begin a drafted plan costs nothing."""
-    session = desk.session
+    session = context.session
     free = running(session) or begins_by_setting(session)
     return session.phase in of_work(session).asks_models and not free
 
 
-def _begins_work(desk: Desk) -> bool:
+def _begins_work(context: WorkContext) -> bool:
     """Whether this work would begin calls of tools, or ask a model. What has begun is ended first."""
-    session = desk.session
-    return _asks_models(desk) or (session.phase == "executing" and not running(session))
+    session = context.session
+    return _asks_models(context) or (session.phase == "executing" and not running(session))
 
 
 def _stopped_at(data: bytes) -> int:

@@ -13,7 +13,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.log import fork
 from shared.store_api import LibraryEntry
 from shared.story import finish
@@ -318,7 +318,7 @@ async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
     await parent.answered("How many are waiting?")
     then = await parent.judge()
     child = Walk(library.log, "child", user="bob")
-    await fork(library.log, then, child.id, By("user:bob", datetime.now(UTC), "f"))
+    await fork(library.log, then, child.id, CommandMeta("user:bob", datetime.now(UTC), "f"))
     assert await library.requests(user="bob") == []
     await child.judge()
     await child.answered("And in Texas?")

@@ -12,7 +12,7 @@ from parley.events import Due, SessionEvent, dump_event, facts
 from parley.events.values import Knowledge, Step
 from shared.bus import Bus, jetstream
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
@@ -22,13 +22,13 @@ from shared.log import (
     EXPECTED_SUBJECT,
     MESSAGE_ID,
     Extent,
-    Loaded,
+    Indeterminate,
     Log,
     LogDown,
-    LostRace,
-    Raw,
+    SessionAtPosition,
+    StoredMessage,
     TooLarge,
-    Unsure,
+    VersionConflict,
     WholeLog,
     accept,
     commit,
@@ -48,7 +48,7 @@ class EveryLog(Log, WholeLog, Protocol):
 
     async def extent(self) -> Extent: ...
 
-    async def message(self, position: int) -> Raw | None: ...
+    async def message(self, position: int) -> StoredMessage | None: ...
 
     async def purge(self, session_id: str) -> None: ...
 
@@ -60,11 +60,11 @@ class Rig(NamedTuple):
     publish: Publish
     id: str
 
-    async def load(self, session_id: str = "") -> Loaded:
+    async def load(self, session_id: str = "") -> SessionAtPosition:
         return await InMemoryStore(self.log).load(session_id or self.id)
 
-    async def does(self, command: AnyCommand, by: By | None = None) -> SessionEvent:
-        return (await commit(self.log, await self.load(), command, by or person()))[1]
+    async def does(self, command: AnyCommand, meta: CommandMeta | None = None) -> SessionEvent:
+        return (await commit(self.log, await self.load(), command, meta or person()))[1]
 
     async def events(self) -> list[SessionEvent]:
         return await InMemoryStore(self.log).events(self.id)
@@ -87,13 +87,15 @@ def rig(request: pytest.FixtureRequest, session_id: str) -> Rig:
     return Rig(bus.log, stored, session_id)
 
 
-def said(session: Session, text: str = "Write a calculator", by: By | None = None) -> tuple[SessionEvent, Due]:
+def said(
+    session: Session, text: str = "Write a calculator", meta: CommandMeta | None = None
+) -> tuple[SessionEvent, Due]:
     """An event that could come next, and who is due by it."""
-    event = decide(session, c.Say(text=text), by or person())
+    event = decide(session, c.Say(text=text), meta or person())
     return event, due(evolve(session, event))
 
 
-def same(messages: list[Raw]) -> list[object]:
+def same(messages: list[StoredMessage]) -> list[object]:
     """What must not depend on the way a message is read; a server adds headers of its own on one of them."""
     guarded = (EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID)
     return [(m.position, m.subject, m.data, m.at, *(m.headers.get(key) for key in guarded)) for m in messages]
@@ -122,7 +124,7 @@ async def test_an_event_is_stored_where_it_was_decided(rig: Rig) -> None:
 async def test_whoever_decided_on_another_position_loses(rig: Rig, after: int) -> None:
     await rig.does(c.Say(text="first"))
     late, nobody = said((await rig.load()).session)
-    with pytest.raises(LostRace):
+    with pytest.raises(VersionConflict):
         await rig.log.append(late, after=after, due=nobody)
     assert len(await rig.log.read(rig.id)) == 1
 
@@ -145,7 +147,7 @@ async def test_an_id_that_is_known_is_never_stored_again(rig: Rig) -> None:
     with pytest.raises(AlreadyDone):
         await rig.does(c.Say(text="first"), person("m1"))
     elsewhere, planner = said(Session("other"))
-    with pytest.raises(Unsure):
+    with pytest.raises(Indeterminate):
         await rig.log.append(elsewhere.model_copy(update={"id": event.id}), after=0, due=planner)
     assert await rig.log.read("other") == []
 
@@ -154,7 +156,7 @@ async def test_a_log_that_will_not_tell_is_asked_within_bounds(rig: Rig) -> None
     headers = {MESSAGE_ID: f"{rig.id}:m1@0"}  # a stranger has used the id that the command's event will have
     await rig.publish("session.other.nobody.x", b"", headers)
     with pytest.raises(LogDown):
-        await commit(rig.log, Loaded(Session(rig.id), 0), c.Say(text="first"), person("m1"), patience=0.2)
+        await commit(rig.log, SessionAtPosition(Session(rig.id), 0), c.Say(text="first"), person("m1"), patience=0.2)
 
 
 async def test_what_is_too_large_is_not_sent(rig: Rig) -> None:
@@ -195,8 +197,8 @@ async def test_fifty_writers_at_once(rig: Rig) -> None:
 @pytest.mark.parametrize(("said", "attempts"), [("stored", 1), ("before it was stored", 2)])
 async def test_an_append_of_which_nobody_knows(session_id: str, said: str, attempts: int) -> None:
     log = InMemoryLog()
-    log.faults = [Unsure(said)]
-    loaded, event = await commit(log, Loaded(Session(session_id), 0), c.Say(text="first"), person())
+    log.faults = [Indeterminate(said)]
+    loaded, event = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="first"), person())
     assert [raw.data for raw in log.messages] == [dump_event(event)]
     assert loaded == await InMemoryStore(log).load(session_id)
     assert loaded.position == 1
@@ -208,7 +210,7 @@ class Busy(InMemoryLog):
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if len(self.messages) < 12:
             await super().append(decide(await self._newest(), c.Say(text="me too"), person()), after=after, due=due)
-            raise Unsure("another append of this session is in flight")
+            raise Indeterminate("another append of this session is in flight")
         return await super().append(event, after=after, due=due)
 
     async def _newest(self) -> Session:
@@ -217,7 +219,7 @@ class Busy(InMemoryLog):
 
 async def test_whoever_is_refused_while_others_get_on_does_not_wait_ever_longer() -> None:
     log, began = Busy(), time.monotonic()
-    loaded, _ = await commit(log, Loaded(Session("a"), 0), c.Say(text="first"), person())
+    loaded, _ = await commit(log, SessionAtPosition(Session("a"), 0), c.Say(text="first"), person())
     assert loaded.session.version == 13
     assert time.monotonic() - began < 3, "twelve pauses, each as short as the first"
 
@@ -232,11 +234,13 @@ class Watched:
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         try:
             return await self._log.append(event, after=after, due=due)
-        except Unsure:
+        except Indeterminate:
             self.failed.set()
             raise
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
 
 
@@ -246,7 +250,9 @@ async def test_an_append_that_a_frozen_server_stores_later(
     monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
     log = Watched(bus.log)
     with frozen(nats):
-        writing = asyncio.create_task(commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person()))
+        writing = asyncio.create_task(
+            commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person())
+        )
         await log.failed.wait()
     loaded, event = await writing
     assert await InMemoryStore(bus.log).events(session_id) == [event]
@@ -258,7 +264,7 @@ async def test_a_server_that_is_killed_and_comes_back(
 ) -> None:
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
     log = Watched(bus.log)
-    start, _ = await commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person())
+    start, _ = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person())
     kill9(nats)
     with pytest.raises(LogDown):
         await bus.log.read(session_id)
@@ -277,7 +283,7 @@ async def test_patience_has_an_end(
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
     kill9(nats)
     with pytest.raises(LogDown):
-        await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
+        await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
     for asked in (session_ids(bus.log), bus.log.extent(), bus.log.message(1), bus.log.purge(session_id)):
         with pytest.raises(LogDown):
             await asked
@@ -366,7 +372,7 @@ async def test_the_first_message_needs_no_guard(rig: Rig) -> None:
 async def test_a_session_that_begins_with_garbage_can_still_begin(rig: Rig) -> None:
     await rig.publish(f"session.{rig.id}.planner.message.received", b"garbage", {})
     loaded = await rig.load()
-    assert loaded == Loaded(Session(rig.id), loaded.position)
+    assert loaded == SessionAtPosition(Session(rig.id), loaded.position)
     assert loaded.position > 0
     assert (await rig.does(c.Say(text="A calculator"))).version == 1
 
@@ -399,14 +405,14 @@ async def test_a_fork_begins_with_its_parent_as_it_was(rig: Rig) -> None:
     child = (await rig.load("child")).session
     assert (child.words.request, child.parent_id, child.version, child.words.unread) == ("A calculator", rig.id, 1, ())
     assert await InMemoryStore(rig.log).events("child") == [event]
-    with pytest.raises(LostRace):
+    with pytest.raises(VersionConflict):
         await fork(rig.log, parent, "child", person())
 
 
 async def test_a_session_that_turns_out_to_be_a_fork(rig: Rig) -> None:
     await rig.does(c.Say(text="A calculator"))
     await fork(rig.log, (await rig.load()).session, "child", person())
-    loaded, event = await commit(rig.log, Loaded(Session("child"), 0), c.Say(text="With floats"), person())
+    loaded, event = await commit(rig.log, SessionAtPosition(Session("child"), 0), c.Say(text="With floats"), person())
     assert isinstance(event, facts.MessageReceived)
     assert (event.version, event.text, loaded.session.parent_id) == (2, "With floats", rig.id)
 

@@ -21,7 +21,7 @@ from services.plan_store.queries import health
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.log import commit, guard
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore
@@ -92,7 +92,7 @@ async def test_a_row_of_a_newer_release_is_left_as_it_is(
     await continued(log, story)
     async with newer_release(monkeypatch):
         await Projector(log, database).nudge(story.id, log.last(story.id))
-        by = By("user:ann", datetime.now(UTC), "rename")
+        by = CommandMeta("user:ann", datetime.now(UTC), "rename")
         await commit(log, await InMemoryStore(log).load(story.id), c.Rename(title="Mine"), by)
     before = await one(database, *t.sessions.c)
     await projector.nudge(story.id, log.last(story.id))

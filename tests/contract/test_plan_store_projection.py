@@ -20,7 +20,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from services.plan_store.rows import changes
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.forks import carried
 from shared.domain.session import Session
@@ -339,7 +339,7 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     parent = Conversation(log)
     then = await parent.plan()
     child = Conversation(log, user="bob")
-    await fork(log, then, child.id, By("user:bob", datetime.now(UTC), "f1"))
+    await fork(log, then, child.id, CommandMeta("user:bob", datetime.now(UTC), "f1"))
     await parent.commit(approve)
     session = (await projector.load(child.id)).session
     assert session.plan is not None
@@ -347,7 +347,7 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     assert session.plan.steps == STEPS
 
     grandchild = Conversation(log, user="eve")
-    await fork(log, session, grandchild.id, By("user:eve", datetime.now(UTC), "f2"))
+    await fork(log, session, grandchild.id, CommandMeta("user:eve", datetime.now(UTC), "f2"))
     await projector.nudge(grandchild.id, log.last(grandchild.id))
     goals = await one(database, t.plans.c.goal)
     assert goals == [("A calculator",)] * 2, "the parent itself is not projected yet"
@@ -366,7 +366,7 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, proj
     then = await parent.plan()
     for place, named in enumerate((parent.id, "nowhere", "fork2")):
         session_id = f"fork{place}"
-        by = By("user:bob", datetime.now(UTC), "f")
+        by = CommandMeta("user:bob", datetime.now(UTC), "f")
         event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carried(then)), by)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session

@@ -16,8 +16,8 @@ from services.plan_store.projection import Projector
 from services.plan_store.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.rows import changes
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.log import Raw, fork
+from shared.domain.commands import CommandMeta
+from shared.log import StoredMessage, fork
 from shared.testing import InMemoryLog, session_ids
 from tests.support.plan_store import rows
 from tests.support.stories import Conversation
@@ -37,7 +37,7 @@ class Paged(InMemoryLog):
         self.pages: list[int] = []
         self.before: Callable[[int], Awaitable[None]] | None = None
 
-    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[StoredMessage]:
         if self.before:
             await self.before(after)
         self.pages.append(after)
@@ -70,7 +70,7 @@ async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Dat
     stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
-    await fork(log, await stories[0].load(), "forked", By("user:bob", datetime.now(UTC), "f"))
+    await fork(log, await stories[0].load(), "forked", CommandMeta("user:bob", datetime.now(UTC), "f"))
     log.publish("session.odd id.planner.x", b"garbage")
     log.publish(f"session.{stories[1].id}.planner.x", b"garbage")
     for session_id in await session_ids(log):

@@ -15,7 +15,7 @@ from services.plan_store.purge import unfinished
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.log import LogDown, fork
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, session_ids
@@ -322,9 +322,9 @@ async def test_a_fork_outlives_its_parent(
 ) -> None:
     parent = Conversation(log)
     then = await parent.plan()
-    await fork(log, then, "child", By("user:bob", datetime.now(UTC), "f"))
+    await fork(log, then, "child", CommandMeta("user:bob", datetime.now(UTC), "f"))
     child = await projector.load("child")
-    await fork(log, child.session, "grandchild", By("user:bob", datetime.now(UTC), "f"))
+    await fork(log, child.session, "grandchild", CommandMeta("user:bob", datetime.now(UTC), "f"))
     await projector.load("grandchild")
     forks = {session_id: await projector.load(session_id) for session_id in ("child", "grandchild")}
 

@@ -17,7 +17,7 @@ from services.plan_store.history import Step
 from services.plan_store.projection import Projector
 from services.plan_store.rows import changes
 from shared.domain import commands as c
-from shared.log import Raw
+from shared.log import StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows
 from tests.support.stories import Conversation, approve
@@ -32,16 +32,18 @@ class CountedLog(InMemoryLog):
         super().__init__()
         self.reads = 0
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         self.reads += 1
         return await super().read(session_id, after=after, limit=limit, leader=leader)
 
 
-def of(raw: Raw) -> str:
+def of(raw: StoredMessage) -> str:
     return raw.subject.split(".")[1]
 
 
-async def deliver(projector: Projector, raws: list[Raw]) -> list[BaseException | None]:
+async def deliver(projector: Projector, raws: list[StoredMessage]) -> list[BaseException | None]:
     nudges = (projector.nudge(of(raw), raw.position, raw) for raw in raws)
     return await asyncio.gather(*nudges, return_exceptions=True)
 

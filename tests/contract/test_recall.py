@@ -16,7 +16,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.log import fork
 from shared.story import finish
 from shared.testing import InMemoryLog
@@ -159,7 +159,7 @@ async def test_a_fork_does_not_remember_its_parents_requests(client: Client, sho
     await parent.commit(c.Say(text="With floats"))
     then = await parent.commit(c.DraftPlan(goal="floats", steps=STEPS))
     child = Conversation(shop.log, "child")
-    await fork(shop.log, then, child.id, By("user:ann", datetime.now(UTC), "f"))
+    await fork(shop.log, then, child.id, CommandMeta("user:ann", datetime.now(UTC), "f"))
     await child.commit(approve)
     await child.commit(c.Stop())
     await shop.seen(child)

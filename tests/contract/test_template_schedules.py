@@ -19,7 +19,7 @@ from services.plan_store.templates import Templates
 from shared import store_api as api
 from shared.bus import BusDown
 from shared.domain.session import Session
-from shared.log import LogDown, Unsure
+from shared.log import Indeterminate, LogDown
 from shared.templates.checks import fingerprints_of
 from shared.testing import InMemoryLibrary, InMemoryLog, InMemoryStore, session_ids
 
@@ -179,7 +179,7 @@ async def test_a_keeper_that_ends_in_between_is_made_up_for(there: There, append
 
 async def test_an_append_of_which_nobody_knows_is_looked_up(there: There) -> None:
     await there.scheduled(DAILY)
-    there.log.faults = [Unsure("stored"), Unsure("stored")]
+    there.log.faults = [Indeterminate("stored"), Indeterminate("stored")]
     await there.at(MORNING)
     assert [[event.version for event in events] for events in await there.sessions()] == [[1, 2]]
 

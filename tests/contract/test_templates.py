@@ -15,7 +15,7 @@ from services.plan_store.templates import Templates
 from shared import store_api as api
 from shared.bus import Bus
 from shared.library_log import LibraryLog
-from shared.log import LogDown, LostRace, Unsure
+from shared.log import Indeterminate, LogDown, VersionConflict
 from shared.store_api import StoreError
 from shared.testing import InMemoryLibrary, InMemoryLog
 from tests.contract.test_plan_store_requests import Client, refused
@@ -39,7 +39,7 @@ async def test_a_message_is_stored_behind_the_one_that_it_was_made_from(library_
     first = await library_log.append("a", b"1", after=0)
     other = await library_log.append("b", b"2", after=0)
     for after in (0, other.position, 99):
-        with pytest.raises(LostRace):
+        with pytest.raises(VersionConflict):
             await library_log.append("a", b"3", after=after)
     second = await library_log.append("a", b"4", after=first.position)
     found = await library_log.read(after=0)
@@ -57,7 +57,7 @@ async def test_a_message_is_stored_behind_the_one_that_it_was_made_from(library_
 async def test_of_many_who_append_at_once_one_is_first(library_log: LibraryLog) -> None:
     tries = (library_log.append("a", str(one).encode(), after=0) for one in range(8))
     results = await asyncio.gather(*tries, return_exceptions=True)
-    assert sum(isinstance(one, LostRace) for one in results) == 7
+    assert sum(isinstance(one, VersionConflict) for one in results) == 7
     assert len(await library_log.read(after=0)) == 1
 
 
@@ -151,17 +151,17 @@ async def test_two_plan_stores_change_a_template_one_after_the_other(
 async def test_what_nobody_knows_of_is_looked_up_and_what_was_not_stored_is_tried_again(
     client: Client, library: InMemoryLibrary
 ) -> None:
-    library.faults = [Unsure("stored")]
+    library.faults = [Indeterminate("stored")]
     made = await save(client)
-    library.faults = [Unsure("lost"), Unsure("lost")]
+    library.faults = [Indeterminate("lost"), Indeterminate("lost")]
     assert (await save(client, expected=1, template=template("Other"))).version == 2
     assert made.version == 1
     assert len(library.messages) == 2
-    library.faults = [Unsure("lost")] * 9
+    library.faults = [Indeterminate("lost")] * 9
     assert await refused(client, api.TEMPLATE_DELETE, user="ann", template_id="a") == "log_down"
     library.faults = [LogDown("away")]
     assert await refused(client, api.TEMPLATE_DELETE, user="ann", template_id="a") == "log_down"
-    library.faults = [Unsure("stored")]
+    library.faults = [Indeterminate("stored")]
     await client.ask(api.TEMPLATE_DELETE, user="ann", template_id="a")
     assert await refused(client, api.TEMPLATE_GET, user="ann", template_id="a") == "unknown"
 

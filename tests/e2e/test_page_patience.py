@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from parley.events import Due, SessionEvent
 from services.gateway.live import socket
 from shared.domain import commands as c
-from shared.log import LogDown, Unsure
+from shared.log import Indeterminate, LogDown
 from tests.e2e.browser import Person, Tab
 from tests.support.gateway import World, serving
 
@@ -34,7 +34,7 @@ async def test_a_yes_arrives_once_when_the_log_answers_again(
 
     async def appends(event: SessionEvent, *, after: int, due: Due) -> int:
         if world.store.down:
-            raise Unsure("Nobody leads the log.") if clustered else LogDown("The log does not answer.")
+            raise Indeterminate("Nobody leads the log.") if clustered else LogDown("The log does not answer.")
         return await append(event, after=after, due=due)
 
     monkeypatch.setattr(world.log, "append", appends)

@@ -10,7 +10,7 @@ from chaos.process import ROOT
 from parley.events import SessionEvent, envelope
 from parley.events.envelope import FORMAT
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from shared.store import Store
 from shared.store_api import DEAD_LIST, HEALTH
 from tests.support.inbox import api
@@ -22,7 +22,7 @@ SECONDS = 900
 
 async def folded(parley: Releases, session_id: str) -> tuple[Session, list[SessionEvent], list[str]]:
     """Session, events, and why messages of it are none."""
-    loaded, events, parked = Loaded(Session(session_id), 0), [], []
+    loaded, events, parked = SessionAtPosition(Session(session_id), 0), [], []
     for raw in await parley.bus.log.read(session_id, leader=True):
         loaded, event, why = accept(loaded, raw)
         if event:

@@ -20,7 +20,7 @@ from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.verifier.agentflow_prompt import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
@@ -143,7 +143,7 @@ async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
             bus.log,
             await ann.load(),
             c.Expire(requested_version=waiting.since_version),
-            By("keeper", datetime.now(UTC)),
+            CommandMeta("keeper", datetime.now(UTC)),
         )
         done = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
         assert done.answer.text == "It was not sent."

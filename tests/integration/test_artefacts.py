@@ -14,9 +14,9 @@ from shared.bus.api import subjects_of
 from shared.bus.artefacts import MAX_BYTES
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.session import Session
-from shared.log import Loaded, TooLarge, commit
+from shared.log import SessionAtPosition, TooLarge, commit
 from shared.settings import Settings
 from shared.store import Store
 from tests.conftest import person
@@ -164,8 +164,8 @@ async def test_a_purged_session_takes_its_artefacts_with_it(settings: Settings, 
     service = PlanStore(settings)
     await service.start()
     for session_id in ("s1", "s10"):
-        loaded, _ = await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="Look it up"), person())
-        await commit(bus.log, loaded, c.Stop(), By("user:ann", datetime.now(UTC), f"stop-{session_id}"))
+        loaded, _ = await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="Look it up"), person())
+        await commit(bus.log, loaded, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), f"stop-{session_id}"))
         await bus.keep(f"{session_id}/1/1.1", LARGE)
     await Store(bus).ask("session.purge", session_id="s1", user="ann")
     assert await bus.fetch("s1/1/1.1") is None

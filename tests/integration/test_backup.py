@@ -21,7 +21,7 @@ from shared.bus.provision import check, provision
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, Loaded, commit
+from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import Store
 from shared.testing import InMemoryLog, InMemoryStore
@@ -102,7 +102,7 @@ async def test_what_is_stored_meanwhile_does_not_tear_it(
     done, enough = asyncio.Event(), asyncio.Event()
 
     async def write() -> None:
-        loaded, _ = await commit(bus.log, Loaded(Session("s"), 0), c.Say(text="begin"), person())
+        loaded, _ = await commit(bus.log, SessionAtPosition(Session("s"), 0), c.Say(text="begin"), person())
         while not done.is_set():
             loaded, _ = await commit(bus.log, loaded, c.Rename(title=f"{loaded.position}"), person())
             if loaded.position >= BEFORE:
@@ -133,7 +133,7 @@ async def test_databases_that_are_files_are_in_it(settings: Settings, there: Set
 
 
 async def test_nothing_is_overwritten(settings: Settings, bus: Bus, there: Settings, tmp_path: Path) -> None:
-    await commit(bus.log, Loaded(Session("s"), 0), c.Say(text="begin"), person())
+    await commit(bus.log, SessionAtPosition(Session("s"), 0), c.Say(text="begin"), person())
     await backup(settings, tmp_path / "copy")
     with pytest.raises(Declined, match="not empty"):
         await backup(settings, tmp_path / "copy")

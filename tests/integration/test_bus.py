@@ -14,7 +14,7 @@ from shared.bus import Bus, BusDown, Delivery, Park, consumers
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.log import Loaded, LostRace, commit, guard
+from shared.log import SessionAtPosition, VersionConflict, commit, guard
 from shared.services import Consumer
 from shared.settings import Settings
 from tests.conftest import person
@@ -64,9 +64,9 @@ async def test_the_feed_shows_what_is_stored_and_nothing_else(bus: Bus, session_
         seen.put_nowait((subject, body))
 
     feed = await bus.subscribe(f"feed.{session_id}.>", heard)
-    loaded, event = await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="one"), person())
+    loaded, event = await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="one"), person())
     rejected = event.model_copy(update={"id": f"{session_id}:late"})
-    with pytest.raises(LostRace):
+    with pytest.raises(VersionConflict):
         await bus.log.append(rejected, after=0, due="planner")
     _, second = await commit(bus.log, loaded, c.Say(text="two"), person())
     stored = [await asyncio.wait_for(seen.get(), 20) for _ in range(2)]

@@ -8,22 +8,22 @@ from services.plan_store.app import PlanStore
 from services.planner.recall import recall
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.session import Session, with_words
 from shared.llm.embeddings import Embeddings
-from shared.log import Loaded, commit
+from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import Store
 from tests.conftest import person
 
 
 async def answered(bus: Bus, session_id: str, request: str, answer: str) -> Session:
-    loaded = Loaded(Session(session_id), 0)
+    loaded = SessionAtPosition(Session(session_id), 0)
     loaded, _ = await commit(bus.log, loaded, c.Say(text=request, workflow="agentflow"), person())
     for command in (c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text=answer, confidence=1)):
         work = loaded.session.work
         assert work is not None
-        loaded, _ = await commit(bus.log, loaded, command, By(work.service, datetime.now(UTC), work=work))
+        loaded, _ = await commit(bus.log, loaded, command, CommandMeta(work.service, datetime.now(UTC), work=work))
     return loaded.session
 
 

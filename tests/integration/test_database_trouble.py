@@ -16,7 +16,7 @@ from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.log import Loaded, commit
+from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import Store
 from tests.conftest import person
@@ -101,7 +101,9 @@ async def test_sessions_wait_for_a_database_that_somebody_writes_to(
     plan_store, store = PlanStore(settings), Store(bus)
     await plan_store.start()
     async with held(settings.parley_home / "parley.db"):
-        loaded, _ = await commit(bus.log, Loaded(Session("a"), 0), c.Say(text="Write a calculator"), person())
+        loaded, _ = await commit(
+            bus.log, SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator"), person()
+        )
         await said(caplog, "database is locked")
         assert await store.load("a", at_least=loaded.position) == loaded, "what the log tells needs no database"
         assert (await store.ask("session.list"))["sessions"] == []

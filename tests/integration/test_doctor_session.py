@@ -19,7 +19,7 @@ from shared.log import fork
 from shared.settings import Settings
 from shared.store import Store
 from shared.testing import InMemoryStore
-from shared.worker import Desk
+from shared.worker import WorkContext
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.newer import newer_message
@@ -164,7 +164,7 @@ async def test_a_cost_budget_without_prices_is_told_of(
 
 
 async def test_a_question_is_told_without_its_tricks(settings: Settings, ann: Person, capsys: Said) -> None:
-    async def asks(_: Desk) -> c.Ask:
+    async def asks(_: WorkContext) -> c.Ask:
         return c.Ask(about="request", text="Which \x1b[31mone?")
 
     async with working(settings, ScriptedModel(), "planner", handlers={"planner": asks}):
@@ -176,7 +176,7 @@ async def test_a_question_is_told_without_its_tricks(settings: Settings, ann: Pe
 
 
 async def test_a_fork_is_told_with_what_it_has_of_its_parent(settings: Settings, bus: Bus, ann: Person) -> None:
-    async def drafts(_: Desk) -> c.DraftPlan:
+    async def drafts(_: WorkContext) -> c.DraftPlan:
         return c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),))
 
     async with working(settings, ScriptedModel(), "planner", handlers={"planner": drafts}):

@@ -18,7 +18,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
 from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.llm import ScriptedModel
-from shared.log import Loaded, accept, guard, subject_of
+from shared.log import SessionAtPosition, accept, guard, subject_of
 from shared.settings import Settings
 from shared.story import Story
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, stored, talking, turn
@@ -27,7 +27,7 @@ from tests.support.stack import Person, working
 OWN = ActionSpec.model_validate({"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"})
 
 
-async def append_as(nats: NatsServer, user: str, loaded: Loaded, event: SessionEvent) -> None:
+async def append_as(nats: NatsServer, user: str, loaded: SessionAtPosition, event: SessionEvent) -> None:
     """Store the event as a reader of the log accepts it, with the rights of this service's user."""
     client = await client_of.connect(**address(Settings(nats_url=nats.url_of(user))).options)
     subject = subject_of(event, due(evolve(loaded.session, event)))
@@ -39,7 +39,7 @@ async def append_as(nats: NatsServer, user: str, loaded: Loaded, event: SessionE
         await client.close()
 
 
-def next_one(loaded: Loaded, event: SessionEvent, **fields: Any) -> SessionEvent:
+def next_one(loaded: SessionAtPosition, event: SessionEvent, **fields: Any) -> SessionEvent:
     """The event again, with these fields, as the next one of the session."""
     version = loaded.session.version + 1
     return event.model_copy(update={"id": f"{event.id}-{version}", "version": version} | fields)
@@ -47,7 +47,7 @@ def next_one(loaded: Loaded, event: SessionEvent, **fields: Any) -> SessionEvent
 
 async def refused(bus: Bus, session_id: str) -> list[str]:
     """Why messages of this session are no events of it, oldest first."""
-    loaded, reasons = Loaded(Session(session_id), 0), []
+    loaded, reasons = SessionAtPosition(Session(session_id), 0), []
     for raw in await bus.log.read(session_id, leader=True):
         loaded, event, why = accept(loaded, raw)
         reasons += [] if event else [why]

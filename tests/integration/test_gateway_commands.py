@@ -13,7 +13,7 @@ from services.gateway.access.users import LOCAL
 from services.gateway.app import build
 from shared.domain import commands as c
 from shared.domain.errors import Refused
-from shared.log import Loaded, Raw
+from shared.log import SessionAtPosition, StoredMessage
 from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
 
 
@@ -25,11 +25,11 @@ class Counted(World):
         self.loads = self.reads = 0
         load, read = self.store.load, self.log.read
 
-        async def counted_load(session_id: str, **more: Any) -> Loaded:
+        async def counted_load(session_id: str, **more: Any) -> SessionAtPosition:
             self.loads += 1
             return await load(session_id, **more)
 
-        async def counted_read(session_id: str, **more: Any) -> list[Raw]:
+        async def counted_read(session_id: str, **more: Any) -> list[StoredMessage]:
             self.reads += bool(more.get("leader"))
             return await read(session_id, **more)
 

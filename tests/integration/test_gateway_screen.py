@@ -12,7 +12,7 @@ from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import load
 from tests.support.gateway import Client, World, client, serving
 from tests.support.stories import approve
@@ -28,7 +28,7 @@ def world() -> World:
 def recorded(name: str) -> Iterator[tuple[SessionEvent, Session]]:
     """The events of a recorded session, each with the session after it."""
     log = load(name)
-    loaded = Loaded(Session(log.session_id), 0)
+    loaded = SessionAtPosition(Session(log.session_id), 0)
     for raw in log.messages:
         loaded, event, _ = accept(loaded, raw)
         if event:

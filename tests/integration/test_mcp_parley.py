@@ -20,7 +20,7 @@ from cli.gateway import Gateway
 from cli.ports import free_port
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from tests.e2e.running import ROOT
 from tests.support.gateway import SECRET, TOKEN, World, serving
@@ -190,7 +190,7 @@ async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: p
         await story.drafts()
         load, asked = world.store.load, asyncio.Event()
 
-        async def loading(session_id: str, **options: Any) -> Loaded:
+        async def loading(session_id: str, **options: Any) -> SessionAtPosition:
             asked.set()
             return await load(session_id, **options)
 

@@ -23,7 +23,7 @@ from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.log import LostRace
+from shared.log import VersionConflict
 from shared.settings import Settings
 from shared.store import Store
 from shared.telemetry import metrics
@@ -60,7 +60,7 @@ async def test_a_lost_race_is_a_conflict(bus: Bus, session_id: str) -> None:
         event = decide(Session(session_id), c.Say(text=text), person())
         after = evolve(Session(session_id), event)
         if text == "two":
-            with pytest.raises(LostRace):
+            with pytest.raises(VersionConflict):
                 await bus.log.append(event, after=0, due=due(after))
         else:
             await bus.log.append(event, after=0, due=due(after))

@@ -19,7 +19,7 @@ from shared.log import LogDown
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Handler, Kit, Worker
+from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
 from tests.support.rehearsed import rehearsed
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -49,7 +49,7 @@ class Planner:
         self.model = Watching(self.log, *replies)
         self.store = InMemoryStore(self.log)
         self.story = Story("s", log=self.log)
-        kit = Kit("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        kit = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
         self.worker = Worker(kit, handler)
 
     async def does(self, command: c.Command) -> Delivery:
@@ -74,16 +74,16 @@ class Planner:
 def asks(times: int) -> Handler:
     """A handler that asks one time after the other, and uses the last reply."""
 
-    async def handler(desk: Desk) -> WorkerCommand | None:
+    async def handler(context: WorkContext) -> WorkerCommand | None:
         for _ in range(times - 1):
-            await _ask(desk)
-        return await draft_plan(desk)
+            await _ask(context)
+        return await draft_plan(context)
 
     return handler
 
 
-async def _ask(desk: Desk) -> PlanReply:
-    return await desk.ask([{"role": "user", "content": "?"}], PlanReply, kind="plan", render=lambda _: "")
+async def _ask(context: WorkContext) -> PlanReply:
+    return await context.ask([{"role": "user", "content": "?"}], PlanReply, kind="plan", render=lambda _: "")
 
 
 async def test_the_event_that_ends_the_work_carries_the_cost_of_its_call() -> None:
@@ -106,9 +106,9 @@ async def test_a_call_is_in_the_log_before_the_next_one_of_the_same_work_begins(
 
 
 async def test_calls_that_ended_side_by_side_are_recorded_together() -> None:
-    async def handler(desk: Desk) -> WorkerCommand | None:
-        await asyncio.gather(_ask(desk), _ask(desk))
-        return await draft_plan(desk)
+    async def handler(context: WorkContext) -> WorkerCommand | None:
+        await asyncio.gather(_ask(context), _ask(context))
+        return await draft_plan(context)
 
     planner = Planner(PLAN, PLAN, PLAN, handler=handler)
     await planner.worker.on_delivery(await planner.asked())
@@ -119,7 +119,7 @@ async def test_also_a_client_s_second_try_begins_with_the_first_one_recorded() -
     async with rehearsed(Settings(model_timeout=5, model_outage_timeout=5)) as server:
         await server.fault(fault="garbled", times=1)
         planner = Planner()
-        kit = Kit("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
+        kit = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
         await Worker(kit, draft_plan).on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
         recorded, drafted = (await planner.events())[1:]
     assert [call.outcome for call in (*recorded.usage, *drafted.usage)] == ["invalid", "ok"]
@@ -136,8 +136,8 @@ async def test_a_failure_carries_the_call_that_failed() -> None:
 
 
 async def test_a_result_that_comes_too_late_leaves_its_cost() -> None:
-    async def handler(desk: Desk) -> WorkerCommand | None:
-        command = await draft_plan(desk)
+    async def handler(context: WorkContext) -> WorkerCommand | None:
+        command = await draft_plan(context)
         await planner.does(c.Stop())  # and nobody told this process
         return command
 
@@ -165,8 +165,8 @@ async def test_an_append_of_which_nobody_knows_is_not_accounted_for_twice() -> N
 async def test_a_stop_leaves_the_cost_of_what_it_cancelled_also_when_the_process_leaves() -> None:
     called, appending, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def handler(desk: Desk) -> WorkerCommand | None:
-        await _ask(desk)
+    async def handler(context: WorkContext) -> WorkerCommand | None:
+        await _ask(context)
         called.set()
         await asyncio.Event().wait()
         raise AssertionError("it is cancelled")

@@ -26,7 +26,7 @@ from shared.store import Store
 from shared.store_api import DEAD_LIST, HEALTH
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, Kit, Worker
+from shared.worker import Drafts, Worker, WorkerDeps
 from tests.conftest import person
 from tests.support.gateway import World, client, serving
 from tests.support.newer import NEEDS, newer_message
@@ -39,7 +39,7 @@ PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
 
 def planner(log: InMemoryLog, model: ScriptedModel) -> Worker:
-    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
     return Worker(kit, draft_plan)
 
 
@@ -79,11 +79,11 @@ async def test_a_worker_that_is_overtaken_by_a_newer_release_records_no_failure(
     await story.commit(c.Say(text="A calculator"))
     work = newest(log)
 
-    async def slow(desk: Any) -> Any:
+    async def slow(context: Any) -> Any:
         log.publish(*newer_message(await story.loaded()))
-        return await draft_plan(desk)
+        return await draft_plan(context)
 
-    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
     with pytest.raises(UpgradeNeeded):
         await Worker(kit, slow).on_delivery(work)
     assert len(log.messages) == 2

@@ -15,7 +15,7 @@ from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.errors import Refused
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
@@ -83,7 +83,7 @@ async def test_a_stop_at_the_moment_in_which_a_call_returns(settings: Settings, 
             await bank.returned[session_id].wait()
             await asyncio.sleep(dice.uniform(0, 0.001))  # the fault itself
             try:
-                await commit(bus.log, seen, c.Stop(), By("user:ann", datetime.now(UTC), "stop"))
+                await commit(bus.log, seen, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), "stop"))
             except Refused:
                 came["was over"] += 1
                 return

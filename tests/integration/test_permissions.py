@@ -23,11 +23,11 @@ from shared.bus.connection import address
 from shared.bus.topology import SESSIONS, consumers, streams
 from shared.bus.users import USERS, inbox, permissions
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.log import MESSAGE_ID, Loaded, Raw, accept, guard, subject_of
+from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard, subject_of
 from shared.services import OPERATOR, SERVICES, WORKERS
 from shared.settings import Settings
 
@@ -171,22 +171,26 @@ async def test_refused_and_nothing_changes(nats: NatsServer, settings: Settings,
 # --- what the server itself publishes for whoever asks
 
 
-async def began(bus: Bus) -> tuple[Loaded, bytes]:
+async def began(bus: Bus) -> tuple[SessionAtPosition, bytes]:
     """A session whose plan is in review, stored as it should be; and the body of an approval, as an event."""
-    loaded = Loaded(Session(SESSION), 0)
+    loaded = SessionAtPosition(Session(SESSION), 0)
     at = datetime.now(UTC)
     draft = c.DraftPlan(goal="g", steps=(Step(text="one"),))
     for command in (c.Say(text="Help"), draft):
-        by = By("planner", at, work=loaded.session.work) if command is draft else By("user:ann", at, "m1")
+        by = (
+            CommandMeta("planner", at, work=loaded.session.work)
+            if command is draft
+            else CommandMeta("user:ann", at, "m1")
+        )
         event = decide(loaded.session, command, by)
         after = evolve(loaded.session, event)
-        loaded = Loaded(after, await bus.log.append(event, after=loaded.position, due=due(after)))
+        loaded = SessionAtPosition(after, await bus.log.append(event, after=loaded.position, due=due(after)))
     assert loaded.session.plan
     yes = c.Approve(version=loaded.session.plan.version, hash=loaded.session.plan.hash)
-    return loaded, dump_event(decide(loaded.session, yes, By("user:ann", at, "a1")))
+    return loaded, dump_event(decide(loaded.session, yes, CommandMeta("user:ann", at, "a1")))
 
 
-async def accepted(bus: Bus, loaded: Loaded) -> list[str]:
+async def accepted(bus: Bus, loaded: SessionAtPosition) -> list[str]:
     """The types of the events that the log's readers take, after these."""
     found: list[str] = []
     for raw in await bus.log.read(SESSION, after=loaded.position, leader=True):
@@ -195,7 +199,7 @@ async def accepted(bus: Bus, loaded: Loaded) -> list[str]:
     return found
 
 
-async def plant(bus: Bus, user: str, loaded: Loaded, body: bytes) -> int:
+async def plant(bus: Bus, user: str, loaded: SessionAtPosition, body: bytes) -> int:
     """A forged approval where this user may store something, made so that its guard fits the other session."""
     where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{SERVICES[user].appends[0]}"
     headers = guard(SESSION, loaded.position, "")
@@ -204,7 +208,7 @@ async def plant(bus: Bus, user: str, loaded: Loaded, body: bytes) -> int:
     return int(json.loads(reply.data)["seq"])
 
 
-def target(body: bytes, loaded: Loaded) -> str:
+def target(body: bytes, loaded: SessionAtPosition) -> str:
     event = facts.PlanApproved.model_validate_json(body)
     return subject_of(event, due(evolve(loaded.session, event)))
 
@@ -293,7 +297,7 @@ async def test_an_unguarded_event_is_stored_and_taken_by_nobody(nats: NatsServer
         await visitor.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=20)
     assert await accepted(bus, loaded) == []
     [stored] = await bus.log.read(SESSION, after=loaded.position)
-    assert isinstance(stored, Raw)
+    assert isinstance(stored, StoredMessage)
     assert stored.data == body
 
 

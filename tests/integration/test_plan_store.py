@@ -22,11 +22,11 @@ from shared import store_api as api
 from shared.bus import Bus, Delivery, Park
 from shared.bus.provision import provision
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.log import Loaded, LogDown, commit
+from shared.log import LogDown, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from tests.conftest import person
@@ -61,13 +61,13 @@ def store(bus: Bus) -> Store:
     return Store(bus)
 
 
-async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> Loaded:
+async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> SessionAtPosition:
     """A person, or whoever is at work, does this: one after the other, from the log alone."""
-    loaded = Loaded(Session(session_id), 0)
+    loaded = SessionAtPosition(Session(session_id), 0)
     for command in commands:
         work = loaded.session.work
         asks = isinstance(command, c.DraftPlan | c.DraftCode)
-        by = By(work.service, datetime.now(UTC), work=work) if asks and work else person()
+        by = CommandMeta(work.service, datetime.now(UTC), work=work) if asks and work else person()
         loaded, _ = await commit(bus.log, loaded, command, by)
     return loaded
 
@@ -211,7 +211,7 @@ async def test_nats_away_for_a_while(
     kill9(nats)
     await asyncio.to_thread(nats.restart)
     second, _ = await eventually(
-        lambda: commit(bus.log, first, PLAN, By("planner", datetime.now(UTC), work=first.session.work))
+        lambda: commit(bus.log, first, PLAN, CommandMeta("planner", datetime.now(UTC), work=first.session.work))
     )
     assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
 
@@ -233,7 +233,9 @@ async def test_postgresql_away_at_the_start_and_later(
         await asyncio.to_thread(server.stop)
         with pytest.raises(StoreDown):
             await impatient.load(session_id)
-        second, _ = await commit(bus.log, first, PLAN, By("planner", datetime.now(UTC), work=first.session.work))
+        second, _ = await commit(
+            bus.log, first, PLAN, CommandMeta("planner", datetime.now(UTC), work=first.session.work)
+        )
         await asyncio.to_thread(server.start)
         assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
         await eventually(

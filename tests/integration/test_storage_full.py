@@ -19,7 +19,7 @@ from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.log import Loaded, LogFull, commit
+from shared.log import LogFull, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import Store
 from shared.testing import session_ids
@@ -63,7 +63,7 @@ async def test_an_append_without_room_is_refused_in_words(tmp_path: Path) -> Non
     async with Cluster(tmp_path, nodes=1) as cluster:
         bus = Bus(await provisioned(cluster, tmp_path), "test")
         await bus.connect()
-        nothing, says = Loaded(Session("a"), 0), c.Say(text="Write a calculator")
+        nothing, says = SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator")
         loaded, _ = await commit(bus.log, nothing, says, person())
         async with full(cluster):
             with pytest.raises(LogFull, match="no room"):

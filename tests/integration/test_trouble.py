@@ -19,7 +19,7 @@ from shared.environment import child_environment
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from shared.store import Store
-from shared.worker import Drafts, Kit, Worker
+from shared.worker import Drafts, Worker, WorkerDeps
 from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.nats import frozen, kill9
 from tests.support.rehearsed import Rehearsed, rehearsed
@@ -165,7 +165,7 @@ async def test_plan_store_away_while_there_is_work(
     listening = await bus.answer("plan_store.session.load", nobody_home)
     replica = Bus(settings, "planner")
     await replica.connect()
-    kit = Kit("planner", Store(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings)
+    kit = WorkerDeps("planner", Store(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings)
     replica.broker.subscriber(durable="planner")(Worker(kit, draft_plan).on_delivery)
     await replica.start()
     await person.does(c.Say(text=REQUEST))  # nobody need be asked of a session that begins

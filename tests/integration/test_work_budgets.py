@@ -6,10 +6,10 @@ from parley.events.values import SessionSettings
 from services.planner.execution_plan_prompt import StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import Loaded, commit
+from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from tests.integration.test_waiting_plan import SERVICES, results, step
 from tests.support.stack import Person, working
@@ -49,8 +49,8 @@ async def test_a_plan_asks_between_two_waves_and_goes_on_when_it_may(
 async def test_work_that_has_had_its_time_is_not_begun(settings: Settings, bus: Bus, session_id: str) -> None:
     """Its first event is old, so all of the time since then was work that waited to be taken up."""
     say = c.Say(text="List", workflow="execution_plan", settings=SessionSettings(time_budget=60))
-    an_hour_ago = By("user:ann", datetime.now(UTC) - timedelta(hours=1), id="c1")
-    await commit(bus.log, Loaded(Session(session_id), 0), say, an_hour_ago)
+    an_hour_ago = CommandMeta("user:ann", datetime.now(UTC) - timedelta(hours=1), id="c1")
+    await commit(bus.log, SessionAtPosition(Session(session_id), 0), say, an_hour_ago)
     ann = Person(bus, session_id)
     async with working(settings, ScriptedModel(StepsDraft(goal="List", steps=[step(1, "list_files")])), *SERVICES):
         shown = await ann.phase("awaiting_approval", "failed")

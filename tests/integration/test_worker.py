@@ -20,11 +20,11 @@ from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.domain.workers import WorkerCommand
 from shared.llm import ModelFailed, ScriptedModel
-from shared.log import Loaded, LogDown
+from shared.log import LogDown, SessionAtPosition
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Handler, Kit, Worker
+from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
 from shared.worker.worker import FalseStop
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, settled, store
@@ -41,7 +41,7 @@ class Table:
         self.log = InMemoryLog()
         self.model = ScriptedModel(*replies)
         self.store = InMemoryStore(self.log)
-        kit = Kit("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        kit = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
         self.worker = Worker(kit, handler)
         self.story = Story("s", log=self.log)
 
@@ -76,10 +76,10 @@ async def test_a_redelivery_costs_nothing(session_id: str) -> None:
 class Remembering:
     """A store that answers by what it remembers, as long as that is no older than what it is asked for."""
 
-    def __init__(self, store: InMemoryStore, held: Loaded) -> None:
+    def __init__(self, store: InMemoryStore, held: SessionAtPosition) -> None:
         self._store, self._held = store, held
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         if 0 < at_least <= self._held.position:
             return self._held
         return await self._store.load(session_id, at_least=at_least, version=version)
@@ -90,7 +90,7 @@ async def test_a_redelivery_sees_what_was_done_before_though_a_store_remembers_l
     work = await table.does(c.Say(text="A calculator"))
     remembered = await table.store.load("s")
     await table.worker.on_delivery(work)
-    kit = Kit("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
+    kit = WorkerDeps("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
     await Worker(kit, draft_plan).on_delivery(work._replace(deliveries=2))
     assert len(table.model.prompts) == 1
     assert await table.told() == ["message.received", "plan.drafted"]
@@ -103,11 +103,11 @@ class Gate:
         self.entered, self.go = asyncio.Event(), asyncio.Event()
         self.versions: list[int] = []
 
-    async def __call__(self, desk: Desk) -> WorkerCommand | None:
-        self.versions.append(desk.work.version if desk.work else 0)
+    async def __call__(self, context: WorkContext) -> WorkerCommand | None:
+        self.versions.append(context.work.version if context.work else 0)
         self.entered.set()
         await self.go.wait()
-        return await draft_plan(desk)
+        return await draft_plan(context)
 
 
 async def test_a_redelivery_while_the_work_is_in_hand_waits_and_costs_nothing() -> None:
@@ -177,9 +177,9 @@ async def test_a_strangers_stop_on_the_feed_loses_no_work() -> None:
 async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call() -> None:
     """Accounting for one call shows the stop: there must not be another."""
 
-    async def asks_twice(desk: Desk) -> WorkerCommand | None:
-        await draft_plan(desk)
-        return await draft_plan(desk)
+    async def asks_twice(context: WorkContext) -> WorkerCommand | None:
+        await draft_plan(context)
+        return await draft_plan(context)
 
     table = Table(PLAN, PLAN, handler=asks_twice)
     work = await table.does(c.Say(text="A calculator"))
@@ -210,10 +210,10 @@ async def test_an_event_on_another_sessions_subject_is_parked() -> None:
 async def test_an_error_of_our_own_fails_the_session_and_retry_ends_well() -> None:
     broken = [True]
 
-    async def fails_once(desk: Desk) -> WorkerCommand | None:
+    async def fails_once(context: WorkContext) -> WorkerCommand | None:
         if broken.pop() if broken else False:
             raise ZeroDivisionError("division by zero")
-        return await draft_plan(desk)
+        return await draft_plan(context)
 
     table = Table(PLAN, handler=fails_once)
     await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
@@ -281,7 +281,7 @@ async def server() -> AsyncIterator[Rehearsed]:
 
 def at_table(server: Rehearsed) -> Table:
     table = Table()
-    kit = Kit("planner", table.store, table.log, server.model, Drafts(None), server.settings)
+    kit = WorkerDeps("planner", table.store, table.log, server.model, Drafts(None), server.settings)
     table.worker = Worker(kit, draft_plan)
     return table
 

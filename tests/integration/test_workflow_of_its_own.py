@@ -17,7 +17,7 @@ from shared.domain.state import Plan, Turn
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.worker import Desk
+from shared.worker import WorkContext
 from tests.support import stack
 from tests.support.stack import Person, working
 
@@ -42,16 +42,16 @@ ERRAND = Workflow(
 )
 
 
-async def plan(_: Desk) -> c.DraftPlan:
+async def plan(_: WorkContext) -> c.DraftPlan:
     return c.DraftPlan(goal="Know who it is", steps=(FIND,))
 
 
-async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
+async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
     return c.VerifyTurn(status="success", next_action="complete", reasoning=f"{len(turn.actions)} action ended.")
 
 
-async def answer(desk: Desk) -> c.GiveAnswer:
-    turn = desk.session.turn
+async def answer(context: WorkContext) -> c.GiveAnswer:
+    turn = context.session.turn
     assert turn
     return c.GiveAnswer(text=turn.actions[0].explanation, confidence=1, evidence=(turn.actions[0].spec.id,))
 

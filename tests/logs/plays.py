@@ -9,7 +9,7 @@ from parley.events.values import ActionSpec, SessionSettings, Step, Workflow
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.admissible_reports import KEEPER
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.log import commit, fork
@@ -40,10 +40,12 @@ class Play:
         await self._ann.does(command(session) if callable(command) else command)
         return await self._ann.phase(*(phases or REST), seconds=120)
 
-    async def keeps(self, command: AnyCommand | Callable[[Session], AnyCommand], by: By, *phases: str) -> Session:
+    async def keeps(
+        self, command: AnyCommand | Callable[[Session], AnyCommand], meta: CommandMeta, *phases: str
+    ) -> Session:
         """What the keeper does, and the session when it has come to rest, or to one of these phases."""
         loaded = await self._ann.load()
-        await commit(self.bus.log, loaded, command(loaded.session) if callable(command) else command, by)
+        await commit(self.bus.log, loaded, command(loaded.session) if callable(command) else command, meta)
         return await self._ann.phase(*(phases or REST), seconds=120)
 
     async def says(self, text: str, *phases: str) -> Session:
@@ -225,7 +227,7 @@ async def waits(play: Play) -> None:
     await play.does(c.Answer(text="Green"), "waiting")
     await play.says("How long?", "awaiting_input")
     await play.does(c.Stop(), "waiting")
-    later = By(KEEPER, datetime.now(UTC) + timedelta(seconds=60))
+    later = CommandMeta(KEEPER, datetime.now(UTC) + timedelta(seconds=60))
     await play.keeps(c.Wake(), later)
 
 
@@ -240,7 +242,7 @@ async def polls(play: Play) -> None:
     await play.does(c.Say(text="Tea", workflow="execution_plan", settings=settings, brings_plan=True))
     await play.does(c.EditPlan(base=1, goal="Tea", steps=steps))
     await play.does(approve)
-    by = By(KEEPER, datetime.now(UTC))
+    by = CommandMeta(KEEPER, datetime.now(UTC))
     nothing, tea = {"files": [], "bytes": 0}, {"files": [{"name": "tea.md", "size": 5}], "bytes": 5}
     await play.keeps(c.RecordLook(action_id="t2.s1", looks=1, value=nothing), by)
     await play.does(c.RaiseBudget(calls=10))

@@ -8,7 +8,7 @@ from parley.events import SessionEvent, dump_event
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.log import Raw, guard, subject_of
+from shared.log import StoredMessage, guard, subject_of
 from tests.logs.recorded import AT, Recorded, of
 from tests.unit.domain.test_machine import Schedules, Shape
 
@@ -70,9 +70,9 @@ def _shape(choice: random.Random) -> Shape:
     return tuple(actions)
 
 
-def _messages(events: list[SessionEvent]) -> Iterator[Raw]:
+def _messages(events: list[SessionEvent]) -> Iterator[StoredMessage]:
     session = Session(events[0].session_id)
     for at, event in enumerate(events):
         session = evolve(session, event)
         headers = guard(session.id, at, event.id)
-        yield Raw(at + 1, subject_of(event, due(session)), headers, dump_event(event), AT)
+        yield StoredMessage(at + 1, subject_of(event, due(session)), headers, dump_event(event), AT)

@@ -15,7 +15,7 @@ import structlog
 from cli.nats_server import nats_server
 from shared.bus import Bus
 from shared.bus.provision import provision
-from shared.log import Raw
+from shared.log import StoredMessage
 from shared.settings import Settings
 from tests.logs.plays import PLAYS, Play
 from tests.logs.random_sessions import random_sessions
@@ -37,7 +37,7 @@ async def recorded(name: str, folder: Path) -> Recorded:
         try:
             async with asyncio.timeout(PATIENCE), rehearsed(settings) as model, working(model.settings, model.model):
                 await play(Play(bus, model, name))
-            messages: list[Raw] = []
+            messages: list[StoredMessage] = []
             while page := await bus.log.read(name, after=messages[-1].position if messages else 0, leader=True):
                 messages += page
         finally:

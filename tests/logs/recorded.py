@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from shared.domain.decide import due
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, accept
+from shared.log import SessionAtPosition, StoredMessage, accept
 from tests.logs.exporter import State, digest, exported
 
 FOLDER = Path(__file__).parent
@@ -22,20 +22,20 @@ class Recorded(NamedTuple):
     """One session's messages. `steps`: who was due after each, the phase, the state's digest. `state`: the last one."""
 
     session_id: str
-    messages: tuple[Raw, ...]
+    messages: tuple[StoredMessage, ...]
     steps: tuple[str, ...]
     state: State
 
 
-def folded(session_id: str, messages: Iterable[Raw]) -> Iterator[tuple[Loaded, str]]:
+def folded(session_id: str, messages: Iterable[StoredMessage]) -> Iterator[tuple[SessionAtPosition, str]]:
     """The session after each message, and why the message is no event of it ("" when it is)."""
-    loaded = Loaded(Session(session_id), 0)
+    loaded = SessionAtPosition(Session(session_id), 0)
     for raw in messages:
         loaded, _, reason = accept(loaded, raw)
         yield loaded, reason
 
 
-def of(session_id: str, messages: Iterable[Raw]) -> Recorded:
+def of(session_id: str, messages: Iterable[StoredMessage]) -> Recorded:
     """What is to be recorded. Raises ValueError where a message is no event."""
     messages, session, steps = tuple(messages), Session(session_id), []
     for loaded, reason in folded(session_id, messages):
@@ -73,7 +73,7 @@ def names() -> list[str]:
 def load(name: str) -> Recorded:
     lines = [json.loads(line) for line in (FOLDER / f"{name}.log.jsonl").read_text().splitlines()]
     messages = tuple(
-        Raw(line["position"], line["subject"], line["headers"], line["body"].encode(), AT) for line in lines
+        StoredMessage(line["position"], line["subject"], line["headers"], line["body"].encode(), AT) for line in lines
     )
     told = json.loads((FOLDER / f"{name}.state.json").read_text())
     return Recorded(messages[0].subject.split(".")[1], messages, tuple(told["steps"]), told["state"])
@@ -99,7 +99,9 @@ def load_random() -> Iterator[Recorded]:
     with lzma.open(RANDOM, "rt") as lines:
         for line in lines:
             session_id, messages, steps, state = json.loads(line)
-            raws = tuple(Raw(at, subject, headers, body.encode(), AT) for at, subject, headers, body in messages)
+            raws = tuple(
+                StoredMessage(at, subject, headers, body.encode(), AT) for at, subject, headers, body in messages
+            )
             yield Recorded(session_id, raws, tuple(steps), state)
 
 

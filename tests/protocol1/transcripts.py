@@ -14,7 +14,7 @@ from pathlib import Path
 from parley.protocol.server import Delta, ServerMessage
 from services.gateway.views import derive, messages
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import Recorded, load, load_random, names
 
 FILE = Path(__file__).parent / "transcripts.jsonl.xz"
@@ -30,7 +30,7 @@ def recorded() -> Iterator[tuple[str, Recorded]]:
 
 def told(log: Recorded) -> Iterator[str]:
     """The messages of one session as JSON, in order."""
-    loaded = Loaded(Session(log.session_id), 0)
+    loaded = SessionAtPosition(Session(log.session_id), 0)
     for raw in log.messages:
         after, event, _ = accept(loaded, raw)
         if event:

@@ -10,7 +10,7 @@ from faststream.nats import NatsBroker
 
 from parley.events.values import Artefact
 from shared.bus import BusDown, Delivery
-from shared.log import Raw
+from shared.log import StoredMessage
 from shared.testing import InMemoryLog
 
 Handler = Callable[[str, bytes], Awaitable[None]]
@@ -118,7 +118,7 @@ class FakeBus:
         """Deliver what is stored from now on, once: to a worker what makes it due, to the plan store everything."""
         self._consumers[durable] = handler
 
-    def deliver(self, raw: Raw) -> None:
+    def deliver(self, raw: StoredMessage) -> None:
         """Hand a stored message to the consumers and to the feed."""
         self._spawn(self.publish(f"feed.{raw.subject.removeprefix('session.')}", raw.data))
         delivery = Delivery(raw.subject, raw.data, raw.position, 1, raw.headers, raw.at)

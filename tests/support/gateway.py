@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from services.gateway.app import build
 from services.gateway.transport import ServerConfig
-from shared.log import Loaded, Log
+from shared.log import Log, SessionAtPosition
 from shared.settings import Settings
 from shared.store import StoreDown
 from shared.testing import InMemoryStore
@@ -33,7 +33,7 @@ class FakeStore(InMemoryStore):
         super().__init__(log)
         self.down = False
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         if self.down:
             raise StoreDown("The plan store does not answer.")
         return await super().load(session_id, at_least=at_least, version=version)

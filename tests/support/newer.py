@@ -6,25 +6,25 @@ from typing import Any
 
 from parley.events import dump_event, envelope
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
-from shared.log import Loaded, guard, subject_of
+from shared.log import SessionAtPosition, guard, subject_of
 
 NEEDS: dict[str, Any] = {"needs": envelope.FORMAT + 1}
 
 
 def newer_message(
-    loaded: Loaded, command: AnyCommand | None = None, *, changes: dict[str, Any] = NEEDS
+    loaded: SessionAtPosition, command: AnyCommand | None = None, *, changes: dict[str, Any] = NEEDS
 ) -> tuple[str, bytes, dict[str, str]]:
     """Subject, body and headers of the session's next event, with these changes: a person's message, or what the
     service that is due makes of the command."""
     session, now = loaded.session, datetime.now(UTC)
     if command is None:
-        event = decide(session, c.Say(text="Hello"), By("user:ann", now, f"newer-{session.version}"))
+        event = decide(session, c.Say(text="Hello"), CommandMeta("user:ann", now, f"newer-{session.version}"))
     else:
         event = decide(
-            session, command, By(session.work.service if session.work else "", now, None, None, session.work)
+            session, command, CommandMeta(session.work.service if session.work else "", now, None, None, session.work)
         )
     body = json.loads(dump_event(event)) | changes
     subject = subject_of(event, due(evolve(session, event)))

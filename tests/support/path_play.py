@@ -28,16 +28,16 @@ from services.planner.app import planning
 from services.verifier.handlers import verify
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session, undecided
 from shared.domain.state import Action
 from shared.llm import ModelFailed, ScriptedModel
-from shared.log import Loaded, accept, commit
+from shared.log import SessionAtPosition, accept, commit
 from shared.settings import Settings
 from shared.store import StoreDown
 from shared.testing import InMemoryLog
-from shared.worker import Desk, Drafts, Handler, Here, Kit
+from shared.worker import Drafts, Handler, ServiceContext, WorkContext, WorkerDeps
 
 DUTY: dict[str, Service] = {
     "planning": "planner",
@@ -102,12 +102,12 @@ class Shelves:
 
     def __init__(self) -> None:
         self.logs: dict[str, InMemoryLog] = {}
-        self._known: dict[str, Loaded] = {}
+        self._known: dict[str, SessionAtPosition] = {}
 
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         """Folded on from where it was left. `version`: nobody here looks back."""
         assert version is None
-        loaded = self._known.get(session_id) or Loaded(Session(session_id), 0)
+        loaded = self._known.get(session_id) or SessionAtPosition(Session(session_id), 0)
         for raw in await self.logs[session_id].read(session_id, after=loaded.position):
             loaded, _, _ = accept(loaded, raw)
         self._known[session_id] = loaded
@@ -141,7 +141,7 @@ async def housed(settings: Settings, model: Rules | None = None) -> AsyncIterato
     """The executor opens the retail store and the database of these settings, as it does everywhere."""
     bus = Loop()
     house = House(settings, model or Rules(), {"verifier": verify, "generator": write}, bus)
-    here = Here(settings, cast(Bus, bus), house.shelves)
+    here = ServiceContext(settings, cast(Bus, bus), house.shelves)
     async with AsyncExitStack() as opened:
         tools = await opened.enter_async_context(executing(here))
         await bus.answer(TOOLS_LIST, tools.requests.list)
@@ -209,8 +209,8 @@ class Talk:
 
     async def _served(self, service: Service) -> None:
         house = self._house
-        kit = Kit(service, house.shelves, house.shelves.logs[self.id], house.model, Drafts(None), house.settings)
-        desk = Desk(kit, await house.shelves.load(self.id), cause=self.id)
+        kit = WorkerDeps(service, house.shelves, house.shelves.logs[self.id], house.model, Drafts(None), house.settings)
+        desk = WorkContext(kit, await house.shelves.load(self.id), cause=self.id)
         self.work += 1
         try:
             command: AnyCommand | None = await house.handlers[service](desk)
@@ -221,7 +221,7 @@ class Talk:
 
     async def _person(self, command: AnyCommand) -> None:
         loaded = await self._house.shelves.load(self.id)
-        by = By("user:ann", datetime.now(UTC), uuid4().hex[:12])
+        by = CommandMeta("user:ann", datetime.now(UTC), uuid4().hex[:12])
         await commit(self._house.shelves.logs[self.id], loaded, command, by)
 
 

@@ -32,8 +32,8 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
     "shared/domain/plan_turns.py": (
-        'facts.PlanDrafted(**stamp(session, by, "plan.drafted") | step_format(steps), **fields)',
-        f'facts.PlanDrafted(**stamp(session, by, "plan.drafted") | {{"needs": {FORMAT + 1}}}, **fields, mood="calm")',
+        "**event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),",
+        f'**event_meta(session, meta, facts.PlanDrafted, needs={FORMAT + 1}), mood="calm",',
     ),
 }
 

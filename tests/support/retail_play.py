@@ -33,7 +33,7 @@ from services.planner.catalogue import FEW, SHOWN
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.memory import text_of
@@ -43,7 +43,7 @@ from shared.domain.waves import running, to_start
 from shared.llm.sections import prompt
 from shared.llm.types import Message
 from shared.story import finish
-from shared.worker import Desk
+from shared.worker import WorkContext
 from tests.support.store import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -146,7 +146,7 @@ class Play:
     async def through(self) -> Played:
         while self.session.phase not in ("resting", "failed"):
             assert len(self.played.questions) <= PATIENCE, self.played.questions[-1]
-            await self._step(cast(Desk, self))
+            await self._step(cast(WorkContext, self))
         played, session = self.played, self.session
         played.answer, played.confidence, played.evidence = (
             session.answer.text,
@@ -156,16 +156,16 @@ class Play:
         played.changed, played.turns = self._world.changed, session.counts.turns
         return played
 
-    async def _step(self, desk: Desk) -> None:
+    async def _step(self, context: WorkContext) -> None:
         match self.session.phase:
             case "planning":
-                self._do(await plan_turn(desk, self, self.recall))
+                self._do(await plan_turn(context, self, self.recall))
             case "executing":
                 await self._carry_out()
             case "verifying":
-                self._do(cast(AnyCommand, await verify(desk)))
+                self._do(cast(AnyCommand, await verify(context)))
             case "answering":
-                self._do(await write_answer(desk))
+                self._do(await write_answer(context))
             case "awaiting_input":
                 self.played.questions.append(self.session.question.text if self.session.question else "")
                 self._do(c.Say(text=self._left.pop(0) if self._left else DEFAULT))
@@ -191,7 +191,7 @@ class Play:
     def _do(self, command: AnyCommand) -> None:
         mine = isinstance(command, PersonCommand)
         work = None if mine or not self.session.work else self.session.work
-        by = By("user:ann" if mine or not work else work.service, NOON, work=work)
+        by = CommandMeta("user:ann" if mine or not work else work.service, NOON, work=work)
         self.session = evolve(self.session, decide(self.session, command, by))
 
 

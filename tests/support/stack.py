@@ -15,7 +15,7 @@ from shared.bus import Bus, Delivery
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.llm import Model
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.store import Asks
 from shared.story import Story
@@ -81,7 +81,7 @@ class Person:
         self._bus = bus
         self._story = Story(session_id, log=bus.log)
 
-    async def load(self) -> Loaded:
+    async def load(self) -> SessionAtPosition:
         return await self._story.loaded()
 
     async def does(self, command: AnyCommand) -> SessionEvent:

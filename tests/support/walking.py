@@ -21,7 +21,7 @@ from shared.llm import ModelByTask
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 
 
 class Shelf:
@@ -61,9 +61,9 @@ class Walk(Story):
         await self.commit(c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path)))
         return await self.goes()
 
-    def desk(self, loaded: Any) -> Desk:
-        kit = Kit("executor", self.store, self.log, self.model, Drafts(None), Settings())
-        return Desk(kit, loaded, cause="s:cause")
+    def desk(self, loaded: Any) -> WorkContext:
+        kit = WorkerDeps("executor", self.store, self.log, self.model, Drafts(None), Settings())
+        return WorkContext(kit, loaded, cause="s:cause")
 
     async def goes(self) -> Session:
         """Deliveries to the executor until it is somebody else's turn."""

@@ -16,7 +16,7 @@ from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.domain.waves import ready, running
 from shared.flows import full_path, split
-from shared.log import LogDown, LostRace, ReplicatedLog, Unsure
+from shared.log import Indeterminate, LogDown, ReplicatedLog, VersionConflict
 from shared.retry import retry_while_unavailable
 from shared.story import Story, finish
 
@@ -121,13 +121,13 @@ class Services:
         while True:
             await self._step(await self._due.get())
 
-    @retry_while_unavailable(LogDown, Unsure)
+    @retry_while_unavailable(LogDown, Indeterminate)
     async def _step(self, session_id: str) -> None:
         story = Story(session_id, log=self._log)
         session = await story.load()
         if "slow" in session.words.request and not self.go.is_set():
             await self.go.wait()
-        with suppress(Refused, LostRace):  # a person was faster: their event is on the feed as well
+        with suppress(Refused, VersionConflict):  # a person was faster: their event is on the feed as well
             if session.work and (command := next_step(session)):
                 await story.commit(command)
 

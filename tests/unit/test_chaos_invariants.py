@@ -16,7 +16,7 @@ from chaos.recorder import Shown
 from parley.events import dump_event
 from parley.events.values import ActionSpec, ModelCall, SessionSettings
 from shared.domain import commands as c
-from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
+from shared.log import EXPECTED, MESSAGE_ID, StoredMessage, guard, subject_of
 from shared.story import Story, finish
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -39,9 +39,11 @@ class Life(Story):
     """One session by the domain's own rules, and the log that it leaves."""
 
     @property
-    def raws(self) -> list[Raw]:
+    def raws(self) -> list[StoredMessage]:
         return [
-            Raw(at + 1, subject_of(one.event, one.due), guard(self.id, at, one.event.id), dump_event(one.event), NOON)
+            StoredMessage(
+                at + 1, subject_of(one.event, one.due), guard(self.id, at, one.event.id), dump_event(one.event), NOON
+            )
             for at, one in enumerate(self.transitions)
         ]
 
@@ -184,7 +186,7 @@ def test_what_a_stranger_overtook_is_counted_and_was_made_again() -> None:
 Change = Callable[[Evidence], Evidence]
 
 
-def log_with(change: Callable[[list[Raw]], list[Raw]]) -> Change:
+def log_with(change: Callable[[list[StoredMessage]], list[StoredMessage]]) -> Change:
     return lambda found: replace(found, log={"s1": change(list(found.log["s1"]))})
 
 
@@ -192,35 +194,35 @@ def shown_with(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -
     return lambda found: replace(found, shown=[Shown("s1", 0, change(list(found.shown[0].events)))])
 
 
-def headed(raw: Raw, **headers: str) -> Raw:
+def headed(raw: StoredMessage, **headers: str) -> StoredMessage:
     return raw._replace(headers={**raw.headers, **headers})
 
 
-def guarded(raws: list[Raw], at: int, expected: str | None) -> list[Raw]:
+def guarded(raws: list[StoredMessage], at: int, expected: str | None) -> list[StoredMessage]:
     """The message at this place says that it follows another position, or nothing at all."""
     others = {name: value for name, value in raws[at].headers.items() if name != EXPECTED}
     raws[at] = raws[at]._replace(headers=others | ({EXPECTED: expected} if expected else {}))
     return raws
 
 
-def fork(raws: list[Raw]) -> list[Raw]:
+def fork(raws: list[StoredMessage]) -> list[StoredMessage]:
     """A second writer stored another event on the same position, because its guard had another filter."""
     twin = json.loads(raws[3].data) | {"id": "s1:twin", "at": "2031-01-01T00:00:00Z"}
     headers = {**raws[3].headers, MESSAGE_ID: f"s1:twin@{raws[3].headers[EXPECTED]}"}
-    return [*raws, Raw(90, raws[3].subject, headers, json.dumps(twin).encode(), NOON)]
+    return [*raws, StoredMessage(90, raws[3].subject, headers, json.dumps(twin).encode(), NOON)]
 
 
-def stored_twice(raws: list[Raw]) -> list[Raw]:
+def stored_twice(raws: list[StoredMessage]) -> list[StoredMessage]:
     """The broker forgot the id, and the guard did not hold: the last event once more, as the next version."""
     again = json.loads(raws[0].data) | {"version": 8, "intent": "request"}
     following = guard("s1", raws[-1].position, again["id"])
-    return [*raws, Raw(91, raws[0].subject, following, json.dumps(again).encode(), NOON)]
+    return [*raws, StoredMessage(91, raws[0].subject, following, json.dumps(again).encode(), NOON)]
 
 
-def overtaken(raws: list[Raw]) -> list[Raw]:
+def overtaken(raws: list[StoredMessage]) -> list[StoredMessage]:
     """A stranger's message came before the last append, which a cluster stored all the same; it was made again."""
     *_, last = raws
-    stranger = Raw(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
+    stranger = StoredMessage(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
     again = headed(last, **guard("s1", 91, json.loads(last.data)["id"]))._replace(position=92)
     return [*raws[:-1], stranger, last._replace(position=91), again]
 
@@ -283,9 +285,9 @@ def test_it_sees_what_is_broken(name: str, what: str, change: Change) -> None:
 
 
 def test_what_the_suite_itself_put_there_is_no_break_of_the_chain() -> None:
-    stranger = Raw(4, "session.s1.planner.message.received", {}, b"{", NOON)
+    stranger = StoredMessage(4, "session.s1.planner.message.received", {}, b"{", NOON)
 
-    def between(raws: list[Raw]) -> list[Raw]:
+    def between(raws: list[StoredMessage]) -> list[StoredMessage]:
         late = [raw._replace(position=raw.position + 1) for raw in raws[3:]]
         later = [headed(raw, **guard("s1", raw.position - 1, json.loads(raw.data)["id"])) for raw in late]
         return [*raws[:3], stranger, *later]

@@ -10,7 +10,7 @@ from chaos.schedule import KINDS, ON_A_CLUSTER, ON_POSTGRES, POISONS, TABLES, Fa
 from chaos.scripts import WEIGHTS, Scripts
 from parley.events import parse_event
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from tests.support.store import STORE
 from tests.unit.test_chaos_invariants import acted
 
@@ -49,7 +49,7 @@ def test_poison_is_known_again_and_is_never_an_event(kind: str) -> None:
     message = poison(kind, "s1", life.raws[-1])
     assert message
     assert message.headers[MARK] == kind
-    loaded = Loaded(Session("s1"), 0)
+    loaded = SessionAtPosition(Session("s1"), 0)
     for raw in life.raws:
         loaded, _, _ = accept(loaded, raw)
     position = life.raws[-1].position + 1
@@ -59,7 +59,7 @@ def test_poison_is_known_again_and_is_never_an_event(kind: str) -> None:
     moved, event, why = accept(loaded, late)
     assert event is None
     assert why
-    assert moved == Loaded(loaded.session, position), "it moves the position, and nothing else"
+    assert moved == SessionAtPosition(loaded.session, position), "it moves the position, and nothing else"
 
 
 def test_some_poison_is_a_well_formed_event() -> None:

@@ -19,7 +19,7 @@ from parley.protocol import server as s
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenDelta, ScreenEvent, ScreenSnapshot
 from services.gateway.views import derive, screen
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
@@ -45,7 +45,7 @@ class Told:
         for number, given in enumerate(commands):
             before = self.session
             by = (
-                By(before.work.service, AT, work=before.work)
+                CommandMeta(before.work.service, AT, work=before.work)
                 if before.work and _works(given)
                 else _person(number, before)
             )
@@ -78,8 +78,8 @@ def _works(given: AnyCommand) -> bool:
     return not isinstance(given, c.Say | c.Stop)
 
 
-def _person(number: int, session: Session) -> By:
-    return By("user:ann", AT, f"c{session.version}-{number}")
+def _person(number: int, session: Session) -> CommandMeta:
+    return CommandMeta("user:ann", AT, f"c{session.version}-{number}")
 
 
 def greeting() -> s.Greeting:

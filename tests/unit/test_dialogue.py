@@ -13,10 +13,10 @@ from shared.domain.session import Remark, Session, Words
 from shared.domain.state import Said
 from shared.llm import ScriptedModel
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 
 REPLIES = (PlanReply, TurnReply, PathReply, CodeReply)
 REMARKED = Session("s", words=Words(remark=Remark(("why?",), "resting")))
@@ -52,8 +52,8 @@ async def test_a_repeated_question_is_put_right_and_not_shown() -> None:
         InMemoryLog(),
         ScriptedModel(QuestionDraft(text="How large?"), PlanDraft(goal="A game", steps=["Draw it"])),
     )
-    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    drafted = await draft_plan(Desk(kit, Loaded(ASKED, 0), cause="s:cause"))
+    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    drafted = await draft_plan(WorkContext(kit, SessionAtPosition(ASKED, 0), cause="s:cause"))
     assert isinstance(drafted, c.DraftPlan)
     assert "Q: How large?\nA: 8 by 8" in model.prompts[0].data
 

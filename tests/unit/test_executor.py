@@ -22,14 +22,14 @@ from services.executor.sources.packs import registered
 from services.executor.tools import LARGEST, Call, Fixed, RegisteredTool, Registry, Result
 from shared import sandbox
 from shared.domain import commands as c
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.session import Session, Words
 from shared.domain.state import Action, Code, Turn
 from shared.llm import ScriptedModel
-from shared.log import Loaded, commit
+from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.needs import needs_landlock
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
@@ -76,8 +76,8 @@ class Bench:
         self.executor = Executor(Registry(Fixed(*tools)), self.shelf)
         work = Work(service="executor", version=SESSION.version)
         session = replace(begin, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
-        kit = Kit("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
-        self.desk = Desk(kit, Loaded(session, 0), cause="s:cause")
+        kit = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        self.desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
 
     async def run(self) -> list[SessionEvent]:
         await self.executor.run_wave(self.desk)
@@ -176,11 +176,11 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
 
     async def moves_on(call: Call) -> Result:
         if not keys:
-            loaded = Loaded(bench.desk.session, bench.log.last("s"))
+            loaded = SessionAtPosition(bench.desk.session, bench.log.last("s"))
             other = SessionSettings(recall=False)
             for command in (c.Stop(), c.Say(text="Something else", settings=other)):
                 loaded, _ = await commit(
-                    bench.log, loaded, command, By("user:ann", datetime.now(UTC), command.__class__.__name__)
+                    bench.log, loaded, command, CommandMeta("user:ann", datetime.now(UTC), command.__class__.__name__)
                 )
         keys.append(call.key)
         return Result(ok=True)

@@ -5,12 +5,12 @@ from parley.protocol.flows import FlowPage, ListFlows
 from services.executor.flow import PathGuide
 from services.executor.sources.nodes import NodeTools
 from services.executor.tools import Registry
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.store import StoreDown
 
 
 class Away:
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         raise StoreDown("The plan store does not answer.")
 
 

@@ -11,7 +11,7 @@ from services.executor import requests
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain.session import Session
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 
 type Tells = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]
 
@@ -21,9 +21,9 @@ class OneSession:
 
     loads = 0
 
-    async def load(self, session_id: str, **_: Any) -> Loaded:
+    async def load(self, session_id: str, **_: Any) -> SessionAtPosition:
         self.loads += 1
-        return Loaded(Session(session_id), 1)
+        return SessionAtPosition(Session(session_id), 1)
 
 
 async def _runs(_: Call) -> Result:

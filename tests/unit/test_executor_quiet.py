@@ -11,7 +11,7 @@ from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.test_executor import Run, Shelf, breaks, gives, tool
 
 
@@ -43,9 +43,9 @@ class Wave:
     async def run(self, *tools: RegisteredTool) -> None:
         await Executor(Registry(Fixed(*tools)), Shelf()).run_wave(await self.desk())
 
-    async def desk(self) -> Desk:
-        kit = Kit("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
-        return Desk(kit, await self.story.loaded(), cause="cause")
+    async def desk(self) -> WorkContext:
+        kit = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        return WorkContext(kit, await self.story.loaded(), cause="cause")
 
     def events(self) -> list[SessionEvent]:
         return [parse_event(raw.data) for raw in self.log.messages][2:]

@@ -11,11 +11,11 @@ from services.executor.execution_plan import StepGuide
 from services.executor.tools import Fixed, Registry
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import approve, given
 from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 from tests.unit.test_executor import Bench, act, gives, tool
@@ -69,8 +69,8 @@ async def test_a_reference_reads_the_whole_of_a_large_result_as_it_was_stored_or
     begun = finish(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
     session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), begun, stored).session
     log = InMemoryLog()
-    kit = Kit("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    desk = Desk(kit, Loaded(session, 0), cause="s:cause")
+    kit = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
     assert await StepGuide(Registry(Fixed(tool("note", gives()))), Kept(body)).leads(desk)
     note = desk.session.turn.actions[1] if desk.session.turn else None
     assert note

@@ -12,7 +12,7 @@ from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
-from shared.log import LogDown, Raw, Unsure
+from shared.log import Indeterminate, LogDown, StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.bus import FakeBus
 from tests.support.gateway import FakeStore
@@ -86,10 +86,12 @@ class Electing(Overtaking):
         try:
             self._leader()
         except LogDown as error:
-            raise Unsure("no leader") from error
+            raise Indeterminate("no leader") from error
         return await super().append(event, after=after, due=due)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         self._leader()
         return await super().read(session_id, after=after, limit=limit, leader=leader)
 
@@ -112,7 +114,7 @@ async def test_an_election_is_waited_for_where_there_are_replicas() -> None:
 async def test_an_append_nobody_can_tell_of_is_done_once(log: Overtaking, core: Core, fault: str) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
-    log.faults = [Unsure(fault)]
+    log.faults = [Indeterminate(fault)]
     message = m.Stop(type="stop", id="one")
     assert (await act(message, "s", ALICE, core)).version == 3
     assert (await act(message, "s", ALICE, core)).version == 3

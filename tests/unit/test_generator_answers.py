@@ -21,11 +21,11 @@ from services.generator.handlers import write
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, anew, done, given, request, say, turn, verdict
 
 FREE = (request("agentflow", approval="never", max_turns=2),)
@@ -35,8 +35,8 @@ BRIEF = Knowledge(name="brief", text='{"user": {"user_id": "mia_li_1"}}')
 
 async def answered(session: Session, reply: AnswerDraft | TaskDraft) -> tuple[c.GiveAnswer, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(reply)
-    kit = Kit("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
-    told = await write(Desk(kit, Loaded(session, 0), cause="s1:c"))
+    kit = WorkerDeps("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
+    told = await write(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
     assert isinstance(told, c.GiveAnswer)
     return told, model
 

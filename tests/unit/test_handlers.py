@@ -29,10 +29,10 @@ from shared.domain.state import Action, Code, Plan, Round, Said, Turn
 from shared.llm import Message, ScriptedModel
 from shared.llm.faults import BadReply
 from shared.llm.parsing import parse_reply
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.needs import needs_landlock
 
 PLAN = Plan(2, 1, "text", "A calculator", (Step(text="Ask"), Step(text="Add")), "", "planner", "approved")
@@ -40,11 +40,13 @@ CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
 SESSION = Session("s", version=4, words=Words(request="Write a calculator"))
 
 
-def desk(service: Service, session: Session, *replies: BaseModel | Exception, log: InMemoryLog | None = None) -> Desk:
+def desk(
+    service: Service, session: Session, *replies: BaseModel | Exception, log: InMemoryLog | None = None
+) -> WorkContext:
     log = log or InMemoryLog()
-    kit = Kit(service, InMemoryStore(log), log, ScriptedModel(*replies), Drafts(None), Settings())
+    kit = WorkerDeps(service, InMemoryStore(log), log, ScriptedModel(*replies), Drafts(None), Settings())
     at_work = replace(session, work=Work(service=service, version=session.version))
-    return Desk(kit, Loaded(at_work, 0), cause="s:cause")
+    return WorkContext(kit, SessionAtPosition(at_work, 0), cause="s:cause")
 
 
 def sections(messages: list[Message]) -> list[str]:

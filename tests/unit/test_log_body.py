@@ -8,7 +8,7 @@ from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.log import Loaded, TooLarge, Unstorable, body_of, commit
+from shared.log import SessionAtPosition, TooLarge, Unstorable, body_of, commit
 from shared.store_api import JournalPage
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
@@ -36,7 +36,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("step", UNREADABLE.values(), ids=UNREADABLE)
 async def test_what_could_not_be_read_again_is_not_appended(step: Step) -> None:
     log = InMemoryLog()
-    loaded, _ = await commit(log, Loaded(Session("s"), 0), c.Say(text="A calculator"), person())
+    loaded, _ = await commit(log, SessionAtPosition(Session("s"), 0), c.Say(text="A calculator"), person())
     planner = person()._replace(actor="planner", id=None, work=loaded.session.work)
     with pytest.raises(Unstorable, match="could not be read again"):
         await commit(log, loaded, c.DraftPlan(goal="g", steps=(step,)), planner)

@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, Raw, follows, guard
+from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, StoredMessage, follows, guard
 
 
 def test_what_the_broker_vouches_for_follows() -> None:
     headers = guard("s1", 7, "id")
-    raw = Raw(9, "session.s1.user.plan.drafted", headers, b"", datetime.now(UTC))
+    raw = StoredMessage(9, "session.s1.user.plan.drafted", headers, b"", datetime.now(UTC))
     assert follows(raw, 7)
     assert not follows(raw, 8)
     assert not follows(raw._replace(headers={EXPECTED: "7"}), 7), "it was checked against its own subject alone"

@@ -9,11 +9,21 @@ import pytest
 from parley.events import SessionEvent, dump_event, envelope
 from parley.events.values import Check, Step
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.log import EXPECTED, Loaded, LostRace, Raw, UpgradeNeeded, accept, commit, guard, subject_of
+from shared.log import (
+    EXPECTED,
+    SessionAtPosition,
+    StoredMessage,
+    UpgradeNeeded,
+    VersionConflict,
+    accept,
+    commit,
+    guard,
+    subject_of,
+)
 from shared.testing import InMemoryLog, InMemoryStore
 
 NEWER = {"needs": envelope.FORMAT + 1}
@@ -30,27 +40,27 @@ class Told:
         self.store = InMemoryStore(self.log)
 
     async def says(self, command: AnyCommand, key: str) -> SessionEvent:
-        by = By("user:ann", datetime.now(UTC), key)
+        by = CommandMeta("user:ann", datetime.now(UTC), key)
         return (await commit(self.log, await self.store.load("s"), command, by))[1]
 
     async def works(self, command: AnyCommand) -> SessionEvent:
         loaded = await self.store.load("s")
         work = loaded.session.work
         assert work
-        by = By(work.service, datetime.now(UTC), None, None, work)
+        by = CommandMeta(work.service, datetime.now(UTC), None, None, work)
         return (await commit(self.log, loaded, command, by))[1]
 
     async def newer(self, changes: dict[str, Any], *, at: int | None = None, guarded: bool = True) -> None:
         """What a newer release appends next: a message with these changes."""
         loaded = await self.store.load("s")
-        event = decide(loaded.session, c.Say(text="Hello"), By("user:ann", datetime.now(UTC), "newer"))
+        event = decide(loaded.session, c.Say(text="Hello"), CommandMeta("user:ann", datetime.now(UTC), "newer"))
         body = json.loads(dump_event(event)) | changes
         headers = guard("s", loaded.position if at is None else at, event.id) if guarded else {}
         self.log.publish(f"session.s.planner.{body['type']}", json.dumps(body).encode(), headers)
 
-    def fold(self) -> tuple[Loaded, list[tuple[int, str]]]:
+    def fold(self) -> tuple[SessionAtPosition, list[tuple[int, str]]]:
         """From the beginning; with the positions that are parked, and why."""
-        loaded, parked = Loaded(Session("s"), 0), []
+        loaded, parked = SessionAtPosition(Session("s"), 0), []
         for raw in self.log.messages:
             loaded, event, why = accept(loaded, raw)
             if event is None:
@@ -68,7 +78,7 @@ async def test_nothing_is_folded_past_it_and_nothing_is_decided(changes: dict[st
         accept(before, told.log.messages[-1])
     assert stopped.value.position == told.log.messages[-1].position
     with pytest.raises(UpgradeNeeded):
-        await commit(told.log, before, c.Rename(title="Mine"), By("user:ann", datetime.now(UTC), "b"))
+        await commit(told.log, before, c.Rename(title="Mine"), CommandMeta("user:ann", datetime.now(UTC), "b"))
     assert len(told.log.messages) == 2, "what cannot be decided on is not appended"
 
 
@@ -92,7 +102,9 @@ async def test_what_was_stored_before_it_is_acknowledged() -> None:
     await told.says(c.Say(text="A calculator"), "a")
     loaded = await told.store.load("s")
     told.log = _Overtaking(told)
-    after, event = await commit(told.log, loaded, c.Rename(title="Mine"), By("user:ann", datetime.now(UTC), "b"))
+    after, event = await commit(
+        told.log, loaded, c.Rename(title="Mine"), CommandMeta("user:ann", datetime.now(UTC), "b")
+    )
     assert (after.session.title, event.version, len(told.log.messages)) == ("Mine", 2, 3)
 
 
@@ -105,7 +117,7 @@ class _Overtaking(InMemoryLog):
     async def append(self, event: SessionEvent, *, after: int, due: Any) -> int:
         await super().append(event, after=after, due=due)
         await self._told.newer(NEWER)
-        raise LostRace("the answer was lost")
+        raise VersionConflict("the answer was lost")
 
 
 @pytest.mark.parametrize(
@@ -133,9 +145,9 @@ async def test_what_is_not_next_is_parked_whatever_it_says(changes: dict[str, An
 def test_a_session_may_begin_with_a_message_of_a_newer_release(headers: dict[str, str]) -> None:
     """Also one that stands for many: it follows the last of them, and has its version."""
     body = {"type": "session.archived", "session_id": "s", "version": 57, **NEWER}
-    raw = Raw(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
+    raw = StoredMessage(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
     with pytest.raises(UpgradeNeeded):
-        accept(Loaded(Session("s"), 0), raw)
+        accept(SessionAtPosition(Session("s"), 0), raw)
 
 
 async def test_what_has_no_guard_is_parked_too() -> None:
@@ -173,7 +185,7 @@ async def test_who_was_due_is_a_fact_that_newer_rules_do_not_judge() -> None:
     assert (loaded.session, parked) == (known.session, [])
 
 
-def _due_nobody(raw: Raw) -> Raw:
+def _due_nobody(raw: StoredMessage) -> StoredMessage:
     session, session_id, _, kind = raw.subject.split(".", 3)
     return raw._replace(subject=f"{session}.{session_id}.nobody.{kind}")
 
@@ -194,10 +206,14 @@ async def test_a_session_at_rest_goes_over_to_newer_rules(monkeypatch: pytest.Mo
 
 def test_a_number_of_rules_is_never_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope, "RULES", 3)
-    first = decide(Session("s"), c.Say(text="A calculator"), By("user:ann", datetime.now(UTC), "a"))
+    first = decide(Session("s"), c.Say(text="A calculator"), CommandMeta("user:ann", datetime.now(UTC), "a"))
     assert first.rules == 3, "a session that begins has no older ones"
     begun = evolve(Session("s"), first)
-    lower = decide(begun, c.Rename(title="x"), By("user:ann", datetime.now(UTC), "b")).model_copy(update={"rules": 2})
+    lower = decide(begun, c.Rename(title="x"), CommandMeta("user:ann", datetime.now(UTC), "b")).model_copy(
+        update={"rules": 2}
+    )
     assert evolve(begun, lower).rules == 3
-    raw = Raw(2, subject_of(lower, due(evolve(begun, lower))), guard("s", 1, "b"), dump_event(lower), lower.at)
-    assert accept(Loaded(begun, 1), raw)[2] == ""
+    raw = StoredMessage(
+        2, subject_of(lower, due(evolve(begun, lower))), guard("s", 1, "b"), dump_event(lower), lower.at
+    )
+    assert accept(SessionAtPosition(begun, 1), raw)[2] == ""

@@ -6,7 +6,7 @@ from parley.events import Due, SessionEvent, dump_event
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone
 from shared.domain.session import Session
-from shared.log import Loaded, LostRace, commit, guard, subject_of
+from shared.log import SessionAtPosition, VersionConflict, commit, guard, subject_of
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 
@@ -18,13 +18,13 @@ class Clustered(InMemoryLog):
         if not self.messages:
             self.publish(f"session.{event.session_id}.nobody.x", b"a stranger's")
             self.publish(subject_of(event, due), dump_event(event), guard(event.session_id, after, event.id))
-            raise LostRace("overtaken")
+            raise VersionConflict("overtaken")
         return await super().append(event, after=after, due=due)
 
 
 async def test_what_a_stranger_overtook_is_appended_again(session_id: str) -> None:
     log = Clustered()
-    loaded, event = await commit(log, Loaded(Session(session_id), 0), c.Say(text="first"), person("m1"))
+    loaded, event = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="first"), person("m1"))
     stored = [raw.data == dump_event(event) for raw in log.messages]
     assert stored == [False, True, True], "the first time after a message that it does not follow"
     assert loaded == await InMemoryStore(log).load(session_id)

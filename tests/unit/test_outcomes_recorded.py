@@ -21,7 +21,7 @@ from shared.logging import keep_secret
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, Kit, Worker
+from shared.worker import Drafts, Worker, WorkerDeps
 
 FREE = SessionSettings(approval="never")
 
@@ -92,7 +92,7 @@ class Bench:
 
     def another(self) -> Worker:
         """Another executor, as after the end of the first."""
-        kit = Kit("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
+        kit = WorkerDeps("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
         return Worker(kit, self._executor.run_wave)
 
     async def due(self) -> None:

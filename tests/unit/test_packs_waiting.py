@@ -17,7 +17,7 @@ from services.executor.sources.packs import Packs
 from services.executor.tools import Registry
 from services.plan_store.polling import TIMEOUT
 from shared.domain import commands as c
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call
 from shared.plan_checks.steps import step_problems
 from shared.store import StoreDown
@@ -201,7 +201,7 @@ async def test_a_secret_that_a_tool_quotes_is_not_recorded(monkeypatch: pytest.M
 
 
 class Away:
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         raise StoreDown("The plan store does not answer.")
 
 

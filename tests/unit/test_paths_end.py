@@ -16,7 +16,7 @@ from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.story import Story, finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, Handler, Kit, Worker
+from shared.worker import Drafts, Handler, Worker, WorkerDeps
 from tests.unit.domain.spec import StoryLine, given, spend, verdict
 from tests.unit.domain.test_paths import PLANNED, edit, node, walk
 
@@ -100,7 +100,7 @@ class Room(Story):
 
     async def works(self, service: Service, handler: Handler) -> None:
         """The newest event is delivered to this service."""
-        kit = Kit(service, InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        kit = WorkerDeps(service, InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
         raw = self._memory.messages[-1]
         await Worker(kit, handler).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1))
 

@@ -14,10 +14,10 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.llm.scripted import Prompt
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import given, say
 from tests.unit.test_planner_turns import KNOWN, planned
 
@@ -48,9 +48,9 @@ async def test_calls_that_were_accepted_are_told_before_the_first_turn_of_a_requ
 
 async def test_a_plan_in_words_is_told_the_ones_that_were_accepted() -> None:
     log, model = InMemoryLog(), ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
-    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     for known in (alike, None):
-        desk = Desk(kit, Loaded(given(say()).session, 0), cause="s1:cause")
+        desk = WorkContext(kit, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
         drafted = await (draft_plan(desk, known) if known else draft_plan(desk))
         assert isinstance(drafted, c.DraftPlan)
     assert [examples(prompt) for prompt in model.prompts] == [TOLD, None]

@@ -23,10 +23,10 @@ from shared.domain.session import Session, with_words
 from shared.domain.state import Said
 from shared.flows import chain_problems, chains, full_path, lacking, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import given
 
 TEA = FlowSpec(
@@ -90,8 +90,8 @@ class Kitchen:
     async def plan(self, session: Session, *replies: BaseModel | Exception) -> Any:
         self.model = ScriptedModel(*replies)
         log = InMemoryLog()
-        kit = Kit("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
-        return await self.planner.plan(Desk(kit, Loaded(session, 0), cause="e1"))
+        kit = WorkerDeps("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
+        return await self.planner.plan(WorkContext(kit, SessionAtPosition(session, 0), cause="e1"))
 
 
 def asked(text: str = "tea please", *, confirm: Any = "nodes", **planning: Any) -> Session:

@@ -27,11 +27,11 @@ from shared.domain.said import drafting
 from shared.domain.session import Session, with_words
 from shared.domain.state import Said
 from shared.llm import ScriptedModel
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.store import STORE, checked
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
@@ -240,9 +240,9 @@ async def planned(
     session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing, examples: Any = no_examples
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
-    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     # What a model call costs is a fact of the log; the session here is only what the planner looks at.
-    desk = Desk(kit, Loaded(session, 0), cause="s1:cause")
+    desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s1:cause")
     return await plan_turn(desk, shelf or Shelf(PAGE), recall, examples), model
 
 
@@ -259,8 +259,8 @@ async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_reque
 
 async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
     log = InMemoryLog()
-    kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    desk = Desk(kit, Loaded(given(request("dance")).session, 0), cause="s1:cause")
+    kit = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    desk = WorkContext(kit, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
     failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples).plan(desk)
     assert isinstance(failed, c.Fail)
     assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)

@@ -13,7 +13,7 @@ from services.gateway.views.notes import note
 from services.gateway.views.outcomes import outcomes
 from services.gateway.views.sections import changed, whole
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
@@ -34,7 +34,7 @@ def begun() -> Session:
 
 
 def kept(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
-    event = decide(session, command, By("keeper", at.get("at", NOON)))
+    event = decide(session, command, CommandMeta("keeper", at.get("at", NOON)))
     return event, evolve(session, event)
 
 

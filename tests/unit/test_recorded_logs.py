@@ -12,7 +12,7 @@ import pytest
 from parley.events import EVENT_CLASSES, parse_event
 from shared.domain import workflow
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, UpgradeNeeded, accept, guard
+from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept, guard
 from tests.logs.exporter import exported
 from tests.logs.plays import PLAYS
 from tests.logs.recorded import AT, Recorded, differences, load, load_random, names
@@ -48,36 +48,38 @@ def test_another_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- messages of strangers
 
 
-def stranger(data: bytes, kind: str = "planner.message.received", **headers: str) -> Callable[[Loaded, Raw], Raw]:
-    def message(loaded: Loaded, _: Raw) -> Raw:
-        return Raw(loaded.position + 1, f"session.{loaded.session.id}.{kind}", headers, data, AT)
+def stranger(
+    data: bytes, kind: str = "planner.message.received", **headers: str
+) -> Callable[[SessionAtPosition, StoredMessage], StoredMessage]:
+    def message(loaded: SessionAtPosition, _: StoredMessage) -> StoredMessage:
+        return StoredMessage(loaded.position + 1, f"session.{loaded.session.id}.{kind}", headers, data, AT)
 
     return message
 
 
-def guarded(**changes: object) -> Callable[[Loaded, Raw], Raw]:
+def guarded(**changes: object) -> Callable[[SessionAtPosition, StoredMessage], StoredMessage]:
     """The next event with another content, by somebody who knows the guard."""
 
-    def message(loaded: Loaded, following: Raw) -> Raw:
+    def message(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
         body = json.loads(following.data) | changes
         headers = guard(loaded.session.id, loaded.position, body["id"])
-        return Raw(loaded.position + 1, following.subject, headers, json.dumps(body).encode(), AT)
+        return StoredMessage(loaded.position + 1, following.subject, headers, json.dumps(body).encode(), AT)
 
     return message
 
 
-def unguarded(loaded: Loaded, following: Raw) -> Raw:
+def unguarded(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
     """The very next event, but for the position that it follows."""
     return following._replace(position=loaded.position + 1, headers={})
 
 
-def late(loaded: Loaded, following: Raw) -> Raw:
+def late(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
     """The very next event, sent by somebody who has not seen the last message."""
     headers = guard(loaded.session.id, max(loaded.position - 1, 0), "late")
     return following._replace(position=loaded.position + 1, headers=headers)
 
 
-FOREIGN: dict[str, Callable[[Loaded, Raw], Raw]] = {
+FOREIGN: dict[str, Callable[[SessionAtPosition, StoredMessage], StoredMessage]] = {
     "no JSON": stranger(b"\xff garbage"),
     "no event": stranger(b"{}"),
     "unguarded": unguarded,
@@ -92,9 +94,9 @@ FOREIGN: dict[str, Callable[[Loaded, Raw], Raw]] = {
 }
 
 
-def every_position(recorded: Recorded) -> Iterator[tuple[Loaded, Raw]]:
+def every_position(recorded: Recorded) -> Iterator[tuple[SessionAtPosition, StoredMessage]]:
     """The session before each of its messages but the first, and that message."""
-    loaded = accept(Loaded(Session(recorded.session_id), 0), recorded.messages[0])[0]
+    loaded = accept(SessionAtPosition(Session(recorded.session_id), 0), recorded.messages[0])[0]
     for following in recorded.messages[1:]:
         yield loaded, following
         loaded = accept(loaded, following)[0]
@@ -106,7 +108,9 @@ def sessions() -> Iterator[Recorded]:
 
 
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_message_changes_nothing_and_blocks_nothing(foreign: Callable[[Loaded, Raw], Raw]) -> None:
+def test_a_foreign_message_changes_nothing_and_blocks_nothing(
+    foreign: Callable[[SessionAtPosition, StoredMessage], StoredMessage],
+) -> None:
     for recorded in sessions():
         for loaded, following in every_position(recorded):
             message = foreign(loaded, following)
@@ -139,7 +143,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
-def test_a_forged_decision_changes_nothing(forge: Callable[[Loaded, Raw], Raw]) -> None:
+def test_a_forged_decision_changes_nothing(forge: Callable[[SessionAtPosition, StoredMessage], StoredMessage]) -> None:
     forged = 0
     for recorded in sessions():
         for loaded, following in every_position(recorded):
@@ -154,8 +158,8 @@ def test_a_forged_decision_changes_nothing(forge: Callable[[Loaded, Raw], Raw]) 
 def test_a_foreign_first_message_keeps_nobody_from_beginning() -> None:
     for recorded in sessions():
         first = recorded.messages[0]
-        empty = Loaded(Session(recorded.session_id), 0)
-        parked, event, _ = accept(empty, Raw(1, first.subject, {}, b"garbage", AT))
+        empty = SessionAtPosition(Session(recorded.session_id), 0)
+        parked, event, _ = accept(empty, StoredMessage(1, first.subject, {}, b"garbage", AT))
         assert (event, parked.session) == (None, empty.session)
         again = first._replace(position=2, headers=guard(recorded.session_id, 1, parse_event(first.data).id))
         assert exported(accept(parked, again)[0].session) == exported(accept(empty, first)[0].session)

@@ -12,14 +12,14 @@ from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from services.gateway.views import screen
 from services.gateway.views.can import accepted
 from shared.domain.session import Session
-from shared.log import Loaded, accept
+from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import Recorded, load, load_random, names
 
 type Transition = tuple[Session, SessionEvent, Session]
 
 
 def transitions(recorded: Recorded) -> Iterator[Transition]:
-    loaded = Loaded(Session(recorded.session_id), 0)
+    loaded = SessionAtPosition(Session(recorded.session_id), 0)
     for raw in recorded.messages:
         after, event, _ = accept(loaded, raw)
         if event:

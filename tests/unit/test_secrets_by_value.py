@@ -8,7 +8,7 @@ from shared.domain import commands as c
 from shared.logging import conceal, hide_secrets, keep_secret
 from shared.settings import Settings
 from shared.story import finish
-from shared.worker.desk import _without_secrets
+from shared.worker.context import _without_secrets
 
 KEY, PASSWORD = "plainlookingkey", "p@ssw0rd-of-nats"
 

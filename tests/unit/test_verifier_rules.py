@@ -14,11 +14,11 @@ from services.verifier.rules import certain
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import Loaded
+from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Desk, Drafts, Kit
+from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.store import STORE
 from tests.unit.domain.spec import HAPPENED, LEAVE, StoryLine, act, allow, given, request, say, turn, verdict
 
@@ -182,8 +182,8 @@ async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None 
     session = replace(session, settings=session.settings.model_copy(update={"quality": quality}))
     model = ScriptedModel(*([reply] if reply else []))
     log = InMemoryLog()
-    kit = Kit("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
-    told = await verify(Desk(kit, Loaded(session, 0), cause="s1:c"))
+    kit = WorkerDeps("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
+    told = await verify(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
     assert isinstance(told, c.VerifyTurn)
     return told, len(model.prompts)
 

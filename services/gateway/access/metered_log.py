@@ -3,7 +3,7 @@
 from parley.events import Due, SessionEvent, dump_event, facts
 from services.gateway.access.quota import Quota
 from services.gateway.live.hub import Hub
-from shared.log import Raw, ReplicatedLog
+from shared.log import ReplicatedLog, StoredMessage
 from shared.services import WORKERS
 
 
@@ -28,5 +28,7 @@ class MeteredLog:
             self._hub.watch(event.session_id, self._quota)
             return position
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)

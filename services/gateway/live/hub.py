@@ -20,7 +20,7 @@ from services.gateway.ports import Core, Subscription, load
 from services.gateway.trouble import AWAY, Trouble, as_trouble, error_message
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, UpgradeNeeded, accept
+from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept
 from shared.retry import retry_while_unavailable
 
 POLL = 5.0  # seconds between two looks at the log of an open session, nudged or not
@@ -47,7 +47,7 @@ class Channel:
         self.subscribers = 0
         self.id = session_id
         self._core = core
-        self._loaded: Loaded | None = None
+        self._loaded: SessionAtPosition | None = None
         self._subscriptions: list[Subscription] = []
         self._nudged = asyncio.Event()
         self._moved = asyncio.Event()
@@ -62,11 +62,11 @@ class Channel:
         """
         return (await self.newest()).session
 
-    async def newest(self) -> Loaded:
+    async def newest(self) -> SessionAtPosition:
         """The same with its position in the log."""
         return await self._core.patiently(self._newest)
 
-    async def _newest(self) -> Loaded:
+    async def _newest(self) -> SessionAtPosition:
         try:
             return await self._read_on()
         except UpgradeNeeded as newer:
@@ -75,7 +75,7 @@ class Channel:
                 self._tell_upgrade(newer)
             raise
 
-    async def _read_on(self) -> Loaded:
+    async def _read_on(self) -> SessionAtPosition:
         async with self._lock:
             if self._loaded is None:
                 await self._listen()
@@ -89,7 +89,7 @@ class Channel:
             return self._loaded
 
     @property
-    def loaded(self) -> Loaded | None:
+    def loaded(self) -> SessionAtPosition | None:
         """As last heard, with its position in the log."""
         return self._loaded
 
@@ -150,7 +150,7 @@ class Channel:
             except Exception:  # a fault of ours in one event must not end the telling of all later ones
                 log_.exception("cannot_follow", session_id=self.id)
 
-    async def _take(self, raw: Raw, loaded: Loaded) -> None:
+    async def _take(self, raw: StoredMessage, loaded: SessionAtPosition) -> None:
         after, event, _ = accept(loaded, raw)
         self._loaded = after
         if event:

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Step
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, bare
 from shared.domain.errors import Refused
 from shared.domain.paths import OPEN, begun
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.state import Plan
 
-_ANYBODY = By(actor="user:?", at=datetime(2000, 1, 1, tzinfo=UTC))
+_ANYBODY = CommandMeta(actor="user:?", at=datetime(2000, 1, 1, tzinfo=UTC))
 _OTHER = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
 
 

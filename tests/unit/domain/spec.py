@@ -25,7 +25,7 @@ from parley.events.values import (
     Workflow,
 )
 from shared.domain import commands as c
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
@@ -44,7 +44,7 @@ HAPPENED, AGAIN, LEAVE = (option.label for option in UNCERTAIN_OPTIONS)
 RAISE, GIVE_UP = (option.label for option in BUDGET_OPTIONS)
 
 
-def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> By:
+def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> CommandMeta:
     """Who gives this command by default: Ann, the keeper, or the service whose work it is."""
     default = story(session).by(command)
     return default._replace(**({"actor": actor or default.actor, "id": None} | named))
@@ -67,7 +67,7 @@ class Given:
 class When:
     before: Session
     command: AnyCommand
-    by: By
+    by: CommandMeta
 
     def then_event(self) -> SessionEvent:
         return decide(self.before, self.command, self.by)

@@ -9,7 +9,7 @@ from parley.events.carried import Carried
 from parley.events.values import Artefact, Outcome, PathPlan, SessionSettings, Step
 from shared.domain import commands as c
 from shared.domain.admissible import CHECKS, WRONG_CONSEQUENCES, admissible, admit
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import decide
 from shared.domain.session import Session
@@ -310,14 +310,14 @@ def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_appr
 
 def test_the_keeper_fails_what_a_service_lost() -> None:
     session = given(say()).session
-    by = By("keeper", NOON, work=session.work)
+    by = CommandMeta("keeper", NOON, work=session.work)
     assert decide(session, c.Fail(reason="lost"), by).actor == "keeper"
 
 
 def test_a_person_changes_a_path_and_asks_what_comes_next() -> None:
     walking = given(*PATH, approve).session
-    edited = decide(walking, c.EditPath(actions=(act("0"),)), By(ANN, NOON, "e1"))
-    asked = decide(given(*TO_DONE).session, c.Continue(), By(ANN, NOON, "c1"))
+    edited = decide(walking, c.EditPath(actions=(act("0"),)), CommandMeta(ANN, NOON, "e1"))
+    asked = decide(given(*TO_DONE).session, c.Continue(), CommandMeta(ANN, NOON, "c1"))
     assert (edited.actor, asked.actor) == (ANN, ANN)
 
 
@@ -325,7 +325,7 @@ def test_decide_never_gives_what_no_reader_would_take() -> None:
     session = given(say()).session
     assert session.work
     with pytest.raises(AssertionError, match="planner is due"):
-        decide(session, draft(), By("executor", NOON, work=session.work))
+        decide(session, draft(), CommandMeta("executor", NOON, work=session.work))
 
 
 def test_every_row_is_that_of_an_event() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from parley.events.values import ActionSpec, SessionSettings
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid
 from shared.domain.session import Session
@@ -24,7 +24,9 @@ PAIR = (act("1.1"), act("1.2"))
 
 def later(session: Session, command: c.Command, seconds: float) -> Session:
     """The session after the command of the service that is due, so many seconds after noon."""
-    by = By(session.work.service if session.work else "keeper", NOON + timedelta(seconds=seconds), work=session.work)
+    by = CommandMeta(
+        session.work.service if session.work else "keeper", NOON + timedelta(seconds=seconds), work=session.work
+    )
     return told(decide(session, command, by), begin=session)  # type: ignore[arg-type]
 
 
@@ -46,7 +48,7 @@ def test_only_the_time_counts_while_a_service_is_due() -> None:
     due = told(request("conversation", time_budget=30))
     shown = later(due, draft(), 20)
     assert (due.spent.seconds, shown.spent.seconds, shown.work) == (0, 20, None)
-    by_person = By("user:ann", NOON + timedelta(hours=1), id="c9")
+    by_person = CommandMeta("user:ann", NOON + timedelta(hours=1), id="c9")
     again = told(decide(shown, c.Say(text="shorter", feedback=True), by_person), begin=shown)
     assert (again.spent.seconds, again.over_budget) == (20, False), "that a person thinks costs nothing"
     assert later(again, draft(), 3_612).over_budget

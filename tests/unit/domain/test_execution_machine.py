@@ -24,7 +24,7 @@ from parley.events.values import Effect, SessionSettings, ToolPolicy, ToolRule
 from shared.domain import commands as c
 from shared.domain.admissible import admit
 from shared.domain.admissible_reports import KEEPER
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
 from shared.domain.plan_approval import begins_by_setting, preapprovable
@@ -55,7 +55,7 @@ class Plans(RuleBasedStateMachine):
         self.effects: set[tuple[str, int]] = set()  # the keys that took effect
         self.doubtful: set[str] = set()  # steps of which nobody knew
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
-        self.stale: list[tuple[AnyCommand, By]] = []
+        self.stale: list[tuple[AnyCommand, CommandMeta]] = []
         self.tools: dict[str, ToolRule] = {}  # as the executor that starts a wave knows them
         self.unanswered: list[str] = []  # what was said of the plan that runs
         self.approved = False  # the newest version, and it was not given up since
@@ -67,11 +67,11 @@ class Plans(RuleBasedStateMachine):
 
     # --- telling
 
-    def tell(self, command: AnyCommand, by: By) -> SessionEvent | None:
+    def tell(self, command: AnyCommand, meta: CommandMeta) -> SessionEvent | None:
         before = self.session
         self.tools = dict(command.tools) if isinstance(command, c.Start) else self.tools
         try:
-            event, after = decided(before, command, by)
+            event, after = decided(before, command, meta)
         except Refused:
             return None
         stored = parse_event(dump_event(event))
@@ -86,13 +86,13 @@ class Plans(RuleBasedStateMachine):
 
     def person(self, command: AnyCommand) -> SessionEvent | None:
         self.count += 1
-        by = By(ANN, NOON, id=f"c{self.count}")
+        by = CommandMeta(ANN, NOON, id=f"c{self.count}")
         self.stale.append((command, by))
         return self.tell(command, by)
 
     def service(self, command: AnyCommand) -> SessionEvent | None:
         work = self.session.work
-        by = By(work.service if work else "executor", NOON, work=work)
+        by = CommandMeta(work.service if work else "executor", NOON, work=work)
         self.stale.append((command, by))
         return self.tell(command, by)
 
@@ -369,7 +369,7 @@ class Plans(RuleBasedStateMachine):
                 self.service(answer())
 
     def a_time_comes(self, _: int) -> None:
-        if self.tell(c.Wake(), By(KEEPER, NOON)):
+        if self.tell(c.Wake(), CommandMeta(KEEPER, NOON)):
             REACHED.add("woken")
 
     def the_keeper_looks(self, number: int) -> None:
@@ -384,12 +384,12 @@ class Plans(RuleBasedStateMachine):
                 action_id=action.spec.id, looks=looks + 1, value=value, error=error, met=number % 3 == 1
             )
             at = LATER if number % 2 == 0 else NOON
-            self.stale.append((look, By(KEEPER, at)))
-            self.tell(look.model_copy(update={"attempt": action.attempt - number % 13 // 12}), By(KEEPER, at))
+            self.stale.append((look, CommandMeta(KEEPER, at)))
+            self.tell(look.model_copy(update={"attempt": action.attempt - number % 13 // 12}), CommandMeta(KEEPER, at))
 
     def nobody_answers(self, _: int) -> None:
         if self.session.question:
-            self.tell(c.Expire(requested_version=self.session.since_version), By(KEEPER, NOON))
+            self.tell(c.Expire(requested_version=self.session.since_version), CommandMeta(KEEPER, NOON))
 
     def something_comes_again(self, number: int) -> None:
         """A redelivery, a second tab, a late worker: what was said before, once more."""

@@ -6,7 +6,7 @@ from parley.events import facts
 from parley.events.values import SessionSettings, Step
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import OutOfTurn
 from shared.domain.expiry import expires
@@ -50,7 +50,7 @@ def test_what_waits_for_an_approval_of_its_own_is_not_denied_with_it() -> None:
     event = decide(
         waiting := asked(*begun(ASK, LOOK.model_copy(update={"after": ("s3",)}))),
         c.Expire(requested_version=waiting.since_version),
-        By("keeper", NOON),
+        CommandMeta("keeper", NOON),
     )
     assert isinstance(event, facts.ApprovalExpired)
     assert (event.unanswered, event.denied, event.needs) == ("t2.s3", (), 2)
@@ -59,7 +59,7 @@ def test_what_waits_for_an_approval_of_its_own_is_not_denied_with_it() -> None:
 
 def test_a_time_that_comes_meanwhile_begins_the_clock_anew() -> None:
     waiting = asked(*begun(WAIT, ASK, AFTER_WAIT), wait("s2"))
-    on = told(decide(waiting, c.Wake(), By("keeper", NOON.replace(hour=23))), begin=waiting)
+    on = told(decide(waiting, c.Wake(), CommandMeta("keeper", NOON.replace(hour=23))), begin=waiting)
     assert not expires(on)
     with pytest.raises(OutOfTurn):
         expired(waiting if on.since_version == waiting.since_version else on)
@@ -82,7 +82,7 @@ def test_nothing_else_that_a_person_is_asked_expires_so() -> None:
 
 def test_a_late_expiry_is_refused_and_one_that_names_another_step_parked() -> None:
     waiting = asked(*begun(ASK))
-    event = decide(waiting, c.Expire(requested_version=waiting.since_version), By("keeper", NOON))
+    event = decide(waiting, c.Expire(requested_version=waiting.since_version), CommandMeta("keeper", NOON))
     assert isinstance(event, facts.ApprovalExpired)
     assert admissible(waiting, event) == ""
     assert "asks nobody now" in admissible(waiting, event.model_copy(update={"unanswered": "t2.s9"}))

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from parley.events import EVENT_CLASSES, SessionEvent, facts
 from parley.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
 from shared.domain import commands as c
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import AlreadyDone
 from shared.domain.evolve import fold
@@ -197,7 +197,7 @@ class Schedules(RuleBasedStateMachine):
         self.world = World()
         self.workers: list[Worker] = []
         self.shown: list[c.Approve] = []  # every approval that some screen ever offered
-        self.sent: list[tuple[AnyCommand, By]] = []  # accepted commands of people
+        self.sent: list[tuple[AnyCommand, CommandMeta]] = []  # accepted commands of people
         self.count = 0
 
     # --- people
@@ -205,7 +205,7 @@ class Schedules(RuleBasedStateMachine):
     def tell(self, command: AnyCommand) -> SessionEvent | None:
         """One person's command, with an id of its own; the event, where it is accepted."""
         self.count += 1
-        by = By(ANN, NOON, id=f"c{self.count}")
+        by = CommandMeta(ANN, NOON, id=f"c{self.count}")
         event = self.world.append(command, by)
         if event:
             self.sent.append((command, by))
@@ -372,7 +372,7 @@ class Schedules(RuleBasedStateMachine):
         if number % 4 == 0:
             self.spend(worker.work)
         command = made(worker.seen, move, number, shape)
-        if self.world.append(command, By(worker.work.service, NOON, work=worker.work), worker.seen):
+        if self.world.append(command, CommandMeta(worker.work.service, NOON, work=worker.work), worker.seen):
             worker.seen = self.world.session
             self.look()
         elif worker.seen.version != self.world.session.version:
@@ -389,7 +389,9 @@ class Schedules(RuleBasedStateMachine):
         """The service that is due meets trouble at once."""
         session = self.world.session
         assert session.work is not None
-        self.world.append(made(session, move, number, PLAIN), By(session.work.service, NOON, work=session.work))
+        self.world.append(
+            made(session, move, number, PLAIN), CommandMeta(session.work.service, NOON, work=session.work)
+        )
 
     @rule(steps=st.integers(1, 6))
     def go_on(self, steps: int) -> None:
@@ -400,7 +402,7 @@ class Schedules(RuleBasedStateMachine):
         for _ in range(steps):
             session = self.world.session
             if work := session.work:
-                assert self.world.append(made(session, "good", 0, PLAIN), By(work.service, NOON, work=work))
+                assert self.world.append(made(session, "good", 0, PLAIN), CommandMeta(work.service, NOON, work=work))
                 self.look()
             elif session.phase == "awaiting_approval":
                 self.approve_what_is_shown()
@@ -413,13 +415,15 @@ class Schedules(RuleBasedStateMachine):
     @rule(late=st.booleans())
     def expire(self, late: bool) -> None:
         """The keeper's timer fires: that of what waits now, or of what waited before."""
-        self.world.append(c.Expire(requested_version=self.world.session.since_version - late), By("keeper", NOON))
+        self.world.append(
+            c.Expire(requested_version=self.world.session.since_version - late), CommandMeta("keeper", NOON)
+        )
 
     def spend(self, work: Work) -> None:
         """A model was called in this work: recorded in any phase, whatever became of it."""
         tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempt": 1}
         call = ModelCall.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
-        assert self.world.append(c.RecordUsage(calls=(call,)), By(work.service, NOON, work=work))
+        assert self.world.append(c.RecordUsage(calls=(call,)), CommandMeta(work.service, NOON, work=work))
 
     def teardown(self) -> None:
         """In the end undisturbed workers bring the session to a person or to rest."""
@@ -427,11 +431,11 @@ class Schedules(RuleBasedStateMachine):
         if not world.session.version:
             return
         if world.session.paused:
-            world.append(c.Resume(), By(ANN, NOON, id="resume"))
+            world.append(c.Resume(), CommandMeta(ANN, NOON, id="resume"))
         for _ in range(60):
             if world.session.work is None:
                 break
-            world.append(good(world.session), By(world.session.work.service, NOON, work=world.session.work))
+            world.append(good(world.session), CommandMeta(world.session.work.service, NOON, work=world.session.work))
         assert world.session.phase not in SERVICE_OF
         assert fold(Session(world.session.id), world.log) == world.session
 

@@ -8,7 +8,7 @@ from parley.events import dump_event, facts, parse_event
 from parley.events.values import ActionSpec, Step, ToolRule
 from shared.domain import commands as c
 from shared.domain.admissible import admit
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Refused
 from shared.domain.for_each import expanded
@@ -158,10 +158,10 @@ def test_what_cannot_be_preapproved_is_refused_in_words(step: str, why: str) -> 
     shown = given(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
     shown.when(preapprove("s3", step)).refused(Invalid, why)
     with pytest.raises(Invalid) as refused:
-        decide(shown.session, preapprove(step)(shown.session), By(ANN, NOON))
+        decide(shown.session, preapprove(step)(shown.session), CommandMeta(ANN, NOON))
     assert refused.value.steps.keys() == ({""} if step == "s9" else {step})
     forged = told(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
-    event = decide(forged, preapprove("s3")(forged), By(ANN, NOON))
+    event = decide(forged, preapprove("s3")(forged), CommandMeta(ANN, NOON))
     other = event.model_copy(update={"preapproved": (step,)})
     assert why in admit(forged, other)[1]
 
@@ -175,7 +175,7 @@ def test_only_a_plan_that_acts_has_steps_to_preapprove_or_a_start_to_put_off() -
     later = lambda session: allow("1.1")(session).model_copy(update={"start": False})  # noqa: E731
     given(*action).when(later).refused(Invalid, "Only the approval of a plan that acts")
     text = told(say(), draft())
-    forged = decide(text, approve(text), By(ANN, NOON)).model_copy(update={"deferred": True})
+    forged = decide(text, approve(text), CommandMeta(ANN, NOON)).model_copy(update={"deferred": True})
     assert "only a plan that acts" in admit(text, forged)[1]
 
 
@@ -240,7 +240,7 @@ def test_only_what_the_settings_approve_begins_without_a_person() -> None:
     given(*DRAFTED, plan(LOOK)).when(c.BeginPlan()).refused(OutOfTurn)
     given(*DRAFTED).when(c.BeginPlan()).refused(OutOfTurn, "No plan begins by the settings now")
     drafted = told(*BY_SETTING, plan(LOOK, CANCEL))
-    event = decide(drafted, c.BeginPlan(), By("planner", NOON, work=drafted.work))
+    event = decide(drafted, c.BeginPlan(), CommandMeta("planner", NOON, work=drafted.work))
     assert isinstance(event, facts.TurnPlanned)
     stored = parse_event(dump_event(event))
     assert admit(drafted, stored)[1] == ""
@@ -267,7 +267,9 @@ def test_a_person_cannot_give_an_approval_that_nobody_waits_for() -> None:
 
 def test_a_fork_of_it_waits_for_a_person_all_the_same() -> None:
     parent = told(*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), ended("s1"), c.Stop())
-    event = decide(Session("s2"), c.Fork(parent_id="s1", parent_version=1, carried=carried(parent)), By(ANN, NOON))
+    event = decide(
+        Session("s2"), c.Fork(parent_id="s1", parent_version=1, carried=carried(parent)), CommandMeta(ANN, NOON)
+    )
     fork, wrong = admit(Session("s2"), event)
     assert (wrong, fork.phase) == ("", "awaiting_approval")
     assert asked(told(approve, begin=fork)) == []
@@ -300,7 +302,7 @@ def test_what_is_approved_later_again_says_how_to_start_it() -> None:
     waits = given(*DRAFTED, plan(LOOK), approve_later)
     waits.when(approve).refused(AlreadyDone, "It has not been started: start it.")
     with pytest.raises(AlreadyDone) as again:
-        decide(waits.session, approve_later(waits.session), By(ANN, NOON))
+        decide(waits.session, approve_later(waits.session), CommandMeta(ANN, NOON))
     assert "start it" not in str(again.value)
 
 

@@ -10,7 +10,7 @@ from parley.events.facts import MOST_LOOKS, SHORTEST_POLL
 from parley.events.values import Step, Waiting
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.evolve import evolve
@@ -39,7 +39,7 @@ def begins(every: int | None = 60, until: datetime = END, step: str = "s2") -> c
 def looked(session: Session, looks: int, value: Any = None, *, at: datetime = NOON, **told: Any) -> Session:
     """The session after the keeper's look. Raises Refused."""
     command = c.RecordLook(action_id="t2.s2", looks=looks, value=value, **told)
-    return given(decide(session, command, By("keeper", at)), begin=session).session
+    return given(decide(session, command, CommandMeta("keeper", at)), begin=session).session
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_what_is_no_poll_cannot_begin_as_one() -> None:
     given(*lines).when(begins(every=SHORTEST_POLL - 1)).refused(Invalid, "more often than every 10 seconds")
     given(*lines).when(begins(until=NOON + timedelta(hours=25))).refused(Invalid, "longer than 24 hours")
     before = told(*lines)
-    event = decide(before, begins(), By("executor", NOON, work=before.work))
+    event = decide(before, begins(), CommandMeta("executor", NOON, work=before.work))
     assert isinstance(event, facts.ActionsWaiting)
     wrong = event.model_copy(update={"actions": begins(every=None).actions})
     assert "could wait for a time" in admissible(before, wrong)
@@ -172,7 +172,7 @@ def test_what_is_no_poll_cannot_begin_as_one() -> None:
 
 def test_nobody_but_the_keeper_polls_and_no_look_is_made_up(polls: Session) -> None:
     first = looked(polls, 3, {"status": "new"})
-    event = decide(first, c.RecordLook(action_id="t2.s2", looks=4, value=1, met=True), By("keeper", NOON))
+    event = decide(first, c.RecordLook(action_id="t2.s2", looks=4, value=1, met=True), CommandMeta("keeper", NOON))
     assert isinstance(event, facts.ActionPolled)
     assert (admissible(first, event), event.needs) == ("", 2)
 
@@ -195,7 +195,7 @@ def test_nobody_but_the_keeper_polls_and_no_look_is_made_up(polls: Session) -> N
 
 def test_a_look_at_what_does_not_poll_folds_to_nothing(polls: Session) -> None:
     """No reader of the log takes such an event; folding it refuses nothing and changes no step."""
-    event = decide(polls, c.RecordLook(action_id="t2.s2", looks=1, met=True), By("keeper", NOON))
+    event = decide(polls, c.RecordLook(action_id="t2.s2", looks=1, met=True), CommandMeta("keeper", NOON))
     assert isinstance(event, facts.ActionPolled)
     assert status(evolve(polls, event.model_copy(update={"action_id": "t2.s3"}))) == status(polls)
     stopped = told(c.Stop(), begin=polls)

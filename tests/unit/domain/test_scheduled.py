@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide, due
 from shared.domain.errors import OutOfTurn
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from tests.unit.domain.test_execution_plan import CANCEL, LOOK
 
-KEEPER = By("keeper", datetime(2026, 6, 1, tzinfo=UTC), id="x")
+KEEPER = CommandMeta("keeper", datetime(2026, 6, 1, tzinfo=UTC), id="x")
 DUE = c.BeginFor(owner="ann", via="template/a/2026-06-01T07:00:00Z", text="Cancel", workflow="execution_plan")
 
 

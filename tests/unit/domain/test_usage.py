@@ -5,7 +5,7 @@ import pytest
 from parley.events import dump_event, parse_event
 from parley.events.values import ModelCall
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid
 from shared.domain.evolve import evolve
@@ -24,7 +24,7 @@ SPENT: tuple[StoryLine, ...] = (request("agentflow", token_budget=100), turn(REA
 
 def test_whatever_is_recorded_carries_the_calls_that_its_maker_names() -> None:
     before = given(say()).session
-    by = By("planner", NOON, work=before.work, usage=(CALL, CALL))
+    by = CommandMeta("planner", NOON, work=before.work, usage=(CALL, CALL))
     event = decide(before, draft(), by)
     after = evolve(before, event)
     assert (after.spent.calls, after.spent.tokens, after.spent.cached_tokens, after.spent.cost) == (2, 30, 8, 1.0)
@@ -39,7 +39,7 @@ def test_an_event_without_calls_has_no_account_in_its_body() -> None:
 def test_an_outcome_s_calls_are_counted_for_its_action() -> None:
     before = given(request("agentflow"), turn(READ, NEXT), c.Start()).session
     calls = tuple(CALL.model_copy(update={"action_id": one}) for one in ("1.1", "1.1", "1.2", ""))
-    after = evolve(before, decide(before, done(), By("executor", NOON, work=before.work, usage=calls)))
+    after = evolve(before, decide(before, done(), CommandMeta("executor", NOON, work=before.work, usage=calls)))
     assert after.turn
     assert [action.tokens for action in after.turn.actions] == [30, 15]
     assert after.spent.calls == 4

@@ -9,7 +9,7 @@ from parley.events import facts
 from parley.events.values import Step, Waiting
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import unfinished
@@ -53,7 +53,7 @@ def status(session: Session) -> dict[str, str]:
 
 
 def woken(session: Session, at: datetime = LATER) -> Session:
-    return told(decide(session, c.Wake(), By("keeper", at)), begin=session)
+    return told(decide(session, c.Wake(), CommandMeta("keeper", at)), begin=session)
 
 
 def test_a_step_waits_while_the_others_go_on() -> None:
@@ -82,7 +82,7 @@ def test_nothing_is_woken_before_its_time_nor_by_anybody_else() -> None:
     waiting = told(*begun(WAIT), wait("s2"))
     with pytest.raises(OutOfTurn, match="time that has come"):
         woken(waiting, LATER - timedelta(seconds=1))
-    event = decide(waiting, c.Wake(), By("keeper", LATER))
+    event = decide(waiting, c.Wake(), CommandMeta("keeper", LATER))
     assert admissible(waiting, event) == ""
     assert "only the keeper" in admissible(waiting, event.model_copy(update={"actor": "executor"}))
     early = event.model_copy(update={"at": LATER - timedelta(seconds=1)})
@@ -95,7 +95,7 @@ def test_only_a_step_that_waits_for_a_time_can_wait() -> None:
     given(*lines).when(wait("s3")).refused(Invalid, "no step that waits for a time")
     given(*lines).when(wait("s2", until=NOON + LONGEST_WAIT * 2)).refused(Invalid, "longer than 90 days")
     given(*lines).when(c.Start()).refused(OutOfTurn, "it waits")
-    waiting = decide(told(*lines), wait("s2"), By("executor", LATER, work=told(*lines).work))
+    waiting = decide(told(*lines), wait("s2"), CommandMeta("executor", LATER, work=told(*lines).work))
     assert isinstance(waiting, facts.ActionsWaiting)
     wrong = waiting.model_copy(update={"actions": wait("s1").actions})
     assert "no step that could wait" in admissible(told(*lines), wrong)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from parley.events.values import Artefact, Step
 from shared.domain import commands as c
 from shared.domain.changing import replace
-from shared.domain.commands import By
+from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
@@ -64,22 +64,22 @@ def good(session: Session) -> AnyCommand:
     return answer()
 
 
-def tried(session: Session, command: AnyCommand, by: By) -> Session | None:
+def tried(session: Session, command: AnyCommand, meta: CommandMeta) -> Session | None:
     """The session after the command, or None where it is refused."""
     try:
-        return evolve(session, decide(session, command, by))
+        return evolve(session, decide(session, command, meta))
     except Refused:
         return None
 
 
 def person(session: Session, command: AnyCommand) -> Session | None:
-    return tried(session, command, By(ANN, NOON))
+    return tried(session, command, CommandMeta(ANN, NOON))
 
 
 def ways_on(session: Session) -> None:
     """No dead end: whoever is due has a way on, and a person always has."""
     if session.work:
-        after = tried(session, good(session), By(session.work.service, NOON, work=session.work))
+        after = tried(session, good(session), CommandMeta(session.work.service, NOON, work=session.work))
         assert after is not None, f"nothing to do for {session.work}"
         assert after.work != session.work or running(after) != running(session)
     elif session.phase in SERVICE_OF:

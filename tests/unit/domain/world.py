@@ -10,7 +10,7 @@ from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
 from shared.domain import commands as c
 from shared.domain.admissible import admit
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
@@ -64,31 +64,31 @@ class World:
     stopped: int = 0
     forks: int = 0
 
-    def append(self, command: AnyCommand, by: By, seen: Session | None = None) -> SessionEvent | None:
+    def append(self, command: AnyCommand, meta: CommandMeta, seen: Session | None = None) -> SessionEvent | None:
         """Decide on what was seen, lose the race if that is old, decide again; None: refused."""
         seen = seen or self.session
         try:
-            event = decide(seen, command, by)
+            event = decide(seen, command, meta)
             if seen.version != self.session.version:
-                event = decide(self.session, command, by)
+                event = decide(self.session, command, meta)
         except Refused:
             return None
         if isinstance(command, c.Start):
             self._ruled(self.session, event, command)
-        self.accept(event, by)
+        self.accept(event, meta)
         return event
 
-    def accept(self, event: SessionEvent, by: By) -> None:
+    def accept(self, event: SessionEvent, meta: CommandMeta) -> None:
         before, after = self.session, evolve(self.session, event)
         self._complete(before, event, after)
         stored = parse_event(dump_event(event))
         assert stored == event
         assert all(event.id != other.id for other in self.log), f"two events have the id {event.id}"
-        self._work(event, by)
+        self._work(event, meta)
         self._approved(before, event)
         self._started(before, event)
         self._settled(before, event, after)
-        self._said(before, event, by)
+        self._said(before, event, meta)
         self._judged(event, after)
         self.log.append(stored)
         REACHED.add(event.type)
@@ -101,7 +101,7 @@ class World:
         """Go on in a fork of the session as it is now."""
         forks = self.forks + 1
         child = Session(f"s{forks}")
-        by = By(ANN, NOON)
+        by = CommandMeta(ANN, NOON)
         parent = self.session
         event = decide(child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent)), by)
         kept = [
@@ -142,12 +142,12 @@ class World:
             tried_again = "pending" if event.next_action == "retry" else BECOMES[one.status]
             assert standing[one.sub_goal] == ("completed" if one.status == "success" else tried_again)
 
-    def _work(self, event: SessionEvent, by: By) -> None:
+    def _work(self, event: SessionEvent, meta: CommandMeta) -> None:
         """What is made by work is made by the session's work, and never by work begun before a stop."""
         if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
-            assert by.work is not None
-            assert by.work == self.session.work
-            assert by.work.version > self.stopped
+            assert meta.work is not None
+            assert meta.work == self.session.work
+            assert meta.work.version > self.stopped
 
     def _approved(self, before: Session, event: SessionEvent) -> None:
         """What was approved is what was made at that version, by hash; steps are carried out as they were shown."""
@@ -229,20 +229,20 @@ class World:
             if late.spec.id in done and late.spec.effect != "read":
                 self.settled.add(key_of(late.spec.tool, late.spec.arguments))
 
-    def _said(self, before: Session, event: SessionEvent, by: By) -> None:
+    def _said(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
         """A word is taken in by a draft or answer whose work began with it or after, or by the person's own edit."""
-        self._remarked(before, event, by)
+        self._remarked(before, event, meta)
         if isinstance(event, TAKES_IN):
             after = evolve(before, event)
             drafted_in = drafting(before) if isinstance(event, DRAFTS) else before
             for text in set(drafted_in.words.feedback) - set(after.words.feedback):
                 said = self.words.pop(text, 0)
-                assert by.work is None or said <= by.work.version
+                assert meta.work is None or said <= meta.work.version
         planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
         if planned or isinstance(event, facts.PlanEdited):  # of a path, whose nodes have yet to take the words in
             for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
                 said = self.words.pop(text, 0)
-                assert by.work is None or said <= by.work.version
+                assert meta.work is None or said <= meta.work.version
         if isinstance(event, facts.MessageReceived):
             self.words[event.text] = event.version
         if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
@@ -250,13 +250,13 @@ class World:
                 return  # it is the action's result
             self.words[event.text] = event.version
 
-    def _remarked(self, before: Session, event: SessionEvent, by: By) -> None:
+    def _remarked(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
         """A remark is answered, taken in or taken back."""
         for text in (
             _words_of(before) if isinstance(event, facts.SessionStopped | facts.RemarkAnswered | DRAFTS) else ()
         ):
             said = self.words.pop(text, 0)
-            assert by.work is None or said <= by.work.version
+            assert meta.work is None or said <= meta.work.version
 
     # --- what must hold of every session
 

@@ -13,13 +13,13 @@ from parley.events import SessionEvent
 from parley.events.values import ModelCall, Service
 from parley.reply import content_of
 from shared.domain import commands as c
-from shared.domain.commands import By, Work
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.session import Session
 from shared.domain.usage import total
 from shared.llm import Message, Model
-from shared.log import Loaded, ReplicatedLog, Unstorable, accept, commit
+from shared.log import ReplicatedLog, SessionAtPosition, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
@@ -32,7 +32,7 @@ LAST_WORDS = 1.0  # seconds that an append which has begun may still take when i
 log = structlog.get_logger("worker")
 
 
-class Kit(NamedTuple):
+class WorkerDeps(NamedTuple):
     """What a worker's process has: who it is, where sessions are loaded and recorded, whom it asks."""
 
     service: Service
@@ -47,7 +47,7 @@ class BudgetExceeded(Exception):
     """The session's budget leaves no room for another call of a model: none was made."""
 
 
-class Desk:
+class WorkContext:
     """Made anew for every piece of work; `session` is the newest state this work has seen.
 
     A finished model call is pending until the next event of this work carries it: the call's own `usage.recorded`,
@@ -55,8 +55,8 @@ class Desk:
     under way, and no more.
     """
 
-    def __init__(self, kit: Kit, loaded: Loaded, *, cause: str) -> None:
-        self.kit = kit
+    def __init__(self, deps: WorkerDeps, loaded: SessionAtPosition, *, cause: str) -> None:
+        self.kit = deps
         self._loaded = loaded
         self._cause = cause
         self.stopped = False  # a person pressed stop: the work is being cancelled
@@ -65,7 +65,7 @@ class Desk:
         self.work: Work | None = loaded.session.work
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> SessionAtPosition:
         return self._loaded
 
     @property
@@ -170,7 +170,7 @@ class Desk:
         usage: tuple[ModelCall, ...] = (),
     ) -> SessionEvent:
         """These calls stay pending when the event was certainly not stored."""
-        by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work, usage)
+        by = CommandMeta(self.kit.service, datetime.now(UTC), id, self._cause, self.work, usage)
         try:
             self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
         except (Refused, Unstorable) as error:
