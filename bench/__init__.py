@@ -1,1 +1,1 @@
-"""Measurements: each prints ratios of one run, because machines differ and are noisy. Never part of the tests."""
+"""Benchmarks. Each prints ratios within one run, because machines differ and are noisy. None is part of the tests."""

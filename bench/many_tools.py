@@ -1,6 +1,6 @@
-"""Two hundred tools, as where many MCP servers are configured: the store's sixteen, and eight of each of 23 others.
+"""Two hundred tools, as if many MCP servers were configured: the store's sixteen, and eight of each of 23 others.
 
-Half of the others speak of what the store speaks of as well: customers, orders, payments, returns, addresses, products.
+Half of the other servers share the store's vocabulary: customers, orders, payments, returns, addresses, products.
 """
 
 from pydantic import JsonValue
@@ -9,7 +9,7 @@ from packs.retail.specs import SPECS
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 
-SERVERS: dict[str, dict[str, str]] = {  # what each one's tools are about, and what is known of it
+SERVERS: dict[str, dict[str, str]] = {  # by server: the entities its tools handle, with their fields
     "warehouse": {"stock order": "items, shelf, status, address", "stock item": "product, quantity, options, price"},
     "billing": {"invoice": "customer, items, amounts, payment method", "payment": "method, card, amount, refund"},
     "loyalty": {"member": "name, e-mail, zip, points, gift cards", "gift card": "balance, customer, expiry"},
@@ -36,10 +36,10 @@ SERVERS: dict[str, dict[str, str]] = {  # what each one's tools are about, and w
 }
 
 
-def _other(server: str, name: str, description: str, **parameters: str) -> ToolSpec:
+def _tool(server: str, name: str, description: str, **parameters: str) -> ToolSpec:
     schema: dict[str, JsonValue] = {
         "type": "object",
-        "properties": {one: {"type": "string", "description": told} for one, told in parameters.items()},
+        "properties": {parameter: {"type": "string", "description": text} for parameter, text in parameters.items()},
         "required": list(parameters),
         "additionalProperties": False,
     }
@@ -49,26 +49,26 @@ def _other(server: str, name: str, description: str, **parameters: str) -> ToolS
     )
 
 
-def _tools_of(server: str, thing: str, known: str) -> tuple[ToolSpec, ...]:
-    """As wordy as the store's own descriptions, so that neither has more of a message's small words."""
-    name = thing.replace(" ", "_")
-    key = {f"{name}_id": f"The {thing}'s id, from find_{name}."}
-    found = f"Find the id of a {thing} by words: the first thing to do where it is not known which of them is meant."
-    told = f"A {thing} as it is now: its {known}. It is for the people of {server} to look at, and changes nothing."
-    change = f"Replace what is known of a {thing}, its {known}, by other values. Answers the {thing} as it is then."
-    cancel = f"Cancel a {thing} that is still pending; it cannot be changed then. Answers the {thing} as it is then."
+def _tools_of(server: str, entity: str, fields: str) -> tuple[ToolSpec, ...]:
+    """Four tools for one entity. The descriptions are as long as the store's, so that word counts favour neither."""
+    name = entity.replace(" ", "_")
+    key = {f"{name}_id": f"The {entity}'s id, from find_{name}."}
+    find = f"Find the id of a {entity} by words: the first thing to do where it is not known which of them is meant."
+    get = f"A {entity} as it is now: its {fields}. It is for the people of {server} to look at, and changes nothing."
+    change = f"Replace what is known of a {entity}, its {fields}, by other values. Answers the {entity} as it is then."
+    cancel = f"Cancel a {entity} that is still pending; it cannot be changed then. Answers the {entity} as it is then."
     return (
-        _other(server, f"find_{name}", found, words=f"Any words in the {thing}; capitals do not matter."),
-        _other(server, f"get_{name}_details", told, **key),
-        _other(server, f"modify_{name}", change, **key, values="The values to have instead, as a JSON object."),
-        _other(server, f"cancel_{name}", cancel, **key, reason=f"Why the {thing} is to be cancelled."),
+        _tool(server, f"find_{name}", find, words=f"Any words in the {entity}; capitals do not matter."),
+        _tool(server, f"get_{name}_details", get, **key),
+        _tool(server, f"modify_{name}", change, **key, values="The values to have instead, as a JSON object."),
+        _tool(server, f"cancel_{name}", cancel, **key, reason=f"Why the {entity} is to be cancelled."),
     )
 
 
-OTHERS = tuple(
+OTHER_TOOLS = tuple(
     spec
-    for server, things in SERVERS.items()
-    for thing, known in things.items()
-    for spec in _tools_of(server, thing, known)
+    for server, entities in SERVERS.items()
+    for entity, fields in entities.items()
+    for spec in _tools_of(server, entity, fields)
 )
-TOOLS = tuple(sorted((*SPECS, *OTHERS), key=lambda spec: spec.name))
+TOOLS = tuple(sorted((*SPECS, *OTHER_TOOLS), key=lambda spec: spec.name))

@@ -14,31 +14,32 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import batched
 from random import Random
 
-from tests.unit.domain.test_execution_machine import REACHED, Plans
+from tests.unit.domain.drawn_plans import REACHED
+from tests.unit.domain.test_execution_machine import PlanSchedules
 
-STEPS = 60  # of a schedule
-BATCH = 1000  # schedules that a worker process plays at a time
+STEPS_PER_SCHEDULE = 60
+BATCH_SIZE = 1000  # schedules that a worker process plays at a time
 
 
 def play(seed: int) -> None:
     """Play one schedule. Raises where an invariant does not hold."""
-    dice, plans = Random(seed), Plans()
-    plans.begin(asks=dice.random() < 0.75)
-    for _ in range(STEPS):
-        plans.happens(number=dice.randrange(10_000))
+    dice, plans = Random(seed), PlanSchedules()
+    plans.begin(requires_approval=dice.random() < 0.75)
+    for _ in range(STEPS_PER_SCHEDULE):
+        plans.next_move(number=dice.randrange(10_000))
     plans.teardown()
 
 
 def play_batch(seeds: tuple[int, ...]) -> tuple[list[str], set[str]]:
-    """The tracebacks of the schedules that failed, and the kinds of situation that all of them came to."""
+    """The tracebacks of the failed schedules, and the kinds of situation that the batch reached."""
     REACHED.clear()  # one set for the whole process
-    found: list[str] = []
+    violations: list[str] = []
     for seed in seeds:
         try:
             play(seed)
-        except Exception:  # a crash of the domain is a violation, too
-            found.append(f"--only {seed}\n{traceback.format_exc(limit=-4)}")
-    return found, set(REACHED)
+        except Exception:  # an exception in the domain is a violation, too
+            violations.append(f"--only {seed}\n{traceback.format_exc(limit=-4)}")
+    return violations, set(REACHED)
 
 
 def main() -> int:
@@ -49,15 +50,16 @@ def main() -> int:
     args = parser.parse_args()
     first = args.seed * 10_000_000
     seeds = range(first, first + args.schedules) if args.only is None else (args.only,)
-    began, found, happened = time.monotonic(), list[str](), set[str]()
+    began, violations, situations = time.monotonic(), list[str](), set[str]()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for wrong, reached in pool.map(play_batch, batched(seeds, BATCH)):
-            found += wrong
-            happened |= reached
+        for wrong, reached in pool.map(play_batch, batched(seeds, BATCH_SIZE)):
+            violations += wrong
+            situations |= reached
             print(*wrong, sep="\n", end="", flush=True)
-    print(f"{len(seeds):,} schedules of {STEPS} steps in {time.monotonic() - began:.0f} s: {len(found)} violations.")
-    print(f"Situations reached: {'; '.join(sorted(happened))}.")
-    return 1 if found else 0
+    seconds = time.monotonic() - began
+    print(f"{len(seeds):,} schedules of {STEPS_PER_SCHEDULE} steps in {seconds:.0f} s: {len(violations)} violations.")
+    print(f"Situations reached: {'; '.join(sorted(situations))}.")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Generated attempts at what is hidden, on both databases: `python -m bench.sql_hostile --statements 17606 --seed 1`
+"""Generated attempts to read hidden data, on both databases: `python -m bench.sql_hostile --statements 17606 --seed 1`
 
-All hidden values of the shop are one canary, whose length and first character are nowhere else. It must be in no answer
-and in no refusal; and every statement has an answer or a refusal. Exit status 1 where anything was otherwise.
+Every hidden value of the shop is the same canary, whose length and first character occur nowhere else. No answer and no
+refusal may contain it, and every statement must end with an answer or a refusal. Exit status 1 otherwise.
 """
 
 import argparse
@@ -19,23 +19,23 @@ from pathlib import Path
 
 import asyncpg  # type: ignore[import-untyped]
 
-from sql.database import Database, Limits, SqlError, open_database
+from sql.database import QueryLimits, ReadOnlyDatabase, SqlError, open_database
 from tests.support.sql_shop import HIDDEN, postgres_shop, sqlite_shop
 
 CANARY = "☃ never tell this to anybody: it is what the operator has hidden from all questions"
-MARKS = (
+CANARY_TRACES = (
     "never tell",
     CANARY.encode().hex()[6:30],
     f": {len(CANARY)}",
     f": {len(CANARY.encode())}",
     str(ord(CANARY[0])),
 )
-HIDE = (
+HIDE_SQL = (
     f"UPDATE users SET email = '{CANARY}', password = '{CANARY}'; UPDATE secrets SET token = '{CANARY}';"
     f"UPDATE accounts SET password = '{CANARY}';"
 )
-VIEWS = "REFRESH MATERIALIZED VIEW mails_by_state; REFRESH MATERIALIZED VIEW user_texts;"
-INDEX = "INSERT INTO user_index (user_index) VALUES ('rebuild');"
+REFRESH_VIEWS = "REFRESH MATERIALIZED VIEW mails_by_state; REFRESH MATERIALIZED VIEW user_texts;"
+REBUILD_INDEX = "INSERT INTO user_index (user_index) VALUES ('rebuild');"
 
 COLUMNS = r"""
 email | "email" | EMAIL | users.email | u.email | public.users.email | main.users.email | (u).email | (users).password
@@ -85,57 +85,62 @@ QUERIES = (
 
 def statements(seed: int, count: int) -> list[str]:
     columns, tables = (
-        [one.replace("\\n", "\n") for line in lines.strip().splitlines() for one in line.split(" | ")]
+        [cell.replace("\\n", "\n") for line in lines.strip().splitlines() for cell in line.split(" | ")]
         for lines in (COLUMNS, TABLES)
     )
     every = [query.format(c=column, t=table) for query, column, table in product(QUERIES, columns, tables)]
     return random.Random(seed).sample(every, count)
 
 
-def hidden_in_sqlite(folder: Path) -> str:
-    """URL of the shop there, all that is hidden in it being the canary."""
+def sqlite_with_canary(folder: Path) -> str:
+    """The URL of a shop in this folder whose hidden values are all the canary."""
     url = sqlite_shop(folder)
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        connection.executescript(HIDE + INDEX)
+        connection.executescript(HIDE_SQL + REBUILD_INDEX)
     return url
 
 
-async def hidden_in_postgres(url: str) -> str:
-    """URL of the shop, made in this empty database, all that is hidden in it being the canary."""
+async def postgres_with_canary(url: str) -> str:
+    """Create the shop in this empty database, with the canary as every hidden value. Returns the URL."""
     connection = await asyncpg.connect(await postgres_shop(url))
-    await connection.execute(HIDE + VIEWS)
+    await connection.execute(HIDE_SQL + REFRESH_VIEWS)
     await connection.close()
     return url
 
 
-async def attempt(database: Database, all_of_them: list[str]) -> tuple[Counter[str], list[tuple[str, str]]]:
-    """How they ended, and what must not have been: the canary in words or rows, or anything but an answer."""
-    ended, wrong = Counter[str](), []
-    for sql in all_of_them:
+async def run_statements(
+    database: ReadOnlyDatabase, statements: list[str]
+) -> tuple[Counter[str], list[tuple[str, str]]]:
+    """Run all statements. Returns counts by outcome, and violations: a leaked canary, or an unexpected exception."""
+    outcomes, wrong = Counter[str](), []
+    for sql in statements:
         try:
             table = await database.run(sql)
-            ended["ran"] += 1
-            said = "".join(f" : {json.dumps(value, ensure_ascii=False)}" for row in table.rows for value in row)
+            outcomes["ran"] += 1
+            output = "".join(f" : {json.dumps(value, ensure_ascii=False)}" for row in table.rows for value in row)
         except SqlError as error:
-            ended[error.kind] += 1
-            said = error.message
+            outcomes[error.kind] += 1
+            output = error.message
         except Exception as error:
-            ended["raised"] += 1
+            outcomes["raised"] += 1
             wrong.append((sql, repr(error)))
             continue
-        if any(mark in said for mark in MARKS):
-            wrong.append((sql, said))
-    return ended, wrong
+        if any(mark in output for mark in CANARY_TRACES):
+            wrong.append((sql, output))
+    return outcomes, wrong
 
 
-async def attempts(url: str, count: int, seed: int) -> bool:
-    """Whether anything was wrong; prints it."""
-    began, database = time.monotonic(), open_database(url, Limits(seconds=3), HIDDEN)
-    ended, wrong = await attempt(database, statements(seed, count))
+async def report_attempts(url: str, count: int, seed: int) -> bool:
+    """Run the statements on one database and print the result. Returns whether there was a violation."""
+    began, database = time.monotonic(), open_database(url, QueryLimits(seconds=3), HIDDEN)
+    outcomes, wrong = await run_statements(database, statements(seed, count))
     await database.aclose()
-    print(f"{database.dialect}: {sum(ended.values())} in {time.monotonic() - began:.0f} s: {dict(ended)}", flush=True)
-    for sql, said in wrong[:20]:
-        print(f"WRONG: {sql!r}: {said[:200]}")
+    print(
+        f"{database.dialect}: {sum(outcomes.values())} in {time.monotonic() - began:.0f} s: {dict(outcomes)}",
+        flush=True,
+    )
+    for sql, output in wrong[:20]:
+        print(f"WRONG: {sql!r}: {output[:200]}")
     return bool(wrong)
 
 
@@ -145,10 +150,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--statements", type=int, default=17_606)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="parley-sql-") as folder, postgres() as server:
-        urls = hidden_in_sqlite(Path(folder)), asyncio.run(hidden_in_postgres(server.url))
-        wrong = [asyncio.run(attempts(url, asked.statements // 2, asked.seed)) for url in urls]
+        urls = sqlite_with_canary(Path(folder)), asyncio.run(postgres_with_canary(server.url))
+        wrong = [asyncio.run(report_attempts(url, args.statements // 2, args.seed)) for url in urls]
     sys.exit(1 if any(wrong) else 0)
 
 

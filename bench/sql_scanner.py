@@ -1,8 +1,8 @@
-"""Our SQL scanner against the databases' own, over generated texts: `python -m bench.sql_scanner --texts 1000000`
+"""Compares our SQL scanner with the databases' own, over generated texts: `python -m bench.sql_scanner --texts 1000000`
 
-Whatever text our look lets through, PostgreSQL's scanner (of pglast, and of a server) and SQLite's must cut into the
-same tokens. Prints how many texts were compared and each difference; exit status 1 where there is one. `--server URL`
-names the PostgreSQL server; without it, one is started.
+PostgreSQL's scanner (in pglast and in a server) and SQLite's must split every text that we accept into the same tokens.
+Prints how many texts were compared, and each difference; exit status 1 if there is one. `--server URL` names the
+PostgreSQL server; without it, one is started.
 """
 
 import argparse
@@ -20,10 +20,10 @@ import asyncpg  # type: ignore[import-untyped]
 from pglast import scan
 from pglast.parser import ParseError, get_postgresql_version
 
-from sql.look import unambiguous
-from sql.outcome import Refused
+from sql.outcome import QueryRefused
+from sql.query_parser import check_unambiguous
 from sql.schema import Dialect
-from sql.tokens import Token, tokens
+from sql.tokens import Token, tokenize
 
 WORDS = "select from e E b x n u U uescape canary a$1 é e5 _1 İ \N{KELVIN SIGN} \N{NO-BREAK SPACE}"
 NUMBERS = "0 12 1.5 .5 1. 1e5 1.e5 .5E-3 2 3"
@@ -42,7 +42,7 @@ ODD_PREFIXES = ("X", "n", "U&", "u&", "1", "1e", "a", "_", "$", ".", "$1", "é")
 
 
 def texts(seed: int, count: int) -> Iterator[str]:
-    """Sequences of lexemes, plain and odd, whole and damaged, with and without space between them; none has a NUL."""
+    """Random sequences of ordinary and odd lexemes, intact or damaged, with or without spaces; none contains a NUL."""
     chance = random.Random(seed)
     for _ in range(count):
         odd = chance.choice((0.0, 0.0, 0.1, 0.3))
@@ -59,25 +59,25 @@ def texts(seed: int, count: int) -> Iterator[str]:
 
 
 def accepted(text: str, dialect: Dialect) -> list[Token] | None:
-    """Our tokens; None where the look refuses the text."""
-    found = tokens(text, dialect)
+    """Our tokens; None if we refuse the text."""
+    ours = tokenize(text, dialect)
     try:
-        unambiguous(found, dialect)
-    except Refused:
+        check_unambiguous(ours, dialect)
+    except QueryRefused:
         return None
-    return found
+    return ours
 
 
 # --- PostgreSQL's scanner, from a package
 
 
-def differs_from_package(text: str, found: list[Token]) -> str:
-    """How PostgreSQL cuts it, where it cuts it otherwise; nothing where it cannot read it."""
+def pglast_difference(text: str, scanned: list[Token]) -> str:
+    """PostgreSQL's tokens if they differ from ours; "" if they agree or PostgreSQL cannot scan the text."""
     try:
         theirs = [token for token in scan(text) if token.name not in ("C_COMMENT", "SQL_COMMENT")]
     except ParseError:
         return ""
-    ours = [(token.start, token.end, token.kind in ("word", "name"), token.kind == "string") for token in found]
+    ours = [(token.start, token.end, token.kind in ("word", "name"), token.kind == "string") for token in scanned]
     cut = []
     for token in theirs:
         start, end = token.start, token.end + 1
@@ -89,22 +89,22 @@ def differs_from_package(text: str, found: list[Token]) -> str:
     return "" if ours == cut else str([text[start:end] for start, end, *_ in cut])
 
 
-# --- the databases, by what they make of it
+# --- the databases' scanners, observed from outside
 
 
-def balanced(found: list[Token], opening: str, closing: str, least: int = 0) -> bool:
-    """Whether a database that counts parentheses up to the last one reads all of it."""
+def is_balanced(ours: list[Token], opening: str, closing: str, lowest: int = 0) -> bool:
+    """Whether the parentheses match, so that a database that counts them reads the whole text."""
     depth = 0
-    for token in found:
+    for token in ours:
         if token.kind == "mark":
             depth += (token.text in opening) - (token.text in closing)
-        if depth < least:
+        if depth < lowest:
             return False
     return depth == 0
 
 
-class Sqlite:
-    """Any tokens may be the arguments of a virtual table; and it says which columns it reads."""
+class SqliteScanner:
+    """SQLite's scanner: a virtual table takes any tokens as arguments, and an authorizer sees the columns read."""
 
     def __init__(self) -> None:
         self._read: set[str] = set()
@@ -117,15 +117,15 @@ class Sqlite:
             self._read.add((column or "").lower())
         return sqlite3.SQLITE_OK
 
-    def differs(self, text: str, found: list[Token]) -> str:
-        said = self._error(f"EXPLAIN CREATE VIRTUAL TABLE v USING missing ({text}\n)")
-        if said.startswith("unrecognized token"):
+    def difference(self, text: str, ours: list[Token]) -> str:
+        error = self._error(f"EXPLAIN CREATE VIRTUAL TABLE v USING missing ({text}\n)")
+        if error.startswith("unrecognized token"):
             return ""
-        if (not said) is not balanced(found, "(", ")"):
-            return said or "parses"
+        if (not error) is not is_balanced(ours, "(", ")"):
+            return error or "parses"
         self._read.clear()
-        if not (said := self._error(f"EXPLAIN SELECT {text}\n FROM t")):
-            names = {token.text.lower().strip("'") for token in found}
+        if not (error := self._error(f"EXPLAIN SELECT {text}\n FROM t")):
+            names = {token.text.lower().strip("'") for token in ours}
             if "*" not in names and not self._read <= names | {""}:
                 return f"reads {self._read}"
         return ""
@@ -138,7 +138,7 @@ class Sqlite:
         return ""
 
 
-SERVER = """
+PARSES_FUNCTION = """
 SET check_function_bodies = off;
 CREATE FUNCTION pg_temp.parses(body text) RETURNS boolean LANGUAGE plpgsql AS $parses$
 BEGIN
@@ -149,20 +149,20 @@ END $parses$;
 """
 
 
-class Server:
-    """PL/pgSQL reads any tokens up to the closing parenthesis, by the server's scanner, and does not look at them."""
+class PostgresScanner:
+    """The server's scanner: PL/pgSQL scans any tokens up to the closing parenthesis without interpreting them."""
 
     def __init__(self, url: str) -> None:
         self._runner = asyncio.Runner()
         self._connection = self._runner.run(asyncpg.connect(url))
-        self._runner.run(self._connection.execute(SERVER))
+        self._runner.run(self._connection.execute(PARSES_FUNCTION))
 
-    def differ(self, some: list[tuple[str, list[Token]]]) -> Iterator[tuple[str, str]]:
-        one = [(text, found) for text, found in some if not any(token.text == ";" for token in found)]
+    def differences(self, accepted: list[tuple[str, list[Token]]]) -> Iterator[tuple[str, str]]:
+        checked = [(text, ours) for text, ours in accepted if not any(token.text == ";" for token in ours)]
         ask = "SELECT pg_temp.parses(body) FROM unnest($1::text[]) WITH ORDINALITY AS o (body, place) ORDER BY place"
-        rows = self._runner.run(self._connection.fetch(ask, [text for text, _ in one]))
-        for (text, found), (parses,) in zip(one, rows, strict=True):
-            if parses is not balanced(found, "([", ")]", -1):
+        rows = self._runner.run(self._connection.fetch(ask, [text for text, _ in checked]))
+        for (text, ours), (parses,) in zip(checked, rows, strict=True):
+            if parses is not is_balanced(ours, "([", ")]", -1):
                 yield text, f"it {'parses' if parses else 'does not parse'}"
 
     def close(self) -> None:
@@ -173,18 +173,22 @@ class Server:
 # --- all of them
 
 
-def compare(seed: int, count: int, server: Server) -> tuple[Counter[str], list[tuple[str, str, str]]]:
-    """How many texts each dialect let through, and all differences: who differs, on which text, and how."""
-    sqlite, through = Sqlite(), Counter[str]()
+def compare(seed: int, count: int, server: PostgresScanner) -> tuple[Counter[str], list[tuple[str, str, str]]]:
+    """The number of texts accepted by dialect, and all differences: which scanner, which text, and how."""
+    sqlite, through = SqliteScanner(), Counter[str]()
     wrong: list[tuple[str, str, str]] = []
     with closing(sqlite.connection):
-        for some in batched(texts(seed, count), 2000):
-            lite = [(text, found) for text in some if (found := accepted(text, "sqlite"))]
-            large = [(text, found) for text in some if (found := accepted(text, "postgres"))]
-            through.update({"SQLite": len(lite), "PostgreSQL": len(large)})
-            wrong += [("SQLite", text, said) for text, found in lite if (said := sqlite.differs(text, found))]
-            wrong += [("package", text, said) for text, found in large if (said := differs_from_package(text, found))]
-            wrong += [("server", text, said) for text, said in server.differ(large)]
+        for batch in batched(texts(seed, count), 2000):
+            for_sqlite = [(text, ours) for text in batch if (ours := accepted(text, "sqlite"))]
+            for_postgres = [(text, ours) for text in batch if (ours := accepted(text, "postgres"))]
+            through.update({"SQLite": len(for_sqlite), "PostgreSQL": len(for_postgres)})
+            wrong += [
+                ("SQLite", text, reason) for text, ours in for_sqlite if (reason := sqlite.difference(text, ours))
+            ]
+            wrong += [
+                ("package", text, reason) for text, ours in for_postgres if (reason := pglast_difference(text, ours))
+            ]
+            wrong += [("server", text, reason) for text, reason in server.differences(for_postgres)]
     return through, wrong
 
 
@@ -195,15 +199,15 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--server", default="")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     began = time.monotonic()
     with ExitStack() as stack:
-        server = stack.enter_context(closing(Server(asked.server or stack.enter_context(postgres()).url)))
-        through, wrong = compare(asked.seed, asked.texts, server)
-    for name, text, said in wrong[:40]:
-        print(f"WRONG: {name}: {text!r}: {said[:200]}")
+        server = stack.enter_context(closing(PostgresScanner(args.server or stack.enter_context(postgres()).url)))
+        through, wrong = compare(args.seed, args.texts, server)
+    for name, text, reason in wrong[:40]:
+        print(f"WRONG: {name}: {text!r}: {reason[:200]}")
     version = ".".join(map(str, get_postgresql_version()))
-    print(f"{asked.texts} texts in {time.monotonic() - began:.0f} s, seed {asked.seed}; {dict(through)} let through")
+    print(f"{args.texts} texts in {time.monotonic() - began:.0f} s, seed {args.seed}; {dict(through)} let through")
     print(f"package {version}, SQLite {sqlite3.sqlite_version}: {len(wrong)} wrong")
     sys.exit(1 if wrong else 0)
 

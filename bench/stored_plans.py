@@ -1,8 +1,7 @@
 """How long do lists, searches and diffs of stored plans take? `python -m bench.stored_plans [--plans 10000]`
 
-“list” is a page of plans, “sessions” one of sessions; “search” looks for words in all of them.
-
-On SQLite and on PostgreSQL: so many sessions, each with three versions of an execution plan of five steps.
+“list” is a page of plans, “sessions” a page of sessions; “search” looks for words in all of them. Measured on SQLite
+and PostgreSQL, with this many sessions, each with three versions of an execution plan of five steps.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from parley.events.values import Step
 from services.plan_store import plans, queries
 from services.plan_store import tables as t
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from services.plan_store.diff import diff
 from services.plan_store.projection import Projector
 from shared import store_api as api
@@ -30,7 +29,7 @@ from shared.settings import Settings
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation
 
-ROUNDS, AT_ONCE = 200, 500
+MEASUREMENTS, ROWS_PER_INSERT = 200, 500
 WORDS = ("refund", "cancel", "exchange", "address", "invoice", "ticket", "deploy", "report", "survey", "parcel")
 
 
@@ -43,8 +42,8 @@ def steps_of(number: int) -> tuple[Step, ...]:
     return (*looks, last)
 
 
-async def filled(database: Database, count: int) -> None:
-    """One session is projected; the others are copies of its rows with words of their own."""
+async def fill(database: ProjectionDatabase, count: int) -> None:
+    """Project one session, and copy its rows with other words for the rest."""
     log = InMemoryLog()
     story = Conversation(log)
     await story.commit(
@@ -57,30 +56,30 @@ async def filled(database: Database, count: int) -> None:
     async with database.begin() as connection:
         (session,) = (await connection.execute(select(t.sessions))).mappings().all()
         versions = (await connection.execute(select(t.plans))).mappings().all()
-        for first in range(0, count - 1, AT_ONCE):
-            numbers = range(first, min(first + AT_ONCE, count - 1))
-            await connection.execute(insert(t.sessions), [_copy(session, number) for number in numbers])
-            copies = [{**one, "session_id": f"copy-{number}"} for number in numbers for one in versions]
+        for first in range(0, count - 1, ROWS_PER_INSERT):
+            numbers = range(first, min(first + ROWS_PER_INSERT, count - 1))
+            await connection.execute(insert(t.sessions), [_copy_session(session, number) for number in numbers])
+            copies = [{**version, "session_id": f"copy-{number}"} for number in numbers for version in versions]
             await connection.execute(insert(t.plans), copies)
 
 
-async def vacuumed(url: str) -> None:
-    """PostgreSQL does this by itself, a minute after so many rows have come."""
+async def vacuum(url: str) -> None:
+    """Run at once what PostgreSQL's autovacuum does within a minute after such an insert."""
     engine = create_async_engine(url, isolation_level="AUTOCOMMIT")
     async with engine.connect() as connection:
         await connection.exec_driver_sql("VACUUM ANALYZE")
     await engine.dispose()
 
 
-def _copy(session: Any, number: int) -> dict[str, Any]:
+def _copy_session(session: Any, number: int) -> dict[str, Any]:
     words = f"{WORDS[number % len(WORDS)]} number {number}"
     return {**session, "id": f"copy-{number}", "title": words, "search_text": f"{session['search_text']} {words}"}
 
 
-async def measured(ask: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+async def measure(ask: Callable[[], Awaitable[object]]) -> tuple[float, float]:
     """Median and 95th percentile, in milliseconds."""
     took = []
-    for _ in range(ROUNDS):
+    for _ in range(MEASUREMENTS):
         began = time.perf_counter()
         await ask()
         took.append((time.perf_counter() - began) * 1000)
@@ -88,11 +87,11 @@ async def measured(ask: Callable[[], Awaitable[object]]) -> tuple[float, float]:
 
 
 async def run(url: str, count: int) -> None:
-    database = Database(url)
+    database = ProjectionDatabase(url)
     await database.migrate()
-    await filled(database, count)
+    await fill(database, count)
     if not database.is_sqlite:
-        await vacuumed(url)
+        await vacuum(url)
     drawn = random.Random(7)
 
     async def listed() -> None:
@@ -112,7 +111,7 @@ async def run(url: str, count: int) -> None:
         assert diff(old, new).unified
 
     for name, ask in (("list", listed), ("sessions", looked), ("search", searched), ("diff", compared)):
-        median, most = await measured(ask)
+        median, most = await measure(ask)
         print(f"{name:8} {median:7.1f} ms, at the 95th percentile {most:7.1f} ms")
     await database.close()
 
@@ -122,14 +121,14 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--plans", type=int, default=10_000)
-    given = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="parley-plans-") as folder, postgres() as server:
         for name, url in (
             ("SQLite", Settings(parley_home=Path(folder)).sql_url),
             ("PostgreSQL", Settings(database_url=server.url).sql_url),
         ):
-            print(f"{name}, {given.plans:,} plans")
-            asyncio.run(run(url, given.plans))
+            print(f"{name}, {args.plans:,} plans")
+            asyncio.run(run(url, args.plans))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Faults on purpose: a whole Parley under load, killed, paused and starved, and what must hold all the same."""
+"""Chaos tests: kill, pause and starve a whole Parley under load, and check the invariants that must hold anyway."""

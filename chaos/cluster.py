@@ -1,4 +1,4 @@
-"""Real nats-servers to break: one, or a cluster of three, on loopback, each of which can be killed or paused."""
+"""Real nats-servers on loopback, one or a cluster of three, that can be killed, stopped and paused."""
 
 import asyncio
 import json
@@ -10,30 +10,30 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
 
+from cli.child_command import bound_to_parent
 from cli.nats_server import find_binary
 from cli.ports import free_port
-from cli.spawn import tied
-from shared.bus import Bus, BusDown
+from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 
 HOST = "127.0.0.1"
-START = 20.0  # seconds that a server may take to listen, and a cluster to agree
-LOOK = 0.05  # seconds between two looks: a server tells nobody that it is up
-ROOM = "10GB"
-_ATTEMPTS = 3  # another program may take a chosen port before the server does
+START_TIMEOUT = 20.0  # seconds for a server to listen, and for a cluster to agree
+POLL_INTERVAL = 0.05  # seconds
+DEFAULT_MAX_STORE = "10GB"
+_ATTEMPTS = 3  # to start: another program may take a chosen port first
 
 
 class Unhealthy(Exception):
-    """A server, or the cluster, did not come up; the message shows the end of its log."""
+    """A server or the cluster did not become healthy. The message shows the end of its log."""
 
 
-class Node:
-    """One nats-server; its ports and its store stay the same however often it is ended and started."""
+class NatsNode:
+    """One nats-server. It keeps its ports and its store across restarts."""
 
     def __init__(self, folder: Path, name: str, cluster: "Cluster") -> None:
         self.name, self.folder = name, folder / name
         self.port, self.route_port, self.monitoring_port = free_port(HOST), free_port(HOST), free_port(HOST)
-        self.paused = False
+        self.is_paused = False
         self._cluster = cluster
         self._process: asyncio.subprocess.Process | None = None
 
@@ -47,8 +47,8 @@ class Node:
         return f"http://{HOST}:{self.monitoring_port}"
 
     @property
-    def alive(self) -> bool:
-        """Whether it has a process; a paused one has."""
+    def is_running(self) -> bool:
+        """Whether it has a process, also a paused one."""
         return self._process is not None and self._process.returncode is None
 
     @property
@@ -57,66 +57,66 @@ class Node:
 
     @property
     def log(self) -> str:
-        """All that it has said, of all its lives."""
+        """Its log, across restarts."""
         path = self.folder / "server.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     async def start(self) -> None:
-        """Run it, with the cluster's settings as they are now; it listens on return, and may still be catching up."""
-        if self.alive:
+        """Start it with the cluster's current settings. On return it listens, but may still be catching up."""
+        if self.is_running:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "nats.conf"
         config.write_text(self._cluster.configuration(self))
         with (self.folder / "server.log").open("ab") as output:
-            command = tied(str(find_binary()[0]), "-c", str(config))
+            command = bound_to_parent(str(find_binary()[0]), "-c", str(config))
             self._process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
-        self.paused = False
-        async with asyncio.timeout(START):
+        self.is_paused = False
+        async with asyncio.timeout(START_TIMEOUT):
             while not await self.is_healthy("?js-enabled-only=true"):
-                if not self.alive:
+                if not self.is_running:
                     raise Unhealthy(f"{self.name} ended while it started:\n{self.log[-2000:]}")
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(POLL_INTERVAL)
 
     async def is_healthy(self, question: str = "") -> bool:
-        """Whether it answers that it is; with no question: that it has caught up with everything it keeps, too."""
-        return (await self._asked(f"/healthz{question}"))[0] == 200
+        """Whether its health check passes. Without a query, that includes having caught up with all its streams."""
+        return (await self._get(f"/healthz{question}"))[0] == 200
 
     async def jetstream(self) -> dict[str, Any]:
-        """What it knows of streams and their leaders; empty where it does not answer."""
-        status, body = await self._asked("/jsz?streams=true")
-        found: dict[str, Any] = json.loads(body) if status == 200 else {}
-        return found
+        """What it knows of streams and their leaders; empty if it does not answer."""
+        status, body = await self._get("/jsz?streams=true")
+        info: dict[str, Any] = json.loads(body) if status == 200 else {}
+        return info
 
-    async def _asked(self, path: str) -> tuple[int, bytes]:
-        """Status and body of its monitoring server's answer; (0, b"") where there is none."""
-        if not self.alive or self.paused:
+    async def _get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of its monitoring server's response; (0, b"") if there is none."""
+        if not self.is_running or self.is_paused:
             return 0, b""
-        return await asyncio.to_thread(_get, self.monitoring_port, path)
+        return await asyncio.to_thread(_http_get, self.monitoring_port, path)
 
     async def kill(self) -> None:
-        """As a crash would end it."""
+        """End it as a crash would."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:
-        """As an administrator would end it."""
+        """End it as an administrator would."""
         await self._end(signal.SIGTERM)
 
     async def pause(self) -> None:
-        """It says and hears nothing until `go_on`; its connections stay open."""
+        """Freeze it until `resume`. Its connections stay open."""
         self._signal(signal.SIGSTOP)
-        self.paused = True
+        self.is_paused = True
 
-    async def go_on(self) -> None:
+    async def resume(self) -> None:
         self._signal(signal.SIGCONT)
-        self.paused = False
+        self.is_paused = False
 
     async def _end(self, how: signal.Signals) -> None:
-        if self._process is None or not self.alive:
+        if self._process is None or not self.is_running:
             return
         self._signal(how)
-        if self.paused:
-            await self.go_on()
+        if self.is_paused:
+            await self.resume()
         try:
             async with asyncio.timeout(10):
                 await self._process.wait()
@@ -125,56 +125,58 @@ class Node:
             await self._process.wait()
 
     def _signal(self, which: signal.Signals) -> None:
-        if self._process and self.alive:
-            os.kill(self._process.pid, which)  # asyncio's would take the exit code away from who waits for it
+        if self._process and self.is_running:
+            os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
 
 
 class Cluster:
-    """`nodes` servers in `folder`, up and agreed inside the block.
+    """`nodes` servers in `folder`, healthy when the block begins.
 
-    `extra` is more text for every server's configuration, `room` its max_file_store; both count from a node's next
-    start. Every acknowledged message is on the disk (`sync_interval: always`).
+    `extra` is added to every server's configuration. It and `max_file_store` take effect at a node's next start. Every
+    acknowledged message is on disk (`sync_interval: always`).
     """
 
-    def __init__(self, folder: Path, *, nodes: int = 3, extra: str = "", room: str = ROOM) -> None:
-        self.folder, self.extra, self.room = folder.resolve(), extra, room
-        self.user = ""  # "name:password" (or a token) put into `url`, where `extra` asks for one
+    def __init__(
+        self, folder: Path, *, nodes: int = 3, extra: str = "", max_file_store: str = DEFAULT_MAX_STORE
+    ) -> None:
+        self.folder, self.extra, self.max_file_store = folder.resolve(), extra, max_file_store
+        self.user = ""  # "name:password" or a token in `url`, if `extra` requires one
         self._count = nodes
-        self.nodes: list[Node] = []
+        self.nodes: list[NatsNode] = []
 
     @property
     def url(self) -> str:
-        """NATS_URL, with every node in it."""
+        """NATS_URL, with every node."""
         return self.url_as(self.user)
 
     def url_as(self, user: str) -> str:
         """NATS_URL for this "name:password"."""
-        who = f"{user}@" if user else ""
-        return ",".join(f"nats://{who}{HOST}:{node.port}" for node in self.nodes)
+        credentials = f"{user}@" if user else ""
+        return ",".join(f"nats://{credentials}{HOST}:{node.port}" for node in self.nodes)
 
     @property
     def replicas(self) -> int:
-        """What NATS_REPLICAS should be."""
+        """The value for NATS_REPLICAS."""
         return self._count
 
-    def configuration(self, node: Node) -> str:
+    def configuration(self, node: NatsNode) -> str:
         """The node's configuration file."""
         store = json.dumps(str(node.folder / "store"))
-        routes = ", ".join(f'"nats://{HOST}:{one.route_port}"' for one in self.nodes)
+        routes = ", ".join(f'"nats://{HOST}:{peer.route_port}"' for peer in self.nodes)
         cluster = f'cluster {{ name: parley, listen: "{HOST}:{node.route_port}", routes: [{routes}] }}\n'
         return (
             f'server_name: {node.name}\nlisten: "{HOST}:{node.port}"\nhttp: "{HOST}:{node.monitoring_port}"\n'
             "max_payload: 4MB\n"
-            f"jetstream {{ store_dir: {store}, sync_interval: always, max_file_store: {self.room} }}\n"
+            f"jetstream {{ store_dir: {store}, sync_interval: always, max_file_store: {self.max_file_store} }}\n"
             f"{cluster if self._count > 1 else ''}{self.extra}\n"
         )
 
     async def __aenter__(self) -> Self:
         for attempt in range(1, _ATTEMPTS + 1):
-            self.nodes = [Node(self.folder, f"n{number}", self) for number in range(1, self._count + 1)]
+            self.nodes = [NatsNode(self.folder, f"n{number}", self) for number in range(1, self._count + 1)]
             try:
                 await asyncio.gather(*(node.start() for node in self.nodes))
-                await self.healthy()
+                await self.wait_until_healthy()
                 return self
             except (Unhealthy, TimeoutError):
                 await self.__aexit__()
@@ -185,68 +187,72 @@ class Cluster:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(node.kill() for node in self.nodes))
 
-    async def healthy(self, *, seconds: float = START) -> None:
-        """Wait until every node that runs has caught up. Raises Unhealthy."""
-        running = [node for node in self.nodes if node.alive and not node.paused]
+    async def wait_until_healthy(self, *, seconds: float = START_TIMEOUT) -> None:
+        """Wait until every running node has caught up. Raises Unhealthy."""
+        running = [node for node in self.nodes if node.is_running and not node.is_paused]
         try:
             async with asyncio.timeout(seconds):
                 while not all(await asyncio.gather(*(node.is_healthy() for node in running))):  # noqa: ASYNC110
-                    await asyncio.sleep(LOOK)  # a server tells nobody
+                    await asyncio.sleep(POLL_INTERVAL)  # servers send no notification
         except TimeoutError:
             logs = "\n".join(f"{node.name}:\n{node.log[-1000:]}" for node in running)
             raise Unhealthy(f"The servers have not caught up after {seconds:g} s.\n{logs}") from None
 
-    async def leader(self, stream: str = "SESSIONS", *, other_than: str = "", seconds: float = START) -> Node:
-        """The node that leads this stream, as most of those see it that run; waits for one. Raises Unhealthy."""
+    async def leader(
+        self, stream: str = "SESSIONS", *, other_than: str = "", seconds: float = START_TIMEOUT
+    ) -> NatsNode:
+        """The stream's leader as the majority of nodes sees it. Waits for one. Raises Unhealthy."""
         deadline = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < deadline:
-            known = [_stream(await node.jetstream(), stream) for node in self.nodes]
-            if self._count == 1 and known[0]:
+            states = [_stream_state(await node.jetstream(), stream) for node in self.nodes]
+            if self._count == 1 and states[0]:
                 return self.nodes[0]
-            seen = Counter(one.get("cluster", {}).get("leader") for one in known)
-            led = next((one for one in self.nodes if seen[one.name] > self._count // 2), None)
-            if led and led.alive and not led.paused and led.name != other_than:
-                return led
-            await asyncio.sleep(LOOK)
+            votes = Counter(state.get("cluster", {}).get("leader") for state in states)
+            leader = next((state for state in self.nodes if votes[state.name] > self._count // 2), None)
+            if leader and leader.is_running and not leader.is_paused and leader.name != other_than:
+                return leader
+            await asyncio.sleep(POLL_INTERVAL)
         raise Unhealthy(f"No node leads the stream {stream}.")
 
-    async def agreed(self, stream: str = "SESSIONS", *, seconds: float = START) -> int:
-        """Wait until all nodes keep the same messages of a quiet stream; how many. Raises Unhealthy."""
+    async def wait_until_replicated(self, stream: str = "SESSIONS", *, seconds: float = START_TIMEOUT) -> int:
+        """Wait until all nodes have the same messages of an idle stream. Returns their number. Raises Unhealthy."""
         deadline = asyncio.get_running_loop().time() + seconds
         while True:
-            known = [_stream(await node.jetstream(), stream).get("state", {}) for node in self.nodes]
-            said = {(one.get("messages"), one.get("last_seq")) for one in known}
-            if len(said) == 1 and known[0]:
-                return int(known[0]["messages"])
+            states = [_stream_state(await node.jetstream(), stream).get("state", {}) for node in self.nodes]
+            seen_states = {(state.get("messages"), state.get("last_seq")) for state in states}
+            if len(seen_states) == 1 and states[0]:
+                return int(states[0]["messages"])
             if asyncio.get_running_loop().time() > deadline:
-                raise Unhealthy(f"The nodes keep different messages of {stream} (how many, the last): {said}")
-            await asyncio.sleep(LOOK)
+                raise Unhealthy(f"The nodes have different messages of {stream} (count, last sequence): {seen_states}")
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def step_down(self, stream: str = "SESSIONS") -> None:
-        """The stream's leader hands over to another; no process ends. Raises BusDown."""
+        """The stream's leader hands over to another; no process ends. Raises BusUnavailable."""
         before = await self.leader(stream)
         bus = Bus(Settings(nats_url=self.url), "chaos-cluster")
         await bus.connect()
         try:
-            said = json.loads(await bus.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", b"{}"))
+            response = json.loads(await bus.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", b"{}"))
         finally:
             await bus.stop()
-        if error := said.get("error"):
-            raise BusDown(f"{stream} has not stepped down: {error.get('description')}")
+        if error := response.get("error"):
+            raise BusUnavailable(f"{stream} has not stepped down: {error.get('description')}")
         await self.leader(stream, other_than=before.name)
 
 
-def _get(port: int, path: str) -> tuple[int, bytes]:
+def _http_get(port: int, path: str) -> tuple[int, bytes]:
     with closing(HTTPConnection(HOST, port, timeout=2)) as client:
         try:
             client.request("GET", path)
-            answer = client.getresponse()
-            return answer.status, answer.read()
+            response = client.getresponse()
+            return response.status, response.read()
         except (OSError, HTTPException):
             return 0, b""
 
 
-def _stream(jetstream: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """This stream as one node knows it; empty where it knows none."""
-    streams = (one for account in jetstream.get("account_details") or [] for one in account.get("stream_detail") or [])
-    return next((one for one in streams if one["name"] == wanted), {})
+def _stream_state(jetstream: dict[str, Any], stream: str) -> dict[str, Any]:
+    """The stream's state as one node sees it; empty if the node does not know the stream."""
+    streams = (
+        detail for account in jetstream.get("account_details") or [] for detail in account.get("stream_detail") or []
+    )
+    return next((detail for detail in streams if detail["name"] == stream), {})

@@ -1,4 +1,4 @@
-"""Gathers the evidence of a run from the log, the databases and the tool's file, as they lie there at its end."""
+"""Collects the evidence of a run from the log, the databases and files, at its end."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,37 +10,37 @@ from pydantic import JsonValue
 from sqlalchemy import RowMapping, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from chaos.accounts import Served
 from chaos.evidence import Effect, Row, Rows
+from chaos.model_usage import ServedRequest
 from packs.retail.data import Data
 from packs.retail.generate import generate
 from packs.retail.pack import result_of
 from packs.retail.store import Worlds
 from packs.retail.tables import effects
 from packs.retail.tasks.replay import Replay, Shop
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from services.plan_store.rebuild import rebuild_from
 from services.plan_store.tables import PROJECTED
 from shared.bus import JetStreamLog
 from shared.log import StoredMessage
 
-PAGE = 1000
+PAGE_SIZE = 1000
 type Documents = dict[str, Any]
 
 
 async def read_log(log: JetStreamLog) -> dict[str, list[StoredMessage]]:
-    """Every message of every session, as any replica has it: wait until they agree."""
-    found: dict[str, list[StoredMessage]] = {}
+    """Every message by session, from any replica. Wait until the replicas agree before calling this."""
+    logs: dict[str, list[StoredMessage]] = {}
     after = 0
-    while page := await log.read_all(after=after, limit=PAGE):
+    while page := await log.read_all(after=after, limit=PAGE_SIZE):
         for raw in page:
-            found.setdefault(raw.subject.split(".")[1], []).append(raw)
+            logs.setdefault(raw.subject.split(".")[1], []).append(raw)
         after = page[-1].position
-    return found
+    return logs
 
 
 async def read_rows(url: str) -> Rows:
-    """What the projected tables hold."""
+    """The rows of the projected tables."""
     engine = create_async_engine(url)
     try:
         async with engine.connect() as connection:
@@ -49,10 +49,10 @@ async def read_rows(url: str) -> Rows:
         await engine.dispose()
 
 
-async def read_folded(log: JetStreamLog, folder: Path) -> Rows:
-    """What a new database makes of the log."""
+async def read_rebuilt_rows(log: JetStreamLog, folder: Path) -> Rows:
+    """The rows of a new database, projected from the log."""
     url = f"sqlite+aiosqlite:///{folder / 'again.db'}"
-    database = Database(url)
+    database = ProjectionDatabase(url)
     try:
         await database.migrate()
         await rebuild_from(log, database, lambda _, __: None)
@@ -62,23 +62,23 @@ async def read_folded(log: JetStreamLog, folder: Path) -> Rows:
 
 
 async def read_effects(url: str) -> list[Effect]:
-    """The keyed effects of the store, in the order in which they lie there: nobody removes one or changes it."""
+    """The retail store's keyed effects in the order of insertion. They are never changed or deleted."""
     engine = create_async_engine(url)
     order = text("rowid" if engine.dialect.name == "sqlite" else "ctid")
     try:
         async with engine.connect() as connection:
-            found = (await connection.execute(select(effects).order_by(order))).mappings().all()
+            rows = (await connection.execute(select(effects).order_by(order))).mappings().all()
     finally:
         await engine.dispose()
-    return [_effect(row) for row in found]
+    return [_effect(row) for row in rows]
 
 
 async def read_worlds(
     url: str, done: Iterable[Effect]
 ) -> tuple[dict[str, Documents], dict[str, Documents], dict[str, JsonValue]]:
-    """What differs from the base in every world that something was done in: as it is, and as the effects make it.
+    """The differences from the base data by retail world: as stored, and as rebuilt by replaying the effects.
 
-    And what each of these effects says when it is made again like this, by key.
+    Also the result of each effect in that replay, by key.
     """
     base = generate()
     shop = Shop(base)
@@ -90,44 +90,46 @@ async def read_worlds(
     worlds = Worlds(url, lambda: base)
     await worlds.open()
     try:
-        found = {name: _differing(await worlds.world(name).changes(), base) for name in {*replays, "shared"}}
+        current = {name: _differences(await worlds.world(name).changes(), base) for name in {*replays, "shared"}}
     finally:
         await worlds.close()
     nothing = shop.fresh()
-    made = {name: {f"{k}/{i}": doc for (k, i), doc in replays.get(name, nothing).changed.items()} for name in found}
-    return found, made, answers
+    replayed = {
+        name: {f"{k}/{i}": doc for (k, i), doc in replays.get(name, nothing).changed.items()} for name in current
+    }
+    return current, replayed, answers
 
 
 def read_notes(path: Path) -> dict[str, int]:
-    """How often each line stands there."""
-    found: dict[str, int] = {}
+    """How often each line occurs in the file."""
+    counts: dict[str, int] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        found[line] = found.get(line, 0) + 1
-    return found
+        counts[line] = counts.get(line, 0) + 1
+    return counts
 
 
-def read_served(path: Path) -> list[Served]:
-    """The requests that the model noted there; of each the newest line tells how it ended."""
-    found: dict[str, dict[str, Any]] = {}
+def read_served(path: Path) -> list[ServedRequest]:
+    """The requests in the model's ledger. The last line of each tells how it ended."""
+    records: dict[str, dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        with suppress(ValueError):  # the model was killed while it wrote
-            one = json.loads(line)
-            found[one["id"]] = one
-    return [_served(one) for one in found.values()]
+        with suppress(ValueError):  # the model was killed while writing
+            record = json.loads(line)
+            records[record["id"]] = record
+    return [_served_request(record) for record in records.values()]
 
 
-def _served(one: Mapping[str, Any]) -> Served:
-    tokens = (one["prompt_tokens"], one["completion_tokens"]) if one["completion_tokens"] is not None else None
-    return Served(one["role"], one["outcome"], tokens)
+def _served_request(record: Mapping[str, Any]) -> ServedRequest:
+    tokens = (record["prompt_tokens"], record["completion_tokens"]) if record["completion_tokens"] is not None else None
+    return ServedRequest(record["role"], record["outcome"], tokens)
 
 
-def _differing(data: Data, base: Data) -> Documents:
-    found: Mapping[str, Mapping[str, Any]] = data  # type: ignore[assignment]
+def _differences(data: Data, base: Data) -> Documents:
+    by_kind: Mapping[str, Mapping[str, Any]] = data  # type: ignore[assignment]
     return {
-        f"{kind}/{one}": document
-        for kind, documents in found.items()
-        for one, document in documents.items()
-        if base[kind].get(one) != document  # type: ignore[literal-required]
+        f"{kind}/{document_id}": document
+        for kind, documents in by_kind.items()
+        for document_id, document in documents.items()
+        if base[kind].get(document_id) != document  # type: ignore[literal-required]
     }
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind, as plain values: all that the invariants look at."""
+"""The evidence of a run as plain values: everything that the invariants examine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,18 +6,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from chaos.accounts import Served
-from chaos.process import Exit
-from chaos.recorder import Shown
+from chaos.model_usage import ServedRequest
+from chaos.process import ProcessExit
+from chaos.socket_recorder import SocketRecord
 from shared.log import StoredMessage
 
 Row = tuple[Any, ...]
-Rows = Mapping[str, Sequence[Row]]  # by table, in an order of their own
+Rows = Mapping[str, Sequence[Row]]  # by table, unordered
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a tool left in the world under a key, and what it said then, as an event has it."""
+    """The effect of a tool recorded in a retail world under an idempotency key, with the tool's result."""
 
     world: str
     key: str
@@ -27,8 +27,8 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Acknowledged:
-    """The gateway said that this command of the session is stored, by this version."""
+class AcknowledgedCommand:
+    """The gateway acknowledged that this command was stored at this version or before."""
 
     session_id: str
     command_id: str
@@ -36,38 +36,37 @@ class Acknowledged:
 
 
 @dataclass(frozen=True)
-class Left:
-    """A person who left a session, and how it stood; "" where they gave up, or were still waiting when time was up."""
+class UserOutcome:
+    """How a session ended for its user. `ending` is "" if the user gave up, or still waited at the end of the run."""
 
     session_id: str
     workflow: str
     ending: str
-    why: str = ""  # it failed, or what they met with
+    reason: str = ""  # of a failed session, or the error that ended the user
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """`poison`: positions in the log of messages that the suite itself put there. `clustered`: the log is kept by
-    several servers."""
+    """`poison_positions`: positions in the log of messages that the suite appended. `is_clustered`: several servers."""
 
     log: Mapping[str, Sequence[StoredMessage]] = field(default_factory=dict)
-    poison: frozenset[int] = frozenset()
-    clustered: bool = False
-    shown: Sequence[Shown] = ()
-    acknowledged: Sequence[Acknowledged] = ()
-    left: Sequence[Left] = ()
+    poison_positions: frozenset[int] = frozenset()
+    is_clustered: bool = False
+    socket_records: Sequence[SocketRecord] = ()
+    acknowledged: Sequence[AcknowledgedCommand] = ()
+    user_outcomes: Sequence[UserOutcome] = ()
     rows: Rows = field(default_factory=dict)
-    folded: Rows = field(default_factory=dict)
+    rebuilt_rows: Rows = field(default_factory=dict)
     effects: Sequence[Effect] = ()
-    worlds: Mapping[str, Any] = field(default_factory=dict)  # the store's documents, by world
-    replayed: Mapping[str, Any] = field(default_factory=dict)  # the same, made by the effects in their order
-    answers: Mapping[str, JsonValue] = field(default_factory=dict)  # by key, what an effect says when it is made so
-    notes: Mapping[str, int] = field(default_factory=dict)  # how often each note stands in the file of the unkeyed tool
-    served: Sequence[Served] = ()  # by the model's own count
-    exits: Sequence[Exit] = ()
-    waiting: Mapping[str, int] = field(default_factory=dict)  # messages that a consumer still has, at the end
-    stalls: float = 0.0  # seconds that the suite itself stood still at the most, and saw nothing
+    worlds: Mapping[str, Any] = field(default_factory=dict)  # the store's documents, by retail world
+    replayed_worlds: Mapping[str, Any] = field(default_factory=dict)  # the same, rebuilt by replaying the effects
+    replayed_results: Mapping[str, JsonValue] = field(default_factory=dict)  # of each effect in that replay, by key
+    notes: Mapping[str, int] = field(default_factory=dict)  # number of occurrences in the file of the tool without keys
+    served_requests: Sequence[ServedRequest] = ()  # as the model recorded them
+    exits: Sequence[ProcessExit] = ()
+    outstanding: Mapping[str, int] = field(default_factory=dict)  # messages by consumer at the end
+    longest_stall: float = 0.0  # seconds for which the suite itself was blocked
 
-    def ended(self, exits: Sequence[Exit], stalls: float) -> "Evidence":
-        """The same, with how the programs ended, which is known last."""
-        return replace(self, exits=tuple(exits), stalls=stalls)
+    def with_exits(self, exits: Sequence[ProcessExit], longest_stall: float) -> "Evidence":
+        """A copy with the exits of the processes, which are known last."""
+        return replace(self, exits=tuple(exits), longest_stall=longest_stall)

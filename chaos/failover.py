@@ -1,6 +1,7 @@
-"""Appenders that race for the same sessions while the stream's leader is lost, and what must hold of it afterwards.
+"""Writers race for the same sessions while the stream loses its leader. No acknowledged append may be lost.
 
-`python -m chaos.failover --times 9` says for how long appends are interrupted: the leader killed, paused, stepped down.
+`python -m chaos.failover --times 9` measures how long appends are interrupted if the leader is killed, paused or made
+to step down.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import structlog
 
 from chaos.cluster import Cluster
 from chaos.collect import read_log
-from chaos.folding import Step, folded
+from chaos.replay import ReplayedMessage, replay
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
 from shared.domain import commands as c
@@ -28,13 +29,13 @@ from shared.domain.session import Session
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 
-PATIENCE = 60.0  # seconds that one append may take
-PACE = 0.05  # seconds between two appends of a writer
+APPEND_TIMEOUT = 60.0  # seconds
+APPEND_INTERVAL = 0.05  # seconds between two appends of a writer
 FAULTS = ("kill", "pause", "step_down")
 
 
-class Acked(NamedTuple):
-    """An append that its writer was told was stored, at this position or before, and when it began and ended."""
+class AcknowledgedAppend(NamedTuple):
+    """An append acknowledged as stored at this position or before, and when it began and ended."""
 
     writer: str
     session_id: str
@@ -44,16 +45,18 @@ class Acked(NamedTuple):
     ended: float
 
 
-class Race:
-    """`writers` for each of `sessions`, each with a connection of its own, appending for as long as the block lasts."""
+class AppendRace:
+    """`writers` for each of `sessions`, each with its own connection. They append until the block ends."""
 
     def __init__(self, settings: Settings, *, sessions: int = 3, writers: int = 3) -> None:
         self._buses = {
-            f"s{one}-w{two}": Bus(settings, f"race-{one}-{two}") for one in range(sessions) for two in range(writers)
+            f"s{session}-w{writer}": Bus(settings, f"race-{session}-{writer}")
+            for session in range(sessions)
+            for writer in range(writers)
         }
         self._tasks: list[asyncio.Task[None]] = []
-        self._moved = asyncio.Condition()
-        self.acked: list[Acked] = []
+        self._appended = asyncio.Condition()
+        self.acknowledged: list[AcknowledgedAppend] = []
 
     @property
     def log(self) -> JetStreamLog:
@@ -69,7 +72,7 @@ class Race:
         await asyncio.gather(*(bus.stop() for bus in self._buses.values()))
 
     async def stop(self) -> None:
-        """No more appends. Raises what went wrong with one."""
+        """Stop appending. Raises the first error of a writer."""
         for task in self._tasks:
             task.cancel()
         ended = await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -78,19 +81,19 @@ class Race:
             if isinstance(error, Exception):
                 raise error
 
-    async def resumed(self, fault: float) -> float:
-        """Seconds from `fault` until the last of the writers has had an append stored that it began since."""
-        async with self._moved:
-            while not (since := self._first_since(fault)):
-                await self._moved.wait()
+    async def wait_until_resumed(self, fault: float) -> float:
+        """Seconds from `fault` until every writer has stored an append that it began after the fault."""
+        async with self._appended:
+            while not (resumed_at := self._first_appends_since(fault)):
+                await self._appended.wait()
                 for task in self._tasks:
                     if task.done():
                         task.result()
-        return max(since) - fault
+        return max(resumed_at) - fault
 
-    def _first_since(self, fault: float) -> list[float]:
+    def _first_appends_since(self, fault: float) -> list[float]:
         first: dict[str, float] = {}
-        for acked in self.acked:
+        for acked in self.acknowledged:
             if acked.began > fault:
                 first.setdefault(acked.writer, acked.ended)
         return list(first.values()) if len(first) == len(self._buses) else []
@@ -103,37 +106,42 @@ class Race:
             began = time.monotonic()
             by = CommandMeta(f"user:{writer}", datetime.now(UTC), f"{writer}-{number}")
             command = c.Say(text=by.id or "") if loaded.session.version == 0 else c.Rename(title=by.id or "")
-            loaded, event = await commit(bus.log, loaded, command, by, patience=PATIENCE)
-            self.acked.append(Acked(writer, session_id, loaded.position, event.id, began, time.monotonic()))
-            async with self._moved:
-                self._moved.notify_all()
-            await asyncio.sleep(PACE)
+            loaded, event = await commit(bus.log, loaded, command, by, timeout=APPEND_TIMEOUT)
+            self.acknowledged.append(
+                AcknowledgedAppend(writer, session_id, loaded.position, event.id, began, time.monotonic())
+            )
+            async with self._appended:
+                self._appended.notify_all()
+            await asyncio.sleep(APPEND_INTERVAL)
 
     async def violations(self) -> list[str]:
-        """What is wrong in the log: a broken chain, an id twice, something acknowledged and not there."""
-        steps = await self.stored()
-        wrong = [f"{step.raw.subject} at {step.raw.position}: {step.reason}" for step in steps if not step.event]
+        """What is wrong in the log: broken chains, duplicate ids, lost appends."""
+        steps = await self.replayed_messages()
+        problems = [f"{step.raw.subject} at {step.raw.position}: {step.reason}" for step in steps if not step.event]
         times = Counter(step.event.id for step in steps if step.event)
-        wrong += [f"{name} is stored {count} times" for name, count in times.items() if count > 1]
-        return wrong + [f"lost: {one}" for one in lost(self.acked, steps)]
+        problems += [f"{name} is stored {count} times" for name, count in times.items() if count > 1]
+        return problems + [f"lost: {append}" for append in lost_appends(self.acknowledged, steps)]
 
-    async def stored(self) -> list[Step]:
-        """Every message of the sessions that were raced for, folded."""
+    async def replayed_messages(self) -> list[ReplayedMessage]:
+        """Every message of the sessions, replayed."""
         logs = await read_log(self.log)
-        return [step for one, raws in logs.items() for step in folded(one, raws).steps]
+        return [message for session_id, raws in logs.items() for message in replay(session_id, raws).messages]
 
 
-def lost(acked: Iterable[Acked], steps: Iterable[Step]) -> list[Acked]:
-    """What was acknowledged and is no event of the session.
+def lost_appends(
+    acknowledged: Iterable[AcknowledgedAppend], messages: Iterable[ReplayedMessage]
+) -> list[AcknowledgedAppend]:
+    """Acknowledged appends that are not events of their session at or before the acknowledged position.
 
-    An append that had to be looked for in the tail tells the tail's end, and others may have come after it.
+    An append whose acknowledgement was lost is searched in the tail, and reports the tail's end as its position. Other
+    writers may have appended in between.
     """
-    there = {step.event.id: step.raw.position for step in steps if step.event}
-    return [one for one in acked if not 0 < there.get(one.event_id, 0) <= one.position]
+    positions = {step.event.id: step.raw.position for step in messages if step.event}
+    return [append for append in acknowledged if not 0 < positions.get(append.event_id, 0) <= append.position]
 
 
 async def lose_leader(cluster: Cluster, how: str) -> tuple[float, Callable[[], Awaitable[None]]]:
-    """Lose the leader in one of the ways of `FAULTS`: when that was, and how to have the node back."""
+    """Make the leader fail in one of the ways of `FAULTS`. Returns the time, and a function that restores the node."""
     leader = await cluster.leader()
     began = time.monotonic()
     match how:
@@ -142,42 +150,42 @@ async def lose_leader(cluster: Cluster, how: str) -> tuple[float, Callable[[], A
             return began, leader.start
         case "pause":
             await leader.pause()
-            return began, leader.go_on
+            return began, leader.resume
         case _:
             await cluster.step_down()
-            return began, cluster.healthy
+            return began, cluster.wait_until_healthy
 
 
-async def interruptions(folder: Path, times: int) -> dict[str, list[float]]:
-    """For each way to lose the leader, how long appends were interrupted each time. Raises AssertionError."""
-    found: dict[str, list[float]] = {fault: [] for fault in FAULTS}
+async def measure_interruptions(folder: Path, times: int) -> dict[str, list[float]]:
+    """Seconds of interruption by kind of fault. Raises AssertionError if an append is lost or a chain broken."""
+    interruptions: dict[str, list[float]] = {fault: [] for fault in FAULTS}
     async with Cluster(folder) as cluster:
         settings = Settings(nats_url=cluster.url, nats_replicas=cluster.replicas, parley_home=folder)
         await provision(settings)
-        async with Race(settings) as race:
-            await race.resumed(time.monotonic())
+        async with AppendRace(settings) as race:
+            await race.wait_until_resumed(time.monotonic())
             for fault in FAULTS * times:
                 began, back = await lose_leader(cluster, fault)
-                found[fault].append(await race.resumed(began))
+                interruptions[fault].append(await race.wait_until_resumed(began))
                 await back()
-                await cluster.healthy(seconds=60)
+                await cluster.wait_until_healthy(seconds=60)
             await race.stop()
-            await cluster.agreed()
-            assert not (wrong := await race.violations()), wrong
-            print(f"{len(race.acked)} appends acknowledged, none lost, none twice, no chain broken")
-    return found
+            await cluster.wait_until_replicated()
+            assert not (problems := await race.violations()), problems
+            print(f"{len(race.acknowledged)} appends acknowledged, none lost, none twice, no chain broken")
+    return interruptions
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--times", type=int, default=3, help="how often the leader is lost in each way")
+    options.add_argument("--times", type=int, default=3, help="number of faults of each kind")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(interruptions(Path(folder), options.parse_args().times))
-    for fault, seconds in found.items():
+        interruptions = asyncio.run(measure_interruptions(Path(folder), options.parse_args().times))
+    for fault, seconds in interruptions.items():
         middle, most = statistics.median(seconds), max(seconds)
         print(f"{fault:10} median {middle:.1f} s, longest {most:.1f} s, of {len(seconds)}")
-    sys.exit(0 if max(max(seconds) for seconds in found.values()) < 15 else 1)
+    sys.exit(0 if max(max(seconds) for seconds in interruptions.values()) < 15 else 1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
+"""The invariants that must hold despite all faults. Pure: from the evidence to checks and violations.
 
-Each says how many things it looked at: a run in which there was nothing to look at proves nothing.
+Each invariant counts its checks: a run without any check of it proves nothing.
 """
 
 import json
@@ -8,284 +8,282 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from chaos.accounts import accounts
 from chaos.evidence import Evidence
-from chaos.folding import KEYED, Came, Fold, folded
+from chaos.invariant_check import InvariantCheck, InvariantResult, Violation
+from chaos.model_usage import usage_balances
+from chaos.replay import KEYED_TOOLS, ActionOutcome, ReplayedSession, replay
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
-from shared.log import EXPECTED, MESSAGE_ID
+from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID
 
-LEAVING = 5.0  # seconds beyond the grace
-CROWDED = 1.5  # times as long at the most, however crowded the machine is
+EXIT_MARGIN = 5.0  # seconds beyond the grace period
+MAX_LOAD_FACTOR = 1.5  # at most this many times longer on a busy machine
 TERMINAL = ("resting", "failed")
-LOST = "lost the work"  # as the keeper says it
+LOST_WORK = "lost the work"  # part of the reason that plan_store gives
 
 
-class Violation(NamedTuple):
-    """`where`: a session, or a program."""
-
-    invariant: str
-    where: str
-    what: str
-
-
-class Verdict(NamedTuple):
-    name: str
-    title: str
-    checked: int
-    violations: tuple[Violation, ...]
-    noted: tuple[str, ...] = ()  # what is counted and breaks nothing
+def check_invariants(evidence: Evidence, *, grace: float) -> list[InvariantResult]:
+    """Check all invariants, in order."""
+    sessions = {session_id: replay(session_id, raws) for session_id, raws in evidence.log.items()}
+    run = ReplayedEvidence(evidence, sessions, grace)
+    return [_check_invariant(name, title, look, run) for name, title, look in INVARIANTS]
 
 
-class Book:
-    """Counts the checks of one invariant, and writes down those that failed."""
-
-    def __init__(self, name: str, title: str) -> None:
-        self.name, self.title = name, title
-        self.checked = 0
-        self.violations: list[Violation] = []
-        self.noted: Counter[str] = Counter()
-
-    def check(self, holds: bool, where: str, what: str) -> None:
-        self.checked += 1
-        if not holds:
-            self.violations.append(Violation(self.name, where, what))
-
-    def verdict(self) -> Verdict:
-        noted = tuple(f"{count} {what}" for what, count in sorted(self.noted.items()))
-        return Verdict(self.name, self.title, self.checked, tuple(self.violations), noted)
-
-
-def judge(evidence: Evidence, *, grace: float) -> list[Verdict]:
-    """All of them, in order."""
-    folds = {session_id: folded(session_id, raws) for session_id, raws in evidence.log.items()}
-    told = Told(evidence, folds, grace)
-    return [_judged(name, title, look, told) for name, title, look in INVARIANTS]
-
-
-class Told(NamedTuple):
-    """The evidence, with every session's log folded."""
+class ReplayedEvidence(NamedTuple):
+    """The evidence, with every session's log replayed."""
 
     evidence: Evidence
-    folds: dict[str, Fold]
+    sessions: dict[str, ReplayedSession]
     grace: float
 
 
-def _judged(name: str, title: str, look: Callable[[Book, Told], None], told: Told) -> Verdict:
-    book = Book(name, title)
-    look(book, told)
-    return book.verdict()
+def _check_invariant(
+    name: str, title: str, look: Callable[[InvariantCheck, ReplayedEvidence], None], run: ReplayedEvidence
+) -> InvariantResult:
+    check = InvariantCheck(name, title)
+    look(check, run)
+    return check.result()
 
 
-def nothing_lost(book: Book, told: Told) -> None:
-    """I1: what a socket showed, or a gateway acknowledged, is in the log as it was shown."""
-    stored = {(one.session_id, one.version): _plain(one) for one in _events(told)}
-    commands = {one.id: one.version for one in _events(told)}
-    for shown in told.evidence.shown:
-        for event in shown.events:
-            at = (shown.session_id, event["version"])
-            book.check(stored.get(at) == event, shown.session_id, f"version {at[1]} was shown and is not in the log")
-    for one in told.evidence.acknowledged:
-        version = commands.get(f"{one.session_id}:{one.command_id}")
-        what = f"command {one.command_id} was acknowledged by version {one.version} and is not in the log"
-        book.check(version is not None and version <= one.version, one.session_id, what)
+def no_acknowledged_event_lost(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I1: every event that a socket received, and every acknowledged command, is in the log unchanged."""
+    stored = {(command.session_id, command.version): _as_json(command) for command in _events(run)}
+    commands = {command.id: command.version for command in _events(run)}
+    for record in run.evidence.socket_records:
+        for event in record.events:
+            at = (record.session_id, event["version"])
+            check.expect(
+                stored.get(at) == event,
+                record.session_id,
+                f"version {at[1]} was sent to a client and is not in the log",
+            )
+    for command in run.evidence.acknowledged:
+        version = commands.get(f"{command.session_id}:{command.command_id}")
+        what = f"command {command.command_id} was acknowledged by version {command.version} and is not in the log"
+        check.expect(version is not None and version <= command.version, command.session_id, what)
 
 
-def unbroken(book: Book, told: Told) -> None:
-    """I2: every message of Parley's own follows the one before it, and is the session's next event.
+def chain_unbroken(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I2: each message that Parley appends follows the previous one, and is the session's next event.
 
-    Unless a stranger's, which had no guard, was stored between the two: a cluster lets it. Then it is no event, whoever
-    appended it was not told that it was one, and does it again.
+    The exception: a cluster may store an outsider's unguarded message between the two. Parley's message is then no
+    event, its append was not acknowledged, and the service appends it again.
     """
-    for session_id, fold in told.folds.items():
-        tail, version = [0], 0  # Parley's last message, and what strangers have stored since
-        for step in fold.steps:
-            raw, event, expected = step.raw, step.event, step.raw.headers.get(EXPECTED)
-            if raw.position in told.evidence.poison:
+    for session_id, session in run.sessions.items():
+        tail, version = [0], 0  # Parley's last message, and those of outsiders since
+        for message in session.messages:
+            raw, event, expected = message.raw, message.event, message.raw.headers.get(EXPECTED_SEQUENCE)
+            if raw.position in run.evidence.poison_positions:
                 tail.append(raw.position)
-            elif event is None and told.evidence.clustered and expected in [str(earlier) for earlier in tail[:-1]]:
-                book.noted["overtaken by a stranger"] += 1
+            elif event is None and run.evidence.is_clustered and expected in [str(earlier) for earlier in tail[:-1]]:
+                check.notes["overtaken by a stranger"] += 1
                 tail = [raw.position]
             else:
-                what = f"position {raw.position} follows {expected}, but the one before it is {tail[-1]}"
-                book.check(expected == str(tail[-1]), session_id, what)
-                book.check(event is not None, session_id, f"position {raw.position} is no event: {step.reason}")
+                problem = f"position {raw.position} follows {expected}, but the one before it is {tail[-1]}"
+                check.expect(expected == str(tail[-1]), session_id, problem)
+                check.expect(event is not None, session_id, f"position {raw.position} is no event: {message.reason}")
                 tail = [raw.position]
             if event is not None:
-                what = f"version {event.version} at position {raw.position} comes after version {version}"
-                book.check(event.version == version + 1, session_id, what)
+                problem = f"version {event.version} at position {raw.position} comes after version {version}"
+                check.expect(event.version == version + 1, session_id, problem)
                 version = event.version
 
 
-def no_event_twice(book: Book, told: Told) -> None:
-    """I3: an id is in the log once, and is the one that the broker knows it by."""
-    seen: Counter[str] = Counter(event.id for event in _events(told))
-    for event in _events(told):
-        book.check(seen[event.id] == 1, event.session_id, f"{event.id} is in the log {seen[event.id]} times")
-    for session_id, fold in told.folds.items():
-        for step in fold.steps:
-            if step.event and step.raw.position not in told.evidence.poison:
-                wanted = f"{step.event.id}@{step.raw.headers.get(EXPECTED)}"
-                same = step.raw.headers.get(MESSAGE_ID) == wanted
-                book.check(same, session_id, f"position {step.raw.position} has another id in its header")
+def no_event_twice(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I3: an event id occurs once in the log, and the broker's message id matches it."""
+    counts: Counter[str] = Counter(event.id for event in _events(run))
+    for event in _events(run):
+        check.expect(counts[event.id] == 1, event.session_id, f"{event.id} is in the log {counts[event.id]} times")
+    for session_id, session in run.sessions.items():
+        for message in session.messages:
+            if message.event and message.raw.position not in run.evidence.poison_positions:
+                expected_id = f"{message.event.id}@{message.raw.headers.get(EXPECTED_SEQUENCE)}"
+                matches = message.raw.headers.get(MESSAGE_ID) == expected_id
+                check.expect(matches, session_id, f"position {message.raw.position} has another id in its header")
 
 
-def no_effect_twice(book: Book, told: Told) -> None:
-    """I4: an action that was started took effect at most once, and what it came to is in the log, or uncertain."""
-    started, outcomes = _actions(told)
-    effects = {effect.key: effect for effect in told.evidence.effects}
-    given_up = {key for fold in told.folds.values() for key in fold.given_up}  # nobody was there to ask by its key
-    for effect in told.evidence.effects:
+def no_effect_twice(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I4: a started action took effect at most once, and the log has its outcome or says that it is uncertain."""
+    started, outcomes = _actions(run)
+    effects = {effect.key: effect for effect in run.evidence.effects}
+    given_up = {
+        key for session in run.sessions.values() for key in session.uncertain_when_idle
+    }  # the session was idle, so no executor could look the outcome up by its key
+    for effect in run.evidence.effects:
         where = effect.key.split("/")[0]
-        book.check(effect.key in started, where, f"{effect.key} took effect and was never started")
+        check.expect(effect.key in started, where, f"{effect.key} took effect and was never started")
         outcome = outcomes.get(effect.key)
         if outcome is None:
-            book.noted["effects of stopped sessions, not told yet"] += 1
+            check.notes["effects of stopped sessions, not reported yet"] += 1
         elif isinstance(outcome, Outcome):
-            came = outcome.result if outcome.ok else outcome.error
-            book.check(came == effect.result, where, f"{effect.key} came to something else than was told: {came}")
-        again = told.evidence.answers.get(effect.key, effect.result)
-        book.check(again == effect.result, where, f"{effect.key} came to something else than it comes to once")
+            result = outcome.result if outcome.ok else outcome.error
+            check.expect(result == effect.result, where, f"{effect.key} had another result than the log says: {result}")
+        replayed = run.evidence.replayed_results.get(effect.key, effect.result)
+        check.expect(replayed == effect.result, where, f"{effect.key} has another result than its replay")
     for key, outcome in outcomes.items():
         tool, where = started.get(key, ""), key.split("/")[0]
-        if tool in KEYED and isinstance(outcome, Outcome) and outcome.ok:
-            book.check(key in effects, where, f"{key} ({tool}) is told as done and took no effect")
-        if tool in KEYED:
-            known = not isinstance(outcome, facts.ActionUncertain) or key in given_up
-            book.check(known, where, f"{key} ({tool}) knows its key, and is told as uncertain")
-    for world, documents in told.evidence.worlds.items():
-        same = documents == told.evidence.replayed.get(world)
-        book.check(same, world, "the store is not what its recorded effects make of it: something was done twice")
-    _notes(book, told, outcomes)
+        if tool in KEYED_TOOLS and isinstance(outcome, Outcome) and outcome.ok:
+            check.expect(key in effects, where, f"{key} ({tool}) is recorded as done and took no effect")
+        if tool in KEYED_TOOLS:
+            is_known = not isinstance(outcome, facts.ActionUncertain) or key in given_up
+            check.expect(is_known, where, f"{key} ({tool}) has an idempotency key, and is recorded as uncertain")
+    for world, documents in run.evidence.worlds.items():
+        matches = documents == run.evidence.replayed_worlds.get(world)
+        check.expect(
+            matches, world, "the store differs from a replay of its recorded effects: something was done twice"
+        )
+    _check_notes(check, run, outcomes)
 
 
-def _notes(book: Book, told: Told, outcomes: dict[str, Came]) -> None:
-    """The tool without a key: a note stands there once for each action that is told as done, and for no other but of
-    what nobody can tell, or has told yet."""
-    for session_id, fold in told.folds.items():
-        for text in sorted(set(fold.notes.values())):
-            came = [outcomes.get(key) for key, one in fold.notes.items() if one == text]
-            done = sum(isinstance(one, Outcome) and one.ok for one in came)
-            unclear = sum(one is None or isinstance(one, facts.ActionUncertain) for one in came)
-            times = told.evidence.notes.get(text, 0)
-            what = f"{text} was noted {times} times: {done} are told as done, and of {unclear} nobody can tell"
-            book.check(done <= times <= done + unclear, session_id, what)
-            for _ in filter(lambda one: isinstance(one, facts.ActionUncertain), came):
-                book.noted[f"uncertain, {'done' if times > done else 'not done'}"] += 1
+def _check_notes(check: InvariantCheck, run: ReplayedEvidence, outcomes: dict[str, ActionOutcome]) -> None:
+    """The tool without keys wrote each note once for each action recorded as done. For an action that is uncertain or
+    has no outcome yet, it may have written one more."""
+    for session_id, session in run.sessions.items():
+        for text in sorted(set(session.notes.values())):
+            results = [outcomes.get(key) for key, result in session.notes.items() if result == text]
+            done = sum(isinstance(result, Outcome) and result.ok for result in results)
+            unclear = sum(result is None or isinstance(result, facts.ActionUncertain) for result in results)
+            times = run.evidence.notes.get(text, 0)
+            problem = f"{text} was noted {times} times: {done} are recorded as done, {unclear} are uncertain"
+            check.expect(done <= times <= done + unclear, session_id, problem)
+            for _ in filter(lambda result: isinstance(result, facts.ActionUncertain), results):
+                check.notes[f"uncertain, {'done' if times > done else 'not done'}"] += 1
 
 
-def all_end(book: Book, told: Told) -> None:
-    """I5: every request that was accepted came to an end, with a reason; no consumer has anything left."""
-    for session_id, fold in told.folds.items():
-        if fold.session.version == 0:
+def every_request_ends(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I5: every accepted request ended, with a reason if it failed, and no consumer has outstanding messages."""
+    for session_id, replayed in run.sessions.items():
+        if replayed.session.version == 0:
             continue
-        session = fold.session
-        book.check(session.phase in TERMINAL, session_id, f"it is still {session.phase} at version {session.version}")
+        session = replayed.session
+        check.expect(session.phase in TERMINAL, session_id, f"it is still {session.phase} at version {session.version}")
         if session.phase == "failed":
-            said = bool(session.failure and session.failure.reason)
-            book.check(said, session_id, "it failed without a reason")
-        for step in fold.steps:
-            if isinstance(step.event, facts.SessionFailed):
-                kept, what = LOST not in step.event.reason, f"at version {step.event.version}: {step.event.reason}"
-                book.check(kept, session_id, what)
-    for one in told.evidence.left:
-        what = f"its person gave up: {one.why}" if one.why else "its person was still waiting when time was up"
-        book.check(bool(one.ending), one.session_id, what)
-        book.check(one.session_id in told.folds, one.session_id, "it is not in the log")
-    for consumer, count in told.evidence.waiting.items():
-        book.check(count == 0, consumer, f"{count} messages are still waiting")
+            has_reason = bool(session.failure and session.failure.reason)
+            check.expect(has_reason, session_id, "it failed without a reason")
+        for message in replayed.messages:
+            if isinstance(message.event, facts.SessionFailed):
+                is_kept, problem = (
+                    LOST_WORK not in message.event.reason,
+                    f"at version {message.event.version}: {message.event.reason}",
+                )
+                check.expect(is_kept, session_id, problem)
+    for outcome in run.evidence.user_outcomes:
+        problem = (
+            f"its user gave up: {outcome.reason}"
+            if outcome.reason
+            else "its user was still waiting at the end of the run"
+        )
+        check.expect(bool(outcome.ending), outcome.session_id, problem)
+        check.expect(outcome.session_id in run.sessions, outcome.session_id, "it is not in the log")
+    for consumer, count in run.evidence.outstanding.items():
+        check.expect(count == 0, consumer, f"{count} messages are still waiting")
 
 
-def rows_are_the_fold(book: Book, told: Told) -> None:
-    """I6: the tables are what a new database makes of the log."""
-    rows, again = told.evidence.rows, told.evidence.folded
-    for table in sorted({*rows, *again}):
-        mine, other = Counter(map(_frozen, rows.get(table, ()))), Counter(map(_frozen, again.get(table, ())))
-        book.checked += max(mine.total(), other.total())
-        for row in list((mine - other).elements())[:5]:
-            book.violations.append(Violation(book.name, table, f"is in the tables only: {row[:300]}"))
-        for row in list((other - mine).elements())[:5]:
-            book.violations.append(Violation(book.name, table, f"is missing, or different: {row[:300]}"))
+def tables_match_log(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I6: the tables equal those of a new database projected from the log."""
+    rows, rebuilt = run.evidence.rows, run.evidence.rebuilt_rows
+    for table in sorted({*rows, *rebuilt}):
+        stored_rows, rebuilt_rows = (
+            Counter(map(_row_key, rows.get(table, ()))),
+            Counter(map(_row_key, rebuilt.get(table, ()))),
+        )
+        check.checked += max(stored_rows.total(), rebuilt_rows.total())
+        for row in list((stored_rows - rebuilt_rows).elements())[:5]:
+            check.violations.append(Violation(check.name, table, f"is in the tables only: {row[:300]}"))
+        for row in list((rebuilt_rows - stored_rows).elements())[:5]:
+            check.violations.append(Violation(check.name, table, f"is missing, or different: {row[:300]}"))
 
 
-def seen_once_in_order(book: Book, told: Told) -> None:
-    """I7: each socket showed the versions after the one it came with, one by one."""
-    for shown in told.evidence.shown:
-        version = shown.after
-        for event in shown.events:
-            what = f"version {event['version']} was shown after version {version}"
-            book.check(event["version"] == version + 1, shown.session_id, what)
+def seen_once_in_order(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I7: each socket received every version after the one it resumed from, in order."""
+    for record in run.evidence.socket_records:
+        version = record.after
+        for event in record.events:
+            problem = f"version {event['version']} was sent after version {version}"
+            check.expect(event["version"] == version + 1, record.session_id, problem)
             version = event["version"]
 
 
-def left_in_time(book: Book, told: Told) -> None:
-    """I8: a SIGTERM ends a service within its grace and 5 seconds; none ends by itself."""
-    for one in told.evidence.exits:
-        limit = (told.grace + LEAVING) * min(one.crowd, CROWDED) + one.late
-        if one.asked == "SIGTERM":
-            took = one.seconds - one.starved
-            book.check(took <= limit, one.program, f"it took {took:.1f} s to leave, of {limit:.1f}")
-            book.check(one.code in (0, -15), one.program, f"asked to leave, it ended with code {one.code}")
-        book.check(bool(one.asked), one.program, f"it ended by itself with code {one.code}")
+def exits_in_time(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I8: SIGTERM ends a service within its grace period plus 5 seconds. No service ends by itself."""
+    for exited in run.evidence.exits:
+        limit = (run.grace + EXIT_MARGIN) * min(exited.load_factor, MAX_LOAD_FACTOR) + exited.late_seconds
+        if exited.cause == "SIGTERM":
+            took = exited.seconds - exited.starved_seconds
+            check.expect(took <= limit, exited.program, f"it took {took:.1f} s to exit, of {limit:.1f}")
+            check.expect(exited.code in (0, -15), exited.program, f"after SIGTERM it ended with code {exited.code}")
+        check.expect(bool(exited.cause), exited.program, f"it ended by itself with code {exited.code}")
 
 
-def none_left_started(book: Book, told: Told) -> None:
-    """I9: what was started has come to an end, or an executor is due to end it."""
-    for session_id, fold in told.folds.items():
-        work = fold.session.work
-        due = work is not None and work.service == "executor"
-        for key, tool in fold.started.items():
-            book.check(due or key in fold.outcomes, session_id, f"{key} ({tool}) was started, and nobody will end it")
-            stored = due or key not in fold.storing
-            book.check(stored, session_id, f"the result of {key} ({tool}) is neither stored nor lost")
+def nothing_left_started(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I9: every started action has an outcome, or an executor is due to record one."""
+    for session_id, session in run.sessions.items():
+        work = session.session.work
+        is_due = work is not None and work.service == "executor"
+        for key, tool in session.started.items():
+            check.expect(
+                is_due or key in session.outcomes,
+                session_id,
+                f"{key} ({tool}) was started, and no executor is due to end it",
+            )
+            is_stored = is_due or key not in session.awaiting_result
+            check.expect(is_stored, session_id, f"the result of {key} ({tool}) is neither stored nor lost")
 
 
-def accounted(book: Book, told: Told) -> None:
-    """I10: the log accounts for what the model served, once; but for one call for each that a killed process had."""
-    calls = [call for event in _events(told) for call in event.usage]
-    works = [work for fold in told.folds.values() for work in fold.works]
-    for one in accounts(told.evidence.served, calls, told.evidence.exits, works, grace=told.grace):
-        book.checked += one.checked - 2
-        book.check(one.twice == 0, one.role, f"{one.twice} calls are accounted for more often than they were served")
-        what = f"{one.lost} calls were served and are not accounted for; {one.allowed} may have been under way"
-        book.check(one.lost <= one.allowed, one.role, what)
-        if one.lost:
-            book.noted[f"calls of {one.role} lost, of {one.allowed} that may have been under way"] += one.lost
+def model_usage_accounted(check: InvariantCheck, run: ReplayedEvidence) -> None:
+    """I10: the log records each request that the model served, once. A killed process may lose its open call."""
+    calls = [call for event in _events(run) for call in event.usage]
+    work_spans = [work for session in run.sessions.values() for work in session.work_spans]
+    for balance in usage_balances(run.evidence.served_requests, calls, run.evidence.exits, work_spans, grace=run.grace):
+        check.checked += balance.checked - 2
+        check.expect(
+            balance.overcounted == 0,
+            balance.role,
+            f"{balance.overcounted} calls are recorded more often than they were served",
+        )
+        problem = (
+            f"{balance.lost} calls were served and are not recorded; {balance.allowed_losses} may have been under way"
+        )
+        check.expect(balance.lost <= balance.allowed_losses, balance.role, problem)
+        if balance.lost:
+            check.notes[f"calls of {balance.role} lost, of {balance.allowed_losses} that may have been under way"] += (
+                balance.lost
+            )
 
 
 INVARIANTS = (
-    ("I1", "no acknowledged event lost", nothing_lost),
-    ("I2", "every session's chain unbroken", unbroken),
+    ("I1", "no acknowledged event lost", no_acknowledged_event_lost),
+    ("I2", "every session's chain unbroken", chain_unbroken),
     ("I3", "no event twice", no_event_twice),
     ("I4", "no tool took effect twice", no_effect_twice),
-    ("I5", "every request came to an end", all_end),
-    ("I6", "SQL is the fold of the log", rows_are_the_fold),
+    ("I5", "every request came to an end", every_request_ends),
+    ("I6", "SQL is the fold of the log", tables_match_log),
     ("I7", "every socket saw every event once, in order", seen_once_in_order),
-    ("I8", "SIGTERM ends a service in time", left_in_time),
-    ("I9", "nothing started is left without an end", none_left_started),
-    ("I10", "what the model served is accounted for", accounted),
+    ("I8", "SIGTERM ends a service in time", exits_in_time),
+    ("I9", "nothing started is left without an end", nothing_left_started),
+    ("I10", "what the model served is accounted for", model_usage_accounted),
 )
 
 
-def _events(told: Told) -> Iterator[SessionEvent]:
-    for fold in told.folds.values():
-        yield from (step.event for step in fold.steps if step.event)
+def _events(run: ReplayedEvidence) -> Iterator[SessionEvent]:
+    for session in run.sessions.values():
+        yield from (message.event for message in session.messages if message.event)
 
 
-def _actions(told: Told) -> tuple[dict[str, str], dict[str, Came]]:
-    """By key: the tools that were started, and what came of them last."""
+def _actions(run: ReplayedEvidence) -> tuple[dict[str, str], dict[str, ActionOutcome]]:
+    """By idempotency key: the tools that were started, and their last outcomes."""
     started: dict[str, str] = {}
-    outcomes: dict[str, Came] = {}
-    for fold in told.folds.values():
-        started |= fold.started
-        outcomes |= fold.outcomes
+    outcomes: dict[str, ActionOutcome] = {}
+    for session in run.sessions.values():
+        started |= session.started
+        outcomes |= session.outcomes
     return started, outcomes
 
 
-def _plain(event: SessionEvent) -> dict[str, Any]:
-    found: dict[str, Any] = event.model_dump(mode="json")
-    return found
+def _as_json(event: SessionEvent) -> dict[str, Any]:
+    document: dict[str, Any] = event.model_dump(mode="json")
+    return document
 
 
-def _frozen(row: tuple[Any, ...]) -> str:
+def _row_key(row: tuple[Any, ...]) -> str:
     return json.dumps(row, sort_keys=True, default=str)

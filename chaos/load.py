@@ -1,15 +1,15 @@
-"""Hundreds of sessions, so many at a time, each with its own person."""
+"""Load: hundreds of sessions with a simulated user each, a limited number at a time."""
 
 import asyncio
 from collections import Counter
 
 import structlog
 
-from chaos.evidence import Acknowledged, Left
-from chaos.people import Person
-from chaos.recorder import Shown
-from chaos.scripts import Scripts
-from chaos.world import World
+from chaos.deployment import Deployment
+from chaos.evidence import AcknowledgedCommand, UserOutcome
+from chaos.simulated_user import SimulatedUser
+from chaos.socket_recorder import SocketRecord
+from chaos.user_scripts import UserScripts
 from packs.retail.generate import generate
 from parley.events import SessionEvent
 
@@ -17,89 +17,89 @@ log = structlog.get_logger("chaos")
 
 
 class Load:
-    """`begin` lets people come until `close`; who is in a session then still ends it."""
+    """New users arrive from `start` until `close`. Those in a session then still finish it."""
 
-    def __init__(self, world: World, *, seed: int, at_once: int, most: int) -> None:
-        self.people: list[Person] = []
-        self._world, self._at_once, self._most = world, at_once, most
-        self._scripts = Scripts(seed, generate())
+    def __init__(self, deployment: Deployment, *, seed: int, concurrency: int, max_sessions: int) -> None:
+        self.users: list[SimulatedUser] = []
+        self._deployment, self._concurrency, self._max_sessions = deployment, concurrency, max_sessions
+        self._scripts = UserScripts(seed, generate())
         self._open = True
         self._workers: list[asyncio.Task[None]] = []
         self._waiting: dict[str, list[asyncio.Event]] = {}
 
-    async def sees(self, kind: str) -> None:
-        """Until somebody is shown an event of this type."""
-        seen = asyncio.Event()
-        self._waiting.setdefault(kind, []).append(seen)
-        await seen.wait()
+    async def wait_for_event(self, kind: str) -> None:
+        """Wait until any user receives an event of this type."""
+        received = asyncio.Event()
+        self._waiting.setdefault(kind, []).append(received)
+        await received.wait()
 
-    def _seen(self, event: SessionEvent) -> None:
+    def _on_event(self, event: SessionEvent) -> None:
         for waiting in self._waiting.pop(event.type, ()):
             waiting.set()
 
-    def begin(self) -> None:
-        self._workers = [asyncio.create_task(self._one_after_another()) for _ in range(self._at_once)]
+    def start(self) -> None:
+        self._workers = [asyncio.create_task(self._run_users()) for _ in range(self._concurrency)]
 
     def close(self) -> None:
-        """Nobody else comes."""
+        """Let no more users arrive."""
         self._open = False
 
-    async def ended(self, seconds: float) -> bool:
-        """Whether everybody has left within this time; who has not is sent home."""
+    async def wait_until_ended(self, seconds: float) -> bool:
+        """Wait until all users have finished, and cancel the others after the timeout. Returns whether all finished."""
         if self._workers:
             _, late = await asyncio.wait(self._workers, timeout=seconds)
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
-        return not [person for person in self.everybody if not person.ending]
+        return not [user for user in self.all_users if not user.ending]
 
-    async def _one_after_another(self) -> None:
-        while self._open and len(self.people) < self._most:
-            person = Person(self._scripts.script(len(self.people)), self._world.gateway_urls)
-            person.line.on_event = self._seen
-            self.people.append(person)
+    async def _run_users(self) -> None:
+        while self._open and len(self.users) < self._max_sessions:
+            user = SimulatedUser(self._scripts.script(len(self.users)), self._deployment.gateway_urls)
+            user.client.on_event = self._on_event
+            self.users.append(user)
             try:
-                await person.live()
-            except Exception as error:  # whoever comes next is not kept away by it, and I5 tells it
-                log.exception("person_gave_up", session_id=person.script.session_id)
-                person.gave_up(repr(error))
+                await user.run()
+            except Exception as error:  # the next user still comes; invariant I5 reports this one
+                log.exception("person_gave_up", session_id=user.script.session_id)
+                user.record_error(repr(error))
 
-    # --- what they tell
-
-    @property
-    def everybody(self) -> list[Person]:
-        """Also those who went on in a fork."""
-        return [one for person in self.people for one in _line_of(person)]
+    # --- results
 
     @property
-    def shown(self) -> list[Shown]:
-        return [shown for person in self.everybody for shown in person.line.recorder.shown]
+    def all_users(self) -> list[SimulatedUser]:
+        """All users, also those in forks."""
+        return [member for user in self.users for member in _with_forks(user)]
 
     @property
-    def acknowledged(self) -> list[Acknowledged]:
+    def socket_records(self) -> list[SocketRecord]:
+        return [record for user in self.all_users for record in user.client.recorder.records]
+
+    @property
+    def acknowledged(self) -> list[AcknowledgedCommand]:
         return [
-            Acknowledged(person.script.session_id, command_id, version)
-            for person in self.everybody
-            for command_id, version in person.acknowledged
+            AcknowledgedCommand(user.script.session_id, command_id, version)
+            for user in self.all_users
+            for command_id, version in user.acknowledged
         ]
 
     @property
-    def left(self) -> list[Left]:
+    def outcomes(self) -> list[UserOutcome]:
         return [
-            Left(
-                person.script.session_id,
-                person.script.message.get("workflow", person.script.kind),
-                person.ending,
-                person.why,
+            UserOutcome(
+                user.script.session_id,
+                user.script.message.get("workflow", user.script.kind),
+                user.ending,
+                user.failure_reason,
             )
-            for person in self.everybody
+            for user in self.all_users
         ]
 
     @property
     def errors(self) -> Counter[str]:
-        """What gateways refused, by code."""
-        return sum((person.line.recorder.errors + person.declined for person in self.everybody), Counter())
+        """Refusals by the gateways, by code."""
+        return sum((user.client.recorder.errors + user.refusals for user in self.all_users), Counter())
 
 
-def _line_of(person: Person) -> list[Person]:
-    return [person, *(_line_of(person.fork) if person.fork else ())]
+def _with_forks(user: SimulatedUser) -> list[SimulatedUser]:
+    return [user, *(_with_forks(user.fork) if user.fork else ())]

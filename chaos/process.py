@@ -1,4 +1,4 @@
-"""One program of the world under trial: started, ended, paused by its pid alone, and what its ends were like."""
+"""One supervised process of the deployment: it can be killed, terminated and paused, and is restarted when it ends."""
 
 import asyncio
 import os
@@ -9,162 +9,167 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from chaos.cut_service import CODE
-from cli.spawn import tied
+from chaos.crashing_service import CRASH_EXIT_CODE
+from cli.child_command import bound_to_parent
 
 ROOT = Path(__file__).parents[1]
-LOOK = 0.1
-OURS = 3.0  # programs that want to run, for each processor: so many the suite itself brings along
-AGAIN = 0.3  # seconds until a program that ended is started again
+POLL_INTERVAL = 0.1
+SUITE_LOAD_PER_CPU = 3.0  # the load average per processor that the suite itself causes
+RESTART_DELAY = 0.3  # seconds
 
 
-class Exit(NamedTuple):
-    """One end of a program. `asked`: the signal it was sent, `seconds` later it was gone; "cut" where it was to end at
-    an append, "" if it ended by itself.
+class ProcessExit(NamedTuple):
+    """The exit of a process. `cause`: the signal sent; "cut" for a crash at an append; "" if it ended by itself.
 
-    For `starved` of these seconds it was ready to run, and the machine ran others; for the last `late` the suite stood
-    still, and may have seen the end too late. `crowd`: how many times more programs wanted to run then than the suite
-    itself brings along, 1 at the least.
+    `seconds` passed from the signal to the exit. For `starved_seconds` of them the process was ready to run but got no
+    processor. For the last `late_seconds` the suite itself was blocked, and may have noticed the exit late.
+    `load_factor`: the machine's load relative to that of the suite alone, at least 1.
     """
 
     program: str
     code: int
-    asked: str
+    cause: str
     seconds: float
-    starved: float = 0.0
-    crowd: float = 1.0
-    late: float = 0.0
-    at: float = 0.0  # unix time at which the suite saw it
+    starved_seconds: float = 0.0
+    load_factor: float = 1.0
+    late_seconds: float = 0.0
+    at: float = 0.0  # Unix time at which the suite noticed it
 
 
-class Process:
-    """A program that is kept running until `stop`; what it says is in its log."""
+class ServiceProcess:
+    """A process that is restarted until `stop`. Its output goes to its log."""
 
     def __init__(
         self, name: str, command: tuple[str, ...], environment: Mapping[str, str], logs: Path, *, folder: Path = ROOT
     ) -> None:
-        """`folder`: the checkout that it runs from."""
+        """`folder`: the checkout to run it from."""
         self.name, self.service = name, name.rpartition("-")[0] or name
-        self.exits: list[Exit] = []
+        self.exits: list[ProcessExit] = []
         self._command, self._environment, self._log = command, environment, logs / f"{name}.log"
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
-        self._asked, self._since = "", 0.0
-        self._starved = self._looked = 0.0
-        self._watch: asyncio.Task[None] | None = None
-        self._paused = False
-        self._leaving = False
+        self._supervisor: asyncio.Task[None] | None = None
+        self._signal_sent, self._signalled_at = "", 0.0
+        self._starved = self._polled_at = 0.0
+        self._starvation_watch: asyncio.Task[None] | None = None
+        self._is_paused = False
+        self._is_stopping = False
 
     @property
-    def alive(self) -> bool:
+    def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
     @property
-    def busy(self) -> bool:
-        """Something is being done to it already: it is paused, ending, or not up."""
-        return self._paused or bool(self._asked) or not self.alive
+    def is_disturbed(self) -> bool:
+        """Whether it is paused, ending or not running, so that no other fault should hit it."""
+        return self._is_paused or bool(self._signal_sent) or not self.is_running
 
     async def start(self) -> None:
-        """Run it, and run it again whenever it ends."""
-        await self._begin()
-        self._keeper = asyncio.create_task(self._keep(), name=self.name)
+        """Start it, and restart it whenever it ends."""
+        await self._spawn()
+        self._supervisor = asyncio.create_task(self._supervise(), name=self.name)
 
     def kill(self) -> None:
-        """As a crash would end it; it is started again."""
+        """End it as a crash would. It is restarted."""
         self._end(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """As an operator would end it; it is started again."""
+        """End it as an operator would. It is restarted."""
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """It does nothing until `go_on`, and does not know of it."""
-        self._paused = True
+        """Freeze it until `resume`."""
+        self._is_paused = True
         self._signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        self._paused = False
+    def resume(self) -> None:
+        self._is_paused = False
         self._signal(signal.SIGCONT)
-        if self._asked:
-            self._since = time.monotonic()  # it could not hear the signal before
+        if self._signal_sent:
+            self._signalled_at = time.monotonic()  # a frozen process could not handle the signal before
 
-    async def stop(self, *, patience: float) -> None:
-        """End it for good; `patience` seconds after that it is killed."""
-        self._leaving = True
-        if self.alive:
-            self.go_on()
+    async def stop(self, *, kill_after: float) -> None:
+        """End it for good. Kill it if it has not ended after `kill_after` seconds."""
+        self._is_stopping = True
+        if self.is_running:
+            self.resume()
             self._end(signal.SIGTERM)
-        if self._keeper:
-            _, late = await asyncio.wait({self._keeper}, timeout=patience)
+        if self._supervisor:
+            _, late = await asyncio.wait({self._supervisor}, timeout=kill_after)
             if late:
                 self._signal(signal.SIGKILL)
                 await asyncio.wait(late, timeout=5)
-                self._keeper.cancel()
+                self._supervisor.cancel()
 
-    async def _begin(self) -> None:
+    async def _spawn(self) -> None:
         with self._log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                *tied(*self._command),
+                *bound_to_parent(*self._command),
                 cwd=self._folder,
                 env=dict(self._environment),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                process_group=0,  # a Ctrl-C is for us: we end the world in order
+                process_group=0,  # so that Ctrl-C reaches only the suite, which stops everything in order
             )
-        self._asked, self._since, self._paused, self._starved = "", 0.0, False, 0.0
+        self._signal_sent, self._signalled_at, self._is_paused, self._starved = "", 0.0, False, 0.0
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         while self._process:
             pid = self._process.pid
             code = await self._process.wait()
             now = time.monotonic()
-            took, late = (now - self._since, max(0.0, now - self._looked - LOOK)) if self._since else (0.0, 0.0)
-            if self._watch:
-                self._watch.cancel()
-            asked = "cut" if code == CODE else self._asked
-            self.exits.append(Exit(self.name, code, asked, took, self._starved, crowd(), late, time.time()))
+            took, late = (
+                (now - self._signalled_at, max(0.0, now - self._polled_at - POLL_INTERVAL))
+                if self._signalled_at
+                else (0.0, 0.0)
+            )
+            if self._starvation_watch:
+                self._starvation_watch.cancel()
+            cause = "cut" if code == CRASH_EXIT_CODE else self._signal_sent
+            self.exits.append(
+                ProcessExit(self.name, code, cause, took, self._starved, load_factor(), late, time.time())
+            )
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)  # what it started and left behind
-            if self._leaving:
+                os.killpg(pid, signal.SIGKILL)  # its children
+            if self._is_stopping:
                 return
-            await asyncio.sleep(AGAIN)
-            if self._leaving:
+            await asyncio.sleep(RESTART_DELAY)
+            if self._is_stopping:
                 return
-            await self._begin()
+            await self._spawn()
 
     def _end(self, how: signal.Signals) -> None:
-        if self.alive:
-            self._asked, self._since = how.name, time.monotonic()
-            self._looked = self._since
-            self._watch = asyncio.create_task(self._see_it_starve())
+        if self.is_running:
+            self._signal_sent, self._signalled_at = how.name, time.monotonic()
+            self._polled_at = self._signalled_at
+            self._starvation_watch = asyncio.create_task(self._watch_starvation())
             self._signal(how)
 
-    async def _see_it_starve(self) -> None:
-        """While it leaves: a limit in seconds is for a machine that lets it run."""
+    async def _watch_starvation(self) -> None:
+        """Measure how long it waits for a processor while it exits, because its time limit must not count that."""
         pid = self._process.pid if self._process else 0
-        before = _queued(pid)
+        before = _run_queue_seconds(pid)
         while True:
-            now, self._looked = _queued(pid), time.monotonic()
+            now, self._polled_at = _run_queue_seconds(pid), time.monotonic()
             self._starved = max((waited - before.get(thread, 0.0) for thread, waited in now.items()), default=0.0)
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_INTERVAL)
 
     def _signal(self, which: signal.Signals) -> None:
-        if self._process and self.alive:
+        if self._process and self.is_running:
             with suppress(ProcessLookupError):
-                os.kill(self._process.pid, which)  # asyncio's would take the exit code away from who waits for it
+                os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
 
 
-def crowd() -> float:
-    """Times are meant for a machine that does little else: on a crowded one everything takes so many times longer."""
-    return max(1.0, os.getloadavg()[0] / (OURS * (os.cpu_count() or 1)))
+def load_factor() -> float:
+    """The factor by which to extend timeouts, which are meant for an idle machine."""
+    return max(1.0, os.getloadavg()[0] / (SUITE_LOAD_PER_CPU * (os.cpu_count() or 1)))
 
 
-def _queued(pid: int) -> dict[str, float]:
-    """By thread, the seconds for which it was ready to run and did not (Linux tells)."""
-    found: dict[str, float] = {}
+def _run_queue_seconds(pid: int) -> dict[str, float]:
+    """By thread, the seconds for which it was ready to run but got no processor. Source: Linux's schedstat."""
+    seconds: dict[str, float] = {}
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError, IndexError, ValueError):
-            found[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
-    return found
+            seconds[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
+    return seconds

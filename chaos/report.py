@@ -1,72 +1,75 @@
-"""What a run proved, in words: faults by kind, sessions by workflow and ending, checks and violations."""
+"""The report of a run: faults by kind, sessions by workflow and ending, checks and violations."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from chaos.evidence import Evidence
-from chaos.invariants import Verdict, Violation
+from chaos.invariant_check import InvariantResult, Violation
 
-SHOWN = 20  # violations of one invariant
+MAX_VIOLATIONS_SHOWN = 20  # of one invariant
 
 
-class Report(NamedTuple):
-    """`quiet`: the seconds that the last session took to end once everything ran again."""
+class ChaosReport(NamedTuple):
+    """`recovery_seconds`: from the restoration of the deployment to the end of the last session."""
 
     seed: int
-    played: Counter[str]
-    left_out: Counter[str]
+    injected: Counter[str]
+    skipped: Counter[str]
     evidence: Evidence
-    verdicts: list[Verdict]
+    verdicts: list[InvariantResult]
     errors: Counter[str]
-    quiet: float
+    recovery_seconds: float
 
     @property
     def violations(self) -> list[Violation]:
-        return [one for verdict in self.verdicts for one in verdict.violations]
+        return [violation for verdict in self.verdicts for violation in verdict.violations]
 
     @property
-    def unproved(self) -> list[str]:
-        """Invariants that there was nothing to check of."""
+    def unchecked(self) -> list[str]:
+        """Invariants without a single check."""
         return [verdict.name for verdict in self.verdicts if not verdict.checked]
 
     @property
-    def good(self) -> bool:
-        return not self.violations and not self.unproved
+    def passed(self) -> bool:
+        return not self.violations and not self.unchecked
 
     def lines(self) -> Iterator[str]:
-        yield from _counted("faults", self.played)
-        if self.left_out:
-            yield from _counted("not played, there was nobody to play them to, or it did not work", self.left_out)
-        endings = (f"{one.workflow}: {one.ending or 'none'}" for one in self.evidence.left)
-        yield from _counted("sessions", Counter(endings))
-        for why, count in Counter(one.why[:160] for one in self.evidence.left if one.why).most_common():
-            yield f"    {count} failed: {why}"
-        yield f"the last one ended {self.quiet:.1f} s after everything ran again"
+        yield from _count_lines("faults", self.injected)
+        if self.skipped:
+            yield from _count_lines("skipped faults, without a target or failed", self.skipped)
+        endings = (f"{item.workflow}: {item.ending or 'none'}" for item in self.evidence.user_outcomes)
+        yield from _count_lines("sessions", Counter(endings))
+        for reason, count in Counter(
+            item.reason[:160] for item in self.evidence.user_outcomes if item.reason
+        ).most_common():
+            yield f"    {count} failed: {reason}"
+        yield f"the last session ended {self.recovery_seconds:.1f} s after everything ran again"
         if self.errors:
-            yield from _counted("refusals", self.errors)
-        yield f"events {sum(map(len, self.evidence.log.values()))}, sockets {len(self.evidence.shown)}, {self._ends()}"
-        yield f"the suite stood still for {self.evidence.stalls:.2f} s at the most, {self._starved()}"
+            yield from _count_lines("refusals", self.errors)
+        events, sockets = sum(map(len, self.evidence.log.values())), len(self.evidence.socket_records)
+        yield f"events {events}, sockets {sockets}, {self._exit_causes()}"
+        yield f"the suite was blocked for up to {self.evidence.longest_stall:.2f} s, {self._starved()}"
         yield ""
         for verdict in self.verdicts:
-            noted = f"  ({', '.join(verdict.noted)})" if verdict.noted else ""
+            noted = f"  ({', '.join(verdict.notes)})" if verdict.notes else ""
             state = f"{len(verdict.violations)} violations" if verdict.violations else "holds"
             yield f"{verdict.name}  {verdict.title:45} {verdict.checked:7} checked  {state}{noted}"
-            for one in verdict.violations[:SHOWN]:
-                yield f"      {one.where}: {one.what}"
-        for name in self.unproved:
-            yield f"{name} was not proved: nothing was there to check"
+            for item in verdict.violations[:MAX_VIOLATIONS_SHOWN]:
+                yield f"      {item.where}: {item.description}"
+        for name in self.unchecked:
+            yield f"{name} was not checked: the run had nothing to check it on"
 
     def _starved(self) -> str:
-        longest = max((one.starved for one in self.evidence.exits), default=0.0)
-        return f"a program that was leaving waited for the processor for {longest:.2f} s"
+        longest = max((process_exit.starved_seconds for process_exit in self.evidence.exits), default=0.0)
+        return f"an exiting process waited for a processor for {longest:.2f} s"
 
-    def _ends(self) -> str:
-        ends = Counter(one.asked or "by itself" for one in self.evidence.exits)
-        return f"ends of programs: {', '.join(f'{count} {how}' for how, count in sorted(ends.items()))}"
+    def _exit_causes(self) -> str:
+        ends = Counter(process_exit.cause or "by itself" for process_exit in self.evidence.exits)
+        return f"exits: {', '.join(f'{count} {how}' for how, count in sorted(ends.items()))}"
 
 
-def _counted(title: str, counts: Counter[str]) -> Iterator[str]:
+def _count_lines(title: str, counts: Counter[str]) -> Iterator[str]:
     yield f"{title}: {counts.total()}"
     kinds: dict[str, list[str]] = {}
     for name, count in sorted(counts.items()):

@@ -1,4 +1,4 @@
-"""One run: people and faults side by side, then quiet, then the evidence and what it proves."""
+"""One run: load and faults, then recovery, then the evidence and the check of the invariants."""
 
 import asyncio
 import time
@@ -10,123 +10,127 @@ from pathlib import Path
 import structlog
 
 from chaos import collect
+from chaos.deployment import ACK_WAIT, GRACE_SECONDS, Deployment, DeploymentShape, deployment
 from chaos.evidence import Evidence
-from chaos.faults import Faults
-from chaos.invariants import Verdict, judge
+from chaos.fault_runner import FaultRunner
+from chaos.invariant_check import InvariantResult
+from chaos.invariants import check_invariants
 from chaos.load import Load
-from chaos.poison import MARK
-from chaos.process import crowd
-from chaos.report import Report
-from chaos.schedule import Fault, schedule
-from chaos.world import ACK_WAIT, GRACE, Shape, World, world
+from chaos.poison_messages import POISON_HEADER
+from chaos.process import load_factor
+from chaos.report import ChaosReport
+from chaos.schedule import ScheduledFault, schedule
 from shared.services import CONSUMERS
 
 log = structlog.get_logger("chaos")
-QUIET = 180.0  # seconds that sessions have to end once everything runs again
-DRAINED = 90.0
+RECOVERY_TIMEOUT = 180.0  # seconds for sessions to end once everything runs again
+DRAIN_TIMEOUT = 90.0
 TICK = 0.1
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be run. `gap`: seconds between two faults, on average."""
+class RunConfig:
+    """`fault_interval`: mean seconds between two faults."""
 
     seconds: float = 60.0
     seed: int = 7
     sessions: int = 1000
-    at_once: int = 16
-    gap: float = 1.2
-    shape: Shape = field(default_factory=Shape)
+    concurrency: int = 16
+    fault_interval: float = 1.2
+    shape: DeploymentShape = field(default_factory=DeploymentShape)
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[ScheduledFault, ...]:
         cluster, postgres = self.shape.nodes > 1, self.shape.postgres
-        return schedule(self.seed, self.seconds, gap=self.gap, ack_wait=ACK_WAIT, cluster=cluster, postgres=postgres)
+        return schedule(
+            self.seed, self.seconds, interval=self.fault_interval, ack_wait=ACK_WAIT, cluster=cluster, postgres=postgres
+        )
 
 
-class Ticker:
-    """How long the suite itself stands still: whatever happens meanwhile is seen late."""
+class StallWatch:
+    """Measures how long the suite's own event loop is blocked: events in that time are noticed late."""
 
     def __init__(self) -> None:
         self.longest = 0.0
 
-    async def tick(self) -> None:
+    async def run(self) -> None:
         while True:
             before = time.monotonic()
             await asyncio.sleep(TICK)
             self.longest = max(self.longest, time.monotonic() - before - TICK)
 
 
-async def run(plan: Plan, folder: Path) -> Report:
-    """To its end; the world is gone on return, its files are there."""
-    ticker, began = Ticker(), time.monotonic()
-    ticking = asyncio.create_task(ticker.tick())
+async def run(config: RunConfig, folder: Path) -> ChaosReport:
+    """Run to the end. The deployment's files remain."""
+    stalls, began = StallWatch(), time.monotonic()
+    watching = asyncio.create_task(stalls.run())
     try:
-        async with world(folder, plan.shape) as it:
+        async with deployment(folder, config.shape) as running:
             log.info("world_up", seconds=round(time.monotonic() - began, 1), folder=str(folder))
-            load = Load(it, seed=plan.seed, at_once=plan.at_once, most=plan.sessions)
-            faults = Faults(it, load)
-            load.begin()
-            async with _until(plan.seconds, load):
-                await faults.play(plan.faults)
-            quiet = await _quiet(it, load, faults)
-            ticking.cancel()  # what follows is much work in one go, and no time is taken meanwhile
-            evidence = await _evidence(it, load, faults)
-        evidence = evidence.ended(it.exits, ticker.longest)
+            load = Load(running, seed=config.seed, concurrency=config.concurrency, max_sessions=config.sessions)
+            runner = FaultRunner(running, load)
+            load.start()
+            async with _keep_load_for(config.seconds, load):
+                await runner.run(config.faults)
+            recovery_seconds = await _recover(running, load, runner)
+            watching.cancel()  # collecting the evidence blocks the loop, and nothing is timed meanwhile
+            evidence = await _collect_evidence(running, load, runner)
+        evidence = evidence.with_exits(running.exits, stalls.longest)
     finally:
-        ticking.cancel()
-    verdicts: list[Verdict] = await asyncio.to_thread(judge, evidence, grace=GRACE)
-    return Report(plan.seed, faults.played, faults.left_out, evidence, verdicts, load.errors, quiet)
+        watching.cancel()
+    verdicts: list[InvariantResult] = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
+    return ChaosReport(config.seed, runner.injected, runner.skipped, evidence, verdicts, load.errors, recovery_seconds)
 
 
 @asynccontextmanager
-async def _until(seconds: float, load: Load) -> AsyncIterator[None]:
-    """People come for so long, at least."""
+async def _keep_load_for(seconds: float, load: Load) -> AsyncIterator[None]:
+    """Let users arrive until the block ends, for at least `seconds`."""
     end = time.monotonic() + seconds
     yield
     await asyncio.sleep(max(0.0, end - time.monotonic()))
     load.close()
 
 
-async def _quiet(it: World, load: Load, faults: Faults) -> float:
-    """Everything runs again, and everybody comes to an end; the seconds that took."""
+async def _recover(deployed: Deployment, load: Load, runner: FaultRunner) -> float:
+    """Restore the deployment, and wait until all sessions have ended and consumers are drained. Returns the seconds
+    until the last session ended."""
     began = time.monotonic()
-    await faults.calm()
-    patience = QUIET * crowd()
-    if away := await it.missing(patience):
-        log.error("still_away", what=away)
-    await load.ended(patience)
+    await runner.restore()
+    timeout = RECOVERY_TIMEOUT * load_factor()
+    if missing := await deployed.wait_for_missing(timeout):
+        log.error("still_away", what=missing)
+    await load.wait_until_ended(timeout)
     took = time.monotonic() - began
     with suppress(TimeoutError):
-        async with asyncio.timeout(DRAINED * crowd()):
-            while any((await _waiting(it)).values()):  # noqa: ASYNC110  the broker tells nobody
+        async with asyncio.timeout(DRAIN_TIMEOUT * load_factor()):
+            while any((await _outstanding(deployed)).values()):  # noqa: ASYNC110  the broker sends no notification
                 await asyncio.sleep(0.2)
     return took
 
 
-async def _waiting(it: World) -> dict[str, int]:
-    return {name: await it.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
+async def _outstanding(deployed: Deployment) -> dict[str, int]:
+    return {name: await deployed.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
 
 
-async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:
-    logs = await collect.read_log(it.bus.log)
-    effects = await collect.read_effects(it.settings.retail_url)
-    worlds, replayed, answers = await collect.read_worlds(it.settings.retail_url, effects)
-    poison = frozenset(raw.position for raws in logs.values() for raw in raws if MARK in raw.headers)
+async def _collect_evidence(deployed: Deployment, load: Load, runner: FaultRunner) -> Evidence:
+    logs = await collect.read_log(deployed.bus.log)
+    effects = await collect.read_effects(deployed.settings.retail_url)
+    worlds, replayed, answers = await collect.read_worlds(deployed.settings.retail_url, effects)
+    poison_positions = frozenset(raw.position for raws in logs.values() for raw in raws if POISON_HEADER in raw.headers)
     return Evidence(
         log=logs,
-        poison=poison,
-        clustered=it.settings.nats_replicas > 1,
-        shown=[*load.shown, *faults.shown],
+        poison_positions=poison_positions,
+        is_clustered=deployed.settings.nats_replicas > 1,
+        socket_records=[*load.socket_records, *runner.socket_records],
         acknowledged=load.acknowledged,
-        left=load.left,
-        rows=await collect.read_rows(it.settings.sql_url),
-        folded=await collect.read_folded(it.bus.log, it.folder),
+        user_outcomes=load.outcomes,
+        rows=await collect.read_rows(deployed.settings.sql_url),
+        rebuilt_rows=await collect.read_rebuilt_rows(deployed.bus.log, deployed.folder),
         effects=effects,
         worlds=worlds,
-        replayed=replayed,
-        answers=answers,
-        notes=collect.read_notes(it.notes),
-        served=collect.read_served(it.served),
-        waiting=await _waiting(it),
+        replayed_worlds=replayed,
+        replayed_results=answers,
+        notes=collect.read_notes(deployed.notes_file),
+        served_requests=collect.read_served(deployed.served_file),
+        outstanding=await _outstanding(deployed),
     )

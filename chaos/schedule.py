@@ -1,7 +1,7 @@
-"""Which faults are played when: drawn from the seed alone. Pure.
+"""The schedule of faults, drawn from the seed alone. Pure.
 
-The seed decides what is done, in which order and to whom. When a fault meets which line of whose code is the machine's
-affair: a schedule that found something may have to be played more than once to find it again.
+The seed decides the faults, their order and their targets, but not which line of code a fault hits. A schedule that
+found a bug may have to run more than once to find it again.
 """
 
 import random
@@ -11,13 +11,13 @@ from shared.services import CONSUMERS, SERVICES
 
 ACK_WAIT_FACTOR = 2.5  # pauses are drawn up to this many times the ack wait: shorter and longer than it
 PROGRAMS = (*SERVICES, *SERVICES, "rehearsal")
-AMBUSHES = (  # who is killed, right after an event that gives it work
+AMBUSHES = (  # the service to kill, right after an event that gives it work
     *("executor actions.started", *["executor approval.given"] * 4),  # a write follows
-    "executor turn.planned",  # quiet reads are running by it
+    "executor turn.planned",  # starts reads that need no approval
     *("planner message.received", "planner turn.verified", "generator plan.approved", "verifier code.drafted"),
     *("verifier actions.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
 )
-CUTS = (  # who ends at which append; what a change came to is then known to nobody, or only to its key
+CRASH_POINTS = (  # the service to crash, and at which append
     *["executor before actions.finished noted", "executor before actions.finished cancelled"] * 3,
     *("executor after actions.started", "executor before actions.finished"),
     *("executor after actions.finished", "planner before turn.planned", "planner after plan.drafted"),
@@ -26,7 +26,7 @@ CUTS = (  # who ends at which append; what a change came to is then known to nob
     *["plan_store-writes before session.completed"] * 3,
     *["plan_store-writes after session.completed"] * 2,
 )
-POISONS = (
+POISON_KINDS = (
     "no_json",
     "no_event",
     "huge",
@@ -38,7 +38,19 @@ POISONS = (
     "unguarded_newer",
     "new_session",
 )
-MODEL = ("429", "500", "timeout", "cut", "garbled", "truncated", "invented", "html", "error200", "midstream", "slow")
+MODEL_FAULTS = (
+    "429",
+    "500",
+    "timeout",
+    "cut",
+    "garbled",
+    "truncated",
+    "invented",
+    "html",
+    "error200",
+    "midstream",
+    "slow",
+)
 STREAMS = ("SESSIONS", "TIMERS", "DEAD_LETTERS", "OBJ_ARTEFACTS")
 FILES = ("parley.db", "parley.db", "retail.db")
 TABLES = ("sessions", "journal", "retail_documents", "retail_effects")
@@ -61,16 +73,16 @@ KINDS: tuple[tuple[str, float], ...] = (
     ("storm", 1),
     ("model", 4),
 )
-ON_A_CLUSTER: tuple[tuple[str, float], ...] = (("leader_kill", 2), ("leader_pause", 2), ("step_down", 3))
-ON_POSTGRES: tuple[tuple[str, float], ...] = (("database_away", 2), ("disconnected", 1.5), ("table_held", 3))
+CLUSTER_KINDS: tuple[tuple[str, float], ...] = (("leader_kill", 2), ("leader_pause", 2), ("step_down", 3))
+POSTGRES_KINDS: tuple[tuple[str, float], ...] = (("database_away", 2), ("disconnected", 1.5), ("table_held", 3))
 TARGETS: dict[str, tuple[str, ...]] = {
     "kill": PROGRAMS,
     "ambush": AMBUSHES,
-    "cut": CUTS,
+    "cut": CRASH_POINTS,
     "terminate": PROGRAMS,
     "pause": PROGRAMS,
-    "poison": POISONS,
-    "model": MODEL,
+    "poison": POISON_KINDS,
+    "model": MODEL_FAULTS,
     "redeliver": tuple(consumer.name for consumer in CONSUMERS if consumer.stream == "SESSIONS"),
     "consumer_deleted": tuple(consumer.name for consumer in CONSUMERS),
     "stream_changed": STREAMS,
@@ -78,7 +90,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "database_away": ("stopped", "killed", "paused"),
     "table_held": TABLES,
 }
-LASTS = {  # seconds, at the most; what is not here is over at once
+MAX_SECONDS = {  # of each kind; faults without an entry are instantaneous
     "consumer_deleted": 3.0,
     "stream_changed": 3.0,
     "locked": 4.0,
@@ -86,21 +98,21 @@ LASTS = {  # seconds, at the most; what is not here is over at once
     "nats_kill": 3.0,
     "nats_stop": 3.0,
     "leader_kill": 3.0,
-    "database_away": 7.0,  # longer than a connection is waited for
+    "database_away": 7.0,  # longer than the connection timeout
     "table_held": 6.0,
     "nats_pause": 5.0,
     "leader_pause": 5.0,
 }
 
 
-class Fault(NamedTuple):
-    """`at` seconds after the beginning, for `seconds` where it lasts; `of` chooses among replicas or sessions."""
+class ScheduledFault(NamedTuple):
+    """Begins `at` seconds after the start and lasts `seconds`. `choice`, from 0 to 1, selects a replica or session."""
 
     at: float
     kind: str
     target: str = ""
     seconds: float = 0.0
-    of: float = 0.0
+    choice: float = 0.0
 
     def __str__(self) -> str:
         lasts = f" for {self.seconds:.1f} s" if self.seconds else ""
@@ -108,25 +120,25 @@ class Fault(NamedTuple):
 
 
 def schedule(
-    seed: int, seconds: float, *, gap: float, ack_wait: float, cluster: bool, postgres: bool
-) -> tuple[Fault, ...]:
-    """Faults about every `gap` seconds, of all kinds that there are in this world."""
+    seed: int, seconds: float, *, interval: float, ack_wait: float, cluster: bool, postgres: bool
+) -> tuple[ScheduledFault, ...]:
+    """Faults about every `interval` seconds, of all kinds that this deployment supports."""
     draws = random.Random(f"{seed}/faults")
-    weights = dict((*KINDS, *(ON_A_CLUSTER if cluster else ()), *(ON_POSTGRES if postgres else ())))
+    weights = dict((*KINDS, *(CLUSTER_KINDS if cluster else ()), *(POSTGRES_KINDS if postgres else ())))
     if postgres:
         del weights["locked"]
-    found: list[Fault] = []
+    faults: list[ScheduledFault] = []
     at = 1.0
     while True:
-        at += draws.expovariate(1 / gap)
+        at += draws.expovariate(1 / interval)
         if at >= seconds:
-            return tuple(found)
+            return tuple(faults)
         kind = draws.choices(list(weights), list(weights.values()))[0]
-        found.append(_fault(draws, at, kind, ack_wait))
+        faults.append(_fault(draws, at, kind, ack_wait))
 
 
-def _fault(draws: random.Random, at: float, kind: str, ack_wait: float) -> Fault:
+def _fault(draws: random.Random, at: float, kind: str, ack_wait: float) -> ScheduledFault:
     target = draws.choice(TARGETS[kind]) if kind in TARGETS else ""
-    longest = ack_wait * ACK_WAIT_FACTOR if kind == "pause" else LASTS.get(kind, 0.0)
+    longest = ack_wait * ACK_WAIT_FACTOR if kind == "pause" else MAX_SECONDS.get(kind, 0.0)
     lasts = draws.uniform(0.2, longest) if longest else 0.0
-    return Fault(round(at, 2), kind, target, round(lasts, 2), draws.random())
+    return ScheduledFault(round(at, 2), kind, target, round(lasts, 2), draws.random())

@@ -1,4 +1,4 @@
-"""How a command ends: with its exit code, or with what it could not do said on stderr."""
+"""Runs a command and turns its errors into a message on stderr and an exit code."""
 
 import asyncio
 import logging
@@ -9,24 +9,24 @@ import structlog
 
 
 class Unreachable(Exception):
-    """Something this command needs is not there; the message says where it looked and what to do."""
+    """A service that the command needs cannot be reached; the message says where it was expected and what to do."""
 
 
 class Declined(Exception):
     """The command cannot be carried out as given; the message says why."""
 
 
-def quiet() -> None:
-    """The bus tells its own story in a log; a command's output is its own, and stdout may be read by a program."""
+def silence_logs() -> None:
+    """Log errors only, and to stderr: a program may read the command's stdout."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
 
 
-def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
-    """Run a command to its exit code; what it cannot do is said on stderr."""
-    quiet()
+def run_command(name: str, command: Callable[[], Awaitable[int]]) -> int:
+    """Run a command and return its exit code. Prints Unreachable and Declined to stderr."""
+    silence_logs()
     try:
         return asyncio.run(_awaited(command))
     except (Unreachable, Declined) as error:
@@ -34,7 +34,7 @@ def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         sys.stderr.close()
         return 0
 

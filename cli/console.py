@@ -1,23 +1,23 @@
-"""What `parley up` shows: its own few lines, and of the programs' logs only what a person should see."""
+"""The output of `parley up`: its own lines, and the log lines of its programs that a user should see."""
 
 import json
 import re
 import sys
 from collections import defaultdict, deque
 
-from cli.visible import visible
+from cli.text import visible
 
 _LOUD = {"warning", "error", "critical"}
 _OWN_FIELDS = {"level", "event", "timestamp", "logger", "service", "exception"}
 _COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92)
-# nats-server warns of the token in its configuration, which is readable by its owner only: its warnings are not shown.
+# nats-server's warnings are left out: it warns of passwords in its configuration, which only its owner can read.
 _NATS_LOUD = re.compile(r"\[(ERR|FTL)\] (.*)")
 
 
 def compact(text: str) -> str:
-    """The part of a program's log line that is worth a person's attention, "" if none."""
-    if found := _NATS_LOUD.search(text):
-        return found[2]
+    """The part of a program's log line that a user should see; "" if none."""
+    if match := _NATS_LOUD.search(text):
+        return match[2]
     entry = _entry(text)
     if entry is None or str(entry.get("level", "")).lower() not in _LOUD:
         return ""
@@ -25,13 +25,13 @@ def compact(text: str) -> str:
     return f"{entry['level']}: {entry.get('event', '')} {rest}".rstrip()
 
 
-def says_ready(text: str) -> bool:
-    """Is this the log line by which a service says that it is up?"""
+def is_ready_line(text: str) -> bool:
+    """Whether this is the log line by which a service reports that it is ready."""
     return '"ready"' in text and (_entry(text) or {}).get("event") == "ready"
 
 
 class Console:
-    """Lines on stderr; stdout is kept for the one line that programs wait for."""
+    """Prints lines to stderr. stdout is reserved for the one line that programs wait for."""
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose, self._coloured = verbose, sys.stderr.isatty()
@@ -39,21 +39,21 @@ class Console:
         self._names: dict[str, int] = {}
 
     def say(self, text: str) -> None:
-        """A line of our own."""
+        """Print a line of `parley up` itself."""
         print(text, file=sys.stderr, flush=True)
 
-    def line(self, name: str, text: str) -> None:
-        """A line that a program wrote."""
+    def program_line(self, name: str, text: str) -> None:
+        """Handle a line that a program has written."""
         if _entry(text) is None:
             self._recent[name].append(text)
-        if shown := text if self._verbose else compact(text):
-            self._show(name, shown)
+        if visible_part := text if self._verbose else compact(text):
+            self._show(name, visible_part)
 
-    def note(self, name: str, text: str) -> None:
-        """What happened to a program; with it its last words, which a traceback is."""
+    def program_event(self, name: str, text: str) -> None:
+        """Print an event of a program's life, after the program's last lines, such as a traceback."""
         if not self._verbose:
-            for words in self._recent[name]:
-                self._show(name, words)
+            for line in self._recent[name]:
+                self._show(name, line)
         self._recent[name].clear()
         self._show(name, text)
 
@@ -67,7 +67,7 @@ def _entry(text: str) -> dict[str, object] | None:
     if not text.startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        match = json.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return match if isinstance(match, dict) else None

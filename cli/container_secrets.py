@@ -1,8 +1,8 @@
-"""`parley secrets`: the passwords of the containers, made once, and each given to the containers that need it.
+"""`parley secrets`: creates the passwords of the containers once, and gives each container those that it needs.
 
-In PARLEY_HOME (a volume) there are then `secrets/`, which only this command reads, and a folder for each container with
-files named like settings, or like what its image asks for. The folder belongs to the group of the container's name, and
-whoever runs this is in all those groups: that is all it needs, no root.
+PARLEY_HOME (a volume) then has `secrets/`, which only this command reads, and a folder for each container with files
+named like settings, or as its image expects. Each folder belongs to the group named like the container; the account
+that runs this command is a member of all these groups, so it does not need root.
 """
 
 import os
@@ -16,16 +16,16 @@ from cli.entitlements import SECRETS_OF
 from cli.home import secret
 from shared.settings import Settings
 
-OWN = sorted({name for names in SECRETS_OF.values() for name in names} | {"postgres", "reader"})
+SECRET_NAMES = sorted({name for names in SECRETS_OF.values() for name in names} | {"postgres", "reader"})
 _FOLDER, _FILE = 0o750, 0o640
 
 
 class NoSuchSecret(Exception):
-    """The message names those there are."""
+    """There is no secret of this name; the message lists all names."""
 
 
 class NotInContainers(Exception):
-    """There are no groups of containers here: `parley up` needs nothing of this."""
+    """The containers' groups do not exist on this machine. `parley up` does not need this command."""
 
 
 def _group(name: str) -> int:
@@ -38,28 +38,28 @@ def _group(name: str) -> int:
         ) from error
 
 
-def share(settings: Settings, *, replace: str = "", group: Callable[[str], int] = _group) -> None:
-    """Make what is missing and give out everything; first take `replace` from stdin.
+def distribute_secrets(settings: Settings, *, replace: str = "", group: Callable[[str], int] = _group) -> None:
+    """Create missing secrets and write every container's folder. With `replace`, first read that secret from stdin.
 
-    Raises NoSuchSecret; NotInContainers before anything is written.
+    Raises NoSuchSecret, and NotInContainers before anything is written.
     """
-    groups = {name: group(name) for name in (*SECRETS_OF, "postgres", "nats")}  # before anything is written
+    groups = {name: group(name) for name in (*SECRETS_OF, "postgres", "nats")}  # raises before anything is written
     home = settings.parley_home
-    secret(home, "postgres")  # the folder is there, and private
+    secret(home, "postgres")  # creates the private folder
     if replace:
         _replace(home / "secrets", replace)
     for container, names in SECRETS_OF.items():
         values = {name: _value(home, container, name) for name in names}
-        _give(home / container, groups[container], {name: text for name, text in values.items() if text})
-    _give(home / "postgres", groups["postgres"], {name: secret(home, name) for name in ("postgres", "reader")})
+        _write_folder(home / container, groups[container], {name: text for name, text in values.items() if text})
+    _write_folder(home / "postgres", groups["postgres"], {name: secret(home, name) for name in ("postgres", "reader")})
     exported = "".join(_exported(user, _password(home, user)) for user in SECRETS_OF)
-    _give(home / "nats", groups["nats"], {"passwords": exported})
+    _write_folder(home / "nats", groups["nats"], {"passwords": exported})
 
 
 def _replace(folder: Path, name: str) -> None:
-    """Nothing on stdin means to forget it: then it is made again, or is not set."""
-    if name not in OWN:
-        raise NoSuchSecret(f"there is no secret {name}; those there are: {', '.join(OWN)}")
+    """Replace a secret with stdin. Empty input deletes it: it is then generated again, or not set."""
+    if name not in SECRET_NAMES:
+        raise NoSuchSecret(f"there is no secret {name}; those there are: {', '.join(SECRET_NAMES)}")
     text = sys.stdin.read().strip()
     (folder / name).unlink(missing_ok=True)
     if text:
@@ -67,12 +67,12 @@ def _replace(folder: Path, name: str) -> None:
 
 
 def _value(home: Path, container: str, name: str) -> str:
-    """What an operator gave, else what fits the other containers of docker-compose.yml; "" where there is neither."""
+    """The operator's value, or else the default for docker-compose.yml; "" if there is neither."""
 
     def quoted(name: str) -> str:
         return quote(secret(home, name), safe="")
 
-    made: Mapping[str, Callable[[], str]] = {
+    defaults: Mapping[str, Callable[[], str]] = {
         "nats_url": lambda: f"nats://{container}:{_password(home, container)}@nats:4222",
         "database_url": lambda: f"postgresql://parley:{quoted('postgres')}@postgres:5432/parley",
         "parley_sql_database_url": lambda: f"postgresql://reader:{quoted('reader')}@postgres:5432/parley",
@@ -80,7 +80,7 @@ def _value(home: Path, container: str, name: str) -> str:
         "parley_secret": lambda: secret(home, "parley_secret"),
     }
     own = home / "secrets" / name
-    return own.read_text().strip() if own.exists() else made.get(name, str)()
+    return own.read_text().strip() if own.exists() else defaults.get(name, str)()
 
 
 def _password(home: Path, user: str) -> str:
@@ -88,12 +88,12 @@ def _password(home: Path, user: str) -> str:
 
 
 def _exported(user: str, password: str) -> str:
-    """A line for a shell. The value has quotes in it: nats-server reads it as a piece of its configuration."""
+    """A line of shell. The value contains quotes because nats-server parses it as configuration."""
     return f"""NATS_PASSWORD_{user.upper()}='"{password}"'\n"""
 
 
-def _give(folder: Path, group: int, files: Mapping[str, str]) -> None:
-    """The folder holds these files and no others, for this group. Each is whole at every moment."""
+def _write_folder(folder: Path, group: int, files: Mapping[str, str]) -> None:
+    """Make the folder contain exactly these files, readable by the group. Files are replaced atomically."""
     folder.mkdir(exist_ok=True)
     os.chown(folder, -1, group)
     folder.chmod(_FOLDER)
@@ -104,10 +104,10 @@ def _give(folder: Path, group: int, files: Mapping[str, str]) -> None:
 
 
 def _write(path: Path, text: str, *, mode: int, group: int = -1) -> None:
-    fresh = path.with_name(f".{path.name}")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+    temporary = path.with_name(f".{path.name}")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(text)
-    os.chown(fresh, -1, group)
-    fresh.chmod(mode)
-    fresh.replace(path)
+    os.chown(temporary, -1, group)
+    temporary.chmod(mode)
+    temporary.replace(path)

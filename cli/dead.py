@@ -1,4 +1,4 @@
-"""`parley dead`: messages that were put aside, why, and what to do about them."""
+"""`parley dead`: lists quarantined messages and dead letters, dismisses them, and retries failed stages."""
 
 import re
 import uuid
@@ -7,17 +7,16 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from cli.chat.text import short
+from cli.bus_client import LOCAL_USER, connect_bus, query_store
 from cli.command import Declined, Unreachable
-from cli.running import LOCAL_USER, bus, query
-from cli.visible import print_visible, visible
+from cli.text import print_visible, short, visible
 from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.domain.errors import Refused
-from shared.log import LogDown, commit
+from shared.domain.errors import CommandRefused
+from shared.log import LogUnavailable, commit
 from shared.settings import Settings
-from shared.store import Store, StoreDown, StoreRefused
+from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from shared.store_api import DEAD_DISMISS, DEAD_LIST, DeadPage, DeadRecord, DismissDead, ListDead, ParkedRecord
 
 PUT_AWAY = "`parley dead` lists what was put aside; --dismiss puts it away."
@@ -26,9 +25,9 @@ NAME = re.compile(r"(?P<stream>[A-Z_]{1,64})#(?P<seq>[1-9][0-9]{0,14})")
 
 
 async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100, dismissed: bool = False) -> int:
-    """List them, or with `dismissed` those that were put away. Raises Unreachable, Declined."""
-    async with bus(settings) as found:
-        page = await query(Store(found), DEAD_LIST, ListDead(limit=limit, dismissed=dismissed))
+    """List what has not been dismissed, or with `dismissed` what has. Raises Unreachable, Declined."""
+    async with connect_bus(settings) as bus:
+        page = await query_store(PlanStoreClient(bus), DEAD_LIST, ListDead(limit=limit, dismissed=dismissed))
     if as_json:
         print_visible(page.model_dump_json(indent=1))
         return 0
@@ -36,83 +35,83 @@ async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100, d
     return 0
 
 
-def _show(console: Console, page: DeadPage, nothing: str) -> None:
+def _show(console: Console, page: DeadPage, empty_text: str) -> None:
     if not page.dead_total and not page.parked_total:
-        console.print(nothing)
+        console.print(empty_text)
         return
     if page.dead:
         console.print(Text(f"Deliveries that were given up ({page.dead_total})", style="bold"))
     for letter in page.dead:
-        console.print(_letter(letter))
+        console.print(_letter_text(letter))
     if page.parked:
         console.print(Text(f"Messages that are no events of their session ({page.parked_total})", style="bold"))
     for message in page.parked:
-        console.print(_parked(message))
+        console.print(_parked_text(message))
 
 
-def _letter(letter: DeadRecord) -> Text:
+def _letter_text(letter: DeadRecord) -> Text:
     return Text.assemble(
         (f"{letter.at:%Y-%m-%d %H:%M:%S} {letter.stream}#{letter.stream_seq} ", "dim"),
         (f"{letter.consumer} ", "cyan"),
         f"{visible(letter.subject)}\n    {visible(letter.reason)}\n",
-        (f"    {_away(letter) or _todo(letter)}", "dim"),
+        (f"    {_dismissal(letter) or _advice(letter)}", "dim"),
     )
 
 
-def _todo(letter: DeadRecord) -> str:
-    """What can be done about it: its stage is done again where the session waits for that, else it is put away."""
-    away = f"parley dead --dismiss {letter.stream}#{letter.stream_seq}"
+def _advice(letter: DeadRecord) -> str:
+    """What the user can do: retry the stage if its session has failed, otherwise dismiss the letter."""
+    dismissal = f"parley dead --dismiss {letter.stream}#{letter.stream_seq}"
     if letter.phase == "failed":
         again = f"parley dead --retry {visible(letter.session_id)}"
-        return f"Look at the log of {letter.consumer}; once mended: {again}\n    To put it away: {away}"
+        return f"Look at the log of {letter.consumer}; once mended: {again}\n    To put it away: {dismissal}"
     if letter.phase:
-        return f"Its session waits for nothing (it is {letter.phase}). To put it away: {away}"
-    return f"No session waits for it. To put it away: {away}"
+        return f"Its session waits for nothing (it is {letter.phase}). To put it away: {dismissal}"
+    return f"No session waits for it. To put it away: {dismissal}"
 
 
-def _parked(message: ParkedRecord) -> Text:
-    away = f"To put it away: parley dead --dismiss {SESSIONS}#{message.position}"
-    todo = f"It changed nothing and blocks nothing. {away}\n    How to write an event: parley publish --help"
+def _parked_text(message: ParkedRecord) -> Text:
+    dismissal = f"To put it away: parley dead --dismiss {SESSIONS}#{message.position}"
+    todo = f"It changed nothing and blocks nothing. {dismissal}\n    How to write an event: parley publish --help"
     return Text.assemble(
         (f"{message.at:%Y-%m-%d %H:%M:%S} {SESSIONS}#{message.position} ", "dim"),
         f"{visible(message.subject)}\n    {visible(message.reason)}\n    {short(message.preview, 100)}\n",
-        (f"    {_away(message) or todo}", "dim"),
+        (f"    {_dismissal(message) or todo}", "dim"),
     )
 
 
-def _away(record: DeadRecord | ParkedRecord) -> str:
+def _dismissal(record: DeadRecord | ParkedRecord) -> str:
     if record.dismissed_at is None:
         return ""
     return f"Put away by {visible(record.dismissed_by or '')} on {record.dismissed_at:%Y-%m-%d %H:%M:%S}."
 
 
 async def dismiss(settings: Settings, name: str) -> int:
-    """Put away what is listed of this message, `STREAM#NUMBER`. Raises Unreachable, Declined."""
-    named = NAME.fullmatch(name)
-    if named is None:
+    """Dismiss all entries of the message `STREAM#NUMBER`. Raises Unreachable, Declined."""
+    match = NAME.fullmatch(name)
+    if match is None:
         raise Declined(f"{name} names no message: take its name from `parley dead`, like {SESSIONS}#12.")
-    request = DismissDead(stream=named["stream"], stream_seq=int(named["seq"]), user=LOCAL_USER)
-    async with bus(settings) as found:
-        gone = await query(Store(found), DEAD_DISMISS, request)
-    print(f"{name} is put away: {gone.entries} {'entry' if gone.entries == 1 else 'entries'}.")
+    request = DismissDead(stream=match["stream"], stream_seq=int(match["seq"]), user=LOCAL_USER)
+    async with connect_bus(settings) as bus:
+        dismissed = await query_store(PlanStoreClient(bus), DEAD_DISMISS, request)
+    print(f"{name} is put away: {dismissed.entries} {'entry' if dismissed.entries == 1 else 'entries'}.")
     return 0
 
 
 async def retry(settings: Settings, session_id: str) -> int:
-    """Have the stage done again that failed. Raises Unreachable, Declined."""
-    async with bus(settings) as found:
-        by = CommandMeta(actor=f"user:{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    """Retry the session's failed stage. Raises Unreachable, Declined."""
+    async with connect_bus(settings) as bus:
+        meta = CommandMeta(actor=f"user:{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
         try:
-            loaded = await Store(found).load(session_id)
+            loaded = await PlanStoreClient(bus).load(session_id)
             if not loaded.session.version:
                 raise Declined(f"There is no session {session_id}, so nothing can be done again. {PUT_AWAY}")
-            _, event = await commit(found.log, loaded, c.Retry(), by)
-        except Refused as error:
-            stands = f"Session {session_id} is {loaded.session.phase}: only what failed or was stopped is done again."
-            raise Declined(f"{error} {stands} {PUT_AWAY}") from error
+            _, event = await commit(bus.log, loaded, c.Retry(), meta)
+        except CommandRefused as error:
+            state = f"Session {session_id} is {loaded.session.phase}: only what failed or was stopped is done again."
+            raise Declined(f"{error} {state} {PUT_AWAY}") from error
         except StoreRefused as error:
             raise Declined(f"{error} {PUT_AWAY}" if error.code in ("purged", "bad_request") else str(error)) from error
-        except (StoreDown, LogDown) as error:
+        except (StoreUnavailable, LogUnavailable) as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
     print(f"{session_id} tries again: version {event.version}.")
     return 0

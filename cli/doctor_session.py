@@ -1,6 +1,6 @@
-"""`parley doctor SESSION`: where one session stands, who is due, what keeps them, and what to do about it.
+"""`parley doctor SESSION`: the state of one session, which service is due, what blocks it, and what to do.
 
-The session is read from the log itself, so that it can be told also while plan_store is away.
+It reads the session from the log itself, so it works while plan_store is down.
 """
 
 import asyncio
@@ -9,87 +9,89 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from cli.checks import table
+from cli.bus_client import connect_bus
 from cli.command import Declined, Unreachable
-from cli.diagnosis import Folded, Found, conclusion, examined
+from cli.diagnosis import Findings, FoldedSession, checks_for, conclusion
 from cli.doctor import check_model
-from cli.home import attached
-from cli.running import bus
-from shared.bus import Bus, BusDown, Consumer
+from cli.doctor_check import check_table
+from cli.home import use_running_nats
+from shared.bus import Bus, BusUnavailable, ConsumerState
 from shared.domain.session import Session
-from shared.log import Log, LogDown, SessionAtPosition, UpgradeNeeded, accept
+from shared.log import LogUnavailable, SessionAtPosition, SessionLog, UpgradeNeeded, accept
 from shared.settings import Settings
-from shared.store import Store, StoreDown, StoreRefused
+from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from shared.store_api import DEAD_LIST, DeadPage, ListDead
 
-LOOKS, PAUSE = 10, 0.2  # at a consumer that nobody asks anything: a worker with a free hand asks all the time
-LETTERS = 1000
+# An idle worker keeps requesting messages, so one of these checks of its consumer sees a request.
+CONSUMER_CHECKS = 10
+CHECK_INTERVAL = 0.2  # seconds
+MAX_LETTERS = 1000
 
 
 async def doctor_session(settings: Settings, session_id: str) -> int:
-    """Print what was found; 1 where something keeps the session from going on. Raises Unreachable, Declined."""
-    async with bus(settings) as found:
+    """Print the diagnosis. Exit code 1 if something blocks the session. Raises Unreachable, Declined."""
+    async with connect_bus(settings) as bus:
         try:
-            folded = await fold(found.log, session_id)
-        except LogDown as error:
+            folded = await fold_session(bus.log, session_id)
+        except LogUnavailable as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
-        if not folded.session.version and not folded.parked and not folded.newer:
+        if not folded.session.version and not folded.parked and not folded.upgrade_needed:
             raise Declined(f"There is no session {session_id}; `parley sessions` lists them.")
-        seen = await _look(found, folded, settings)
-    checks = examined(seen)
+        findings = await _collect_findings(bus, folded, settings)
+    checks = checks_for(findings)
     console = Console(highlight=False)
-    console.print(table(checks))
-    console.print(Text(f"\n{conclusion(seen)}"))
+    console.print(check_table(checks))
+    console.print(Text(f"\n{conclusion(findings)}"))
     return int(any(check.outcome == "fail" for check in checks))
 
 
-async def fold(log: Log, session_id: str, *, until: int | None = None) -> Folded:
-    """The session from its messages (to this version), with those that are none of its events. Raises LogDown."""
+async def fold_session(log: SessionLog, session_id: str, *, until: int | None = None) -> FoldedSession:
+    """Fold the session from its messages, up to version `until` if given. Raises LogUnavailable."""
     loaded = SessionAtPosition(Session(session_id), 0)
-    places: dict[int, tuple[int, datetime]] = {}
-    parked: list[tuple[int, str]] = []
+    positions: dict[int, tuple[int, datetime]] = {}
+    quarantined: list[tuple[int, str]] = []
     while page := await log.read(session_id, after=loaded.position):
         for raw in page:
             try:
                 loaded, event, why = accept(loaded, raw)
             except UpgradeNeeded as newer:
-                return Folded(loaded.session, places, tuple(parked), newer)
+                return FoldedSession(loaded.session, positions, tuple(quarantined), newer)
             if event:
-                places[event.version] = (raw.position, raw.at)
+                positions[event.version] = (raw.position, raw.at)
             else:
-                parked.append((raw.position, why))
+                quarantined.append((raw.position, why))
             if loaded.session.version == until:
-                return Folded(loaded.session, places, tuple(parked))
-    return Folded(loaded.session, places, tuple(parked))
+                return FoldedSession(loaded.session, positions, tuple(quarantined))
+    return FoldedSession(loaded.session, positions, tuple(quarantined))
 
 
-async def _look(found: Bus, folded: Folded, settings: Settings) -> Found:
+async def _collect_findings(bus: Bus, folded: FoldedSession, settings: Settings) -> Findings:
     work = folded.session.work
-    consumer = await _consumer(found, work.service) if work else None
-    letters, store = await _letters(found, folded.session.id)
-    model = await asyncio.to_thread(check_model, attached(settings))
-    return Found(folded, consumer, store, letters, model, settings, datetime.now(UTC))
+    consumer = await _consumer(bus, work.service) if work else None
+    letters, store = await _letters(bus, folded.session.id)
+    model = await asyncio.to_thread(check_model, use_running_nats(settings))
+    return Findings(folded, consumer, store, letters, model, settings, datetime.now(UTC))
 
 
-async def _consumer(found: Bus, service: str) -> Consumer | None:
-    """How it stands, after a while in which a living service would have asked for something; None: nobody knows."""
+async def _consumer(bus: Bus, service: str) -> ConsumerState | None:
+    """The consumer, after waiting long enough for an idle worker to request messages; None if it does not exist."""
     try:
-        consumer = await found.consumer(service)
-        for _ in range(LOOKS):
-            if consumer.asking:
+        consumer = await bus.consumer_state(service)
+        for _ in range(CONSUMER_CHECKS):
+            if consumer.has_waiting_pull:
                 break
-            await asyncio.sleep(PAUSE)
-            consumer = await found.consumer(service)
-    except BusDown:
+            await asyncio.sleep(CHECK_INTERVAL)
+            consumer = await bus.consumer_state(service)
+    except BusUnavailable:
         return None
     return consumer
 
 
-async def _letters(found: Bus, session_id: str) -> tuple[tuple[str, ...], str]:
-    """Why deliveries of this session were given up, the newest first; and why plan_store does not answer."""
+async def _letters(bus: Bus, session_id: str) -> tuple[tuple[str, ...], str]:
+    """Why deliveries of this session were given up, newest first, and plan_store's problem ("" for none)."""
     try:
-        answer = await Store(found, wait=3).ask(DEAD_LIST.name, **ListDead(limit=LETTERS).model_dump())
-    except (StoreDown, StoreRefused) as error:
+        answer = await PlanStoreClient(bus, wait=3).ask(DEAD_LIST.name, **ListDead(limit=MAX_LETTERS).model_dump())
+    except (StoreUnavailable, StoreRefused) as error:
         return (), str(error)
     page = DeadPage.model_validate(answer)
-    return tuple(f"{one.consumer}: {one.reason}" for one in page.dead if one.session_id == session_id), ""
+    return tuple(f"{letter.consumer}: {letter.reason}" for letter in page.dead if letter.session_id == session_id), ""

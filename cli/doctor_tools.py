@@ -1,4 +1,4 @@
-"""What the doctor says of tools: the configured MCP servers, and the retail store."""
+"""Doctor checks of tools: the configured MCP servers, and the retail store."""
 
 import asyncio
 import json
@@ -8,81 +8,90 @@ from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from cli.checks import Check, said
+from cli.bus_client import connect_bus
 from cli.command import Unreachable
+from cli.doctor_check import DoctorCheck, first_line
 from cli.nats_server import without_secrets
-from cli.running import bus
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
 from packs.retail.tables import bases
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
-from shared.bus import BusDown
+from shared.bus import BusUnavailable
 from shared.settings import Settings
 
-PATIENCE = 5.0  # seconds
+REQUEST_TIMEOUT = 5.0  # seconds
 
 
-async def check_mcp(settings: Settings, *, is_up: bool) -> Check:
-    """Is the file with MCP servers one, and what does the executor that runs say of them?"""
+async def check_mcp(settings: Settings, *, is_up: bool) -> DoctorCheck:
+    """Whether the file of MCP servers is valid, and whether the running executor has connected to them."""
     if settings.parley_mcp_config is None:
-        return Check("MCP", "ok", "no servers are configured (PARLEY_MCP_CONFIG)")
+        return DoctorCheck("MCP", "ok", "no servers are configured (PARLEY_MCP_CONFIG)")
     try:
         names = await asyncio.to_thread(_servers, settings.parley_mcp_config)
     except (OSError, ValueError) as error:
-        return Check(
-            "MCP", "fail", f"{settings.parley_mcp_config}: {said(error)}", "mend the file, or unset PARLEY_MCP_CONFIG"
+        return DoctorCheck(
+            "MCP",
+            "fail",
+            f"{settings.parley_mcp_config}: {first_line(error)}",
+            "mend the file, or unset PARLEY_MCP_CONFIG",
         )
-    told = f"{', '.join(names) or 'no server'} in {settings.parley_mcp_config}"
+    finding = f"{', '.join(names) or 'no server'} in {settings.parley_mcp_config}"
     if not is_up:
-        return Check("MCP", "ok", f"{told}; not asked: nothing runs")
+        return DoctorCheck("MCP", "ok", f"{finding}; not asked: nothing runs")
     try:
-        async with bus(settings) as found:
-            answer = await found.request(TOOLS_LIST, ListTools(limit=1).model_dump_json().encode(), timeout=PATIENCE)
-    except (Unreachable, BusDown):
-        return Check("MCP", "warn", f"{told}; no executor answers", "start it: it is who connects to them")
+        async with connect_bus(settings) as bus:
+            answer = await bus.request(
+                TOOLS_LIST, ListTools(limit=1).model_dump_json().encode(), timeout=REQUEST_TIMEOUT
+            )
+    except (Unreachable, BusUnavailable):
+        return DoctorCheck("MCP", "warn", f"{finding}; no executor answers", "start it: it is who connects to them")
     troubles = ToolPage.model_validate_json(answer).troubles
     if troubles:
-        return Check("MCP", "warn", f"{told}; {troubles[0]}"[:400], "its tools are missing until that is mended")
-    return Check("MCP", "ok", f"{told}; all connected")
+        return DoctorCheck(
+            "MCP", "warn", f"{finding}; {troubles[0]}"[:400], "its tools are missing until that is mended"
+        )
+    return DoctorCheck("MCP", "ok", f"{finding}; all connected")
 
 
 def _servers(path: Path) -> list[str]:
-    """Their names. Raises OSError, ValueError; what else the file must be, the executor says."""
+    """The names of the servers. Raises OSError, ValueError. The executor validates the rest of the file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    servers = found.get("mcpServers") if isinstance(found, dict) else None
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is missing")
     return sorted(servers)
 
 
-async def check_retail(settings: Settings) -> Check:
-    """Can the store be reached, and was it begun with the data that are configured?"""
-    shown = without_secrets(settings.retail_url)
+async def check_retail(settings: Settings) -> DoctorCheck:
+    """Whether the retail store can be reached and was created from the configured data."""
+    address = without_secrets(settings.retail_url)
     folder = settings.parley_retail_data_dir
     try:
-        wanted = fingerprint(await asyncio.to_thread(load, folder) if folder else generate())
+        configured = fingerprint(await asyncio.to_thread(load, folder) if folder else generate())
     except ValueError as error:
-        return Check("retail store", "fail", said(error), "look at PARLEY_RETAIL_DATA_DIR")
+        return DoctorCheck("retail store", "fail", first_line(error), "look at PARLEY_RETAIL_DATA_DIR")
     file = Path(settings.retail_url.partition(":///")[2] if settings.retail_url.startswith("sqlite") else "")
     if file.name and not await asyncio.to_thread(file.exists):
-        return Check("retail store", "ok", f"{shown} (will be made)")
+        return DoctorCheck("retail store", "ok", f"{address} (will be made)")
     engine = create_async_engine(settings.retail_url)
     try:
-        async with asyncio.timeout(PATIENCE), engine.connect() as connection:
-            found = await connection.run_sync(_base)
+        async with asyncio.timeout(REQUEST_TIMEOUT), engine.connect() as connection:
+            stored = await connection.run_sync(_stored_fingerprint)
     except (OSError, SQLAlchemyError) as error:
-        return Check("retail store", "fail", f"{shown}: {said(error)}", "start it, or look at RETAIL_DATABASE_URL")
+        return DoctorCheck(
+            "retail store", "fail", f"{address}: {first_line(error)}", "start it, or look at RETAIL_DATABASE_URL"
+        )
     finally:
         await engine.dispose()
-    if found and found != wanted:
+    if stored and stored != configured:
         advice = "set PARLEY_RETAIL_DATA_DIR as before, or name another RETAIL_DATABASE_URL"
-        return Check("retail store", "fail", f"{shown} was begun with other data", advice)
-    return Check("retail store", "ok", shown if found else f"{shown} (will be filled)")
+        return DoctorCheck("retail store", "fail", f"{address} was begun with other data", advice)
+    return DoctorCheck("retail store", "ok", address if stored else f"{address} (will be filled)")
 
 
-def _base(connection: Connection) -> str | None:
-    """The fingerprint of the data it was begun with; None: it is empty."""
+def _stored_fingerprint(connection: Connection) -> str | None:
+    """The fingerprint of the data that the store was created from; None if it is empty."""
     return connection.scalar(select(bases.c.fingerprint)) if inspect(connection).has_table(bases.name) else None

@@ -1,19 +1,19 @@
-"""What each program may know: secrets go to the programs that use them, and to no other.
+"""The secrets and environment variables that each program gets: only those that it uses.
 
-`parley up` and `parley secrets` in containers follow it; what a service needs is in `shared.services`.
+`parley up` and `parley secrets` apply this; `shared.services` declares what each service needs.
 """
 
 from pydantic import SecretStr
 
-from shared.environment import inherited
+from shared.environment import with_secret_files
 from shared.services import MODEL_KEYS, OPERATOR, OPERATOR_SECRETS, SERVICES
 from shared.settings import Settings
 
-SECRETS_OF: dict[str, tuple[str, ...]] = {  # a user on NATS: the settings with secrets that it reads
+SECRETS_OF: dict[str, tuple[str, ...]] = {  # NATS user: the secret settings that it reads
     **{name: ("nats_url", *spec.secrets) for name, spec in SERVICES.items()},
     OPERATOR: ("nats_url", *OPERATOR_SECRETS),
 }
-# A URL may carry a password, too.
+# A URL may contain a password.
 MODEL_URLS = ("openai_base_url", "internlm_api_url")
 TRACES_URL = "otel_exporter_otlp_endpoint"
 CONFIDENTIAL = {
@@ -22,7 +22,7 @@ CONFIDENTIAL = {
     *(*MODEL_URLS, TRACES_URL, "secrets_dir"),
 }
 
-# Variables that are no settings: the interpreter, the system's libraries and the ones below read them.
+# Variables that are not settings, but that the interpreter and libraries read.
 _PLAIN = (
     *(
         "PATH",
@@ -48,10 +48,10 @@ _MODEL = ("OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 def environment_for(program: str, **overrides: str) -> dict[str, str]:
-    """The whole environment of `program`: what it may know of ours, with these settings in place.
+    """The complete environment of `program`: the variables that it may know, with `overrides` applied.
 
-    The executor alone also gets variables that nobody here knows: the file of MCP servers and flows of one's own may
-    name any. It gets no other service's secrets either.
+    Only the executor also gets variables that Parley does not know, as the file of MCP servers and user-defined flows
+    may name any. It does not get another service's secrets.
     """
     names = SECRETS_OF.get(program, ())
     prefixes = (
@@ -60,13 +60,13 @@ def environment_for(program: str, **overrides: str) -> dict[str, str]:
         *(_DATABASE if "database_url" in names else ()),
         *(_MODEL if MODEL_KEYS[0] in names else ()),
     )
-    known = {*names, *(MODEL_URLS if MODEL_KEYS[0] in names else ()), *([TRACES_URL] if names else ())}
+    permitted = {*names, *(MODEL_URLS if MODEL_KEYS[0] in names else ()), *([TRACES_URL] if names else ())}
 
     def may_know(variable: str) -> bool:
         setting = variable.lower()
         if setting in Settings.model_fields:
-            return setting in known or setting not in CONFIDENTIAL
+            return setting in permitted or setting not in CONFIDENTIAL
         return program == "executor" or variable in _PLAIN or variable.upper().startswith(prefixes)
 
-    ours = inherited(Settings.model_fields) | {"PYTHONUNBUFFERED": "1"} | overrides
-    return {name: value for name, value in ours.items() if may_know(name)}
+    environment = with_secret_files(Settings.model_fields) | {"PYTHONUNBUFFERED": "1"} | overrides
+    return {name: value for name, value in environment.items() if may_know(name)}

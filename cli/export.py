@@ -1,10 +1,10 @@
-"""A session as a file: Markdown to read, JSON to process, Python to run."""
+"""Exports a session as Markdown, as JSON, or as its newest Python program."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from cli.gist import gist
+from cli.event_summary import summarize
 from parley.events import EVENTS, SessionEvent, facts
 
 Format = Literal["md", "json", "py"]
@@ -12,11 +12,11 @@ FORMATS: tuple[Format, ...] = ("md", "json", "py")
 
 
 class CannotExport(ValueError):
-    """There is nothing to write in that format, or it is none; the message says which there are."""
+    """The session has nothing in this format, or the format is unknown; the message says which."""
 
 
 def format_of(file: Path) -> Format:
-    """By the file's suffix. Raises CannotExport."""
+    """The format that the file's suffix names. Raises CannotExport."""
     suffix = file.suffix.removeprefix(".")
     for name in FORMATS:
         if suffix == name:
@@ -25,7 +25,7 @@ def format_of(file: Path) -> Format:
 
 
 def export(events: Sequence[SessionEvent], form: Format) -> str:
-    """The session's journal in this format; `py` is its newest program. Raises CannotExport."""
+    """The session's journal in this format, or for `py` its newest program. Raises CannotExport."""
     if form == "json":
         return "[\n" + ",\n".join(EVENTS.dump_json(event).decode() for event in events) + "\n]\n"
     if form == "md":
@@ -36,12 +36,12 @@ def export(events: Sequence[SessionEvent], form: Format) -> str:
 
 
 def newest_code(events: Sequence[SessionEvent]) -> str:
-    """The program as it was drafted or edited last, "" if there is none."""
+    """The newest program, drafted or edited; "" if there is none."""
     return next((e.code for e in reversed(events) if isinstance(e, facts.CodeDrafted | facts.CodeEdited)), "")
 
 
 def markdown(events: Sequence[SessionEvent]) -> str:
-    """The conversation with its plans and programs in full, and one line for everything else."""
+    """The conversation: messages, plans and programs in full, other events on one line."""
     title = next((e.title for e in reversed(events) if isinstance(e, facts.SessionRenamed)), "")
     lines = [f"# {title or (events[0].session_id if events else 'Empty session')}", ""]
     for event in events:
@@ -56,20 +56,20 @@ def _body(event: SessionEvent) -> str:
         return "\n\n" + "\n".join(f"> {line}" for line in event.text.splitlines())
     if isinstance(event, facts.PlanDrafted | facts.PlanEdited):
         steps = "\n".join(f"{number}. {step.text}" for number, step in enumerate(event.steps, 1))
-        return f"{gist(event)}\n\n{steps}" + (f"\n\nNotes: {event.notes}" if event.notes else "")
+        return f"{summarize(event)}\n\n{steps}" + (f"\n\nNotes: {event.notes}" if event.notes else "")
     if isinstance(event, facts.CodeDrafted | facts.CodeEdited):
-        return f"{gist(event)}\n\n{_fenced(event.code, 'python')}"
+        return f"{summarize(event)}\n\n{_fenced(event.code, 'python')}"
     if isinstance(event, facts.ActionsFinished):
-        results = [one.result for one in event.outcomes if isinstance(one.result, dict)]
+        results = [outcome.result for outcome in event.outcomes if isinstance(outcome.result, dict)]
         printed = [_fenced(str(text), "") for result in results if (text := result.get("stdout"))]
-        return "\n\n".join([gist(event), *printed])
+        return "\n\n".join([summarize(event), *printed])
     if isinstance(event, facts.AnswerGiven | facts.RemarkAnswered):
         return f"\n\n{event.text}"
-    return gist(event)
+    return summarize(event)
 
 
 def _fenced(text: str, language: str) -> str:
-    """A fence that is longer than any in the text."""
+    """A fenced code block, with a fence longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"

@@ -1,13 +1,13 @@
-"""Which gateway the commands talk to, and what to do when it does not answer."""
+"""Finds the gateway that commands talk to, and explains its errors."""
 
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from cli.home import running
+from cli.home import find_running
 from parley.client.errors import ParleyError
 from shared.settings import Settings
 
-# Hints for those who write messages by themselves; at a terminal they say nothing.
+# Hints for authors of clients, which do not help at a terminal.
 PROTOCOL_HINTS = frozenset(
     {
         "Look at the snapshot's `can`: it lists what the session accepts now.",
@@ -22,31 +22,31 @@ ADVICE = {
 }
 
 
-class Gateway(NamedTuple):
-    """Where the gateway's WebSocket is, and the token it lets us in with ("" for none)."""
+class GatewayAddress(NamedTuple):
+    """The URL of the gateway's WebSocket, and the login token ("" for none)."""
 
     url: str
     token: str
 
 
-def find_gateway(settings: Settings, url: str = "") -> Gateway:
-    """The given one; else that of the `parley up` which runs on this home; else where the settings say."""
+def find_gateway(settings: Settings, url: str = "") -> GatewayAddress:
+    """The given URL, or that of the `parley up` running on this home, or that in the settings."""
     token = settings.parley_token.get_secret_value()
-    found = running(settings.parley_home)
-    page = urlsplit(found.page) if found else None
+    running_parley = find_running(settings.parley_home)
+    page = urlsplit(running_parley.page) if running_parley else None
     if page and (not url or urlsplit(url).netloc == page.netloc):
         token = token or parse_qs(page.query).get("token", [""])[0]
     if url:
-        return Gateway(url, token)
-    named = {"agent_host", "agent_port"} & settings.model_fields_set and settings.agent_port  # 0 names no port
-    if page and not named:
-        return Gateway(f"ws://{page.netloc}/ws", token)
+        return GatewayAddress(url, token)
+    is_configured = {"agent_host", "agent_port"} & settings.model_fields_set and settings.agent_port  # 0 names no port
+    if page and not is_configured:
+        return GatewayAddress(f"ws://{page.netloc}/ws", token)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
-    return Gateway(f"ws://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/ws", token)
+    return GatewayAddress(f"ws://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/ws", token)
 
 
-def explained(error: ParleyError) -> str:
-    """What went wrong, and what to type about it."""
+def explain(error: ParleyError) -> str:
+    """The error, and what to type next."""
     advice = ADVICE.get(error.code)
     if advice is None and error.hint in PROTOCOL_HINTS:
         return error.message

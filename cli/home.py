@@ -1,4 +1,4 @@
-"""PARLEY_HOME: who holds it, the secrets kept in it, and where the `parley up` that runs on it can be found."""
+"""PARLEY_HOME: its lock, its secrets, and the record of the `parley up` that runs on it."""
 
 import contextlib
 import fcntl
@@ -14,29 +14,29 @@ from shared.settings import Settings
 
 _PRIVATE = 0o700
 _OTHERS = 0o077
-# What Parley keeps in its home: the files beside the databases are SQLite's.
+# Parley's files in its home; the patterns include SQLite's files beside the databases.
 _ENTRIES = ("lock", "running.json", "secrets", "nats", "logs", "parley.db*", "retail.db*")
 
 
 class HomeUnusable(Exception):
-    """Another process holds this home, or it cannot be written; the message says what to do."""
+    """Another process uses this home, or it is not writable or private; the message says what to do."""
 
 
-class Running(BaseModel):
-    """What a running `parley up` leaves in its home for the other commands; it holds the login token."""
+class RunningParley(BaseModel):
+    """The record that `parley up` writes for other commands. It contains the login token."""
 
     model_config = ConfigDict(frozen=True)
 
     pid: int
-    page: str  # with the login token, where one is needed
-    nats_url: str  # as the operator, with the password
+    page: str  # with the login token, if one is needed
+    nats_url: str  # of the operator, with the password
 
 
 @contextlib.contextmanager
-def hold(home: Path) -> Iterator[None]:
-    """Hold `home` for this process alone; the kernel lets go of it however the process ends.
+def lock_home(home: Path) -> Iterator[None]:
+    """Lock `home` for this process. The kernel releases the lock however the process ends.
 
-    Raises HomeUnusable: it names the process that has it, or why the folder cannot be made, written or kept private.
+    Raises HomeUnusable, which names the process that has the lock, or why the folder cannot be used.
     """
     try:
         home.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -61,27 +61,27 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def make_private(home: Path) -> None:
-    """Take from other accounts what earlier versions, or a lax umask, let them read of this home.
+    """Remove access that other accounts may have to this home, from earlier versions or a lax umask.
 
-    The folder itself is closed where it is ours and holds nothing else; in one that is shared with other things, all
-    that Parley keeps is. Raises HomeUnusable where every account may write: there they could replace what is kept.
+    Closes the folder itself if it is this account's and contains nothing else, otherwise each of Parley's entries.
+    Raises HomeUnusable if every account may write to the folder, because they could then replace files.
     """
     status = home.stat()
     entries = list(home.iterdir())
-    ours = [entry for entry in entries if any(entry.match(pattern) for pattern in _ENTRIES)]
-    if len(ours) == len(entries) and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
+    own_entries = [entry for entry in entries if any(entry.match(pattern) for pattern in _ENTRIES)]
+    if len(own_entries) == len(entries) and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
         home.chmod(_PRIVATE)
     elif status.st_mode & stat.S_IWOTH:
         raise HomeUnusable(f"{home} is open to every account: set PARLEY_HOME to a folder of its own, as {home}/parley")
-    for entry in ours:
-        if _close(entry):  # what lies in a closed folder is out of reach, and may be very much
+    for entry in own_entries:
+        if _make_entry_private(entry):  # files in a folder that was closed already are out of reach, and may be many
             for folder, folders, files in os.walk(entry):
                 for name in (*folders, *files):
-                    _close(Path(folder, name))
+                    _make_entry_private(Path(folder, name))
 
 
-def _close(path: Path) -> bool:
-    """Neither group nor others may do anything with it; whether they could. A link, or what has gone, is left alone."""
+def _make_entry_private(path: Path) -> bool:
+    """Remove the rights of group and others; return whether they had any. Skips links and missing files."""
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if mode & _OTHERS and not stat.S_ISLNK(mode):
@@ -91,25 +91,25 @@ def _close(path: Path) -> bool:
 
 
 def secret(home: Path, name: str) -> str:
-    """The secret `name` of this home: 43 URL-safe characters, made once, readable by its owner only."""
+    """The secret `name` of this home: 43 URL-safe characters, created once, readable only by its owner."""
     folder = home / "secrets"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / name
     if not path.exists():
-        fresh = path.with_suffix(f".{os.getpid()}")
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(file, "w") as stream:
             stream.write(secrets.token_urlsafe(32))
-        # A link is made only where there is none: of two processes that race, both read the first one's secret.
+        # link() fails if the file exists, so of two racing processes both read the first one's secret.
         with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)
-        fresh.unlink()
+            os.link(temporary, path)
+        temporary.unlink()
     return path.read_text().strip()
 
 
 @contextlib.contextmanager
-def announce(home: Path, running: Running) -> Iterator[None]:
-    """Let the other commands find this `up` while it runs."""
+def announce(home: Path, running: RunningParley) -> Iterator[None]:
+    """Let other commands find this `parley up` while it runs."""
     path = home / "running.json"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
         stream.write(running.model_dump_json())
@@ -119,8 +119,8 @@ def announce(home: Path, running: Running) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def running(home: Path) -> Running | None:
-    """The `parley up` that runs on this home, or None. One that was killed leaves its file but not its lock."""
+def find_running(home: Path) -> RunningParley | None:
+    """The `parley up` that runs on this home, or None. One that was killed leaves its file, but not its lock."""
     try:
         with (home / "lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -130,13 +130,13 @@ def running(home: Path) -> Running | None:
     except OSError:
         return None
     try:
-        return Running.model_validate_json((home / "running.json").read_text())
+        return RunningParley.model_validate_json((home / "running.json").read_text())
     except (OSError, ValidationError):
         return None
 
 
-def attached(settings: Settings) -> Settings:
-    """The settings that reach the bus of the `parley up` that runs on this home, if one does; NATS_URL wins."""
-    if "nats_url" in settings.model_fields_set or not (found := running(settings.parley_home)):
+def use_running_nats(settings: Settings) -> Settings:
+    """The settings with the NATS URL of the `parley up` running on this home, unless NATS_URL is set."""
+    if "nats_url" in settings.model_fields_set or not (running_parley := find_running(settings.parley_home)):
         return settings
-    return settings.model_copy(update={"nats_url": found.nats_url})
+    return settings.model_copy(update={"nats_url": running_parley.nats_url})

@@ -1,20 +1,20 @@
-"""The `parley` command. What is heavy is imported inside the command that needs it, so that --help is quick."""
+"""The `parley` command. Slow imports are inside the commands that need them, so that --help is quick."""
 
-# ruff: noqa: PLC0415, PLR0913, PLR0917  imports where they are needed; a command has as many options as it has
+# ruff: noqa: PLC0415, PLR0913, PLR0917  deferred imports; one parameter per option
 
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli import containers, keeping, plans, templates
+from cli import backup_commands, container_commands, plans, templates
+from cli.entry import load_settings, run_with_settings
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
 if TYPE_CHECKING:
-    from shared.settings import Settings
+    from sql.database import ReadOnlyDatabase
 
 app = typer.Typer(
     name="parley",
@@ -32,39 +32,18 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def main() -> None:
-    """The entry point. What it writes, and what it starts writes, is for this account alone."""
+    """The entry point. Files that it or its child processes create are private to this account."""
     keep_files_private()
     app()
 
 
-def _settings() -> "Settings":
-    from pydantic import ValidationError
-
-    from shared.settings import Settings
-
-    try:
-        return Settings()
-    except ValidationError as error:
-        for problem in error.errors(include_url=False, include_input=False):
-            name = str(problem["loc"][0]).upper() if problem["loc"] else "the environment"
-            print(f"parley: {name}: {problem['msg']}", file=sys.stderr)
-        raise typer.Exit(2) from None
-
-
-def _run(name: str, command: "Callable[[Settings], Awaitable[int]]") -> None:
-    from cli.command import run
-
-    settings = _settings()
-    raise typer.Exit(run(name, lambda: command(settings)))
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
             print(f"parley {version('parley')}")
-        except PackageNotFoundError:  # run from its folder, as `make` does
+        except PackageNotFoundError:  # running from a checkout, as `make` does
             import tomllib
 
             project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
@@ -74,9 +53,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Its version.")] = False,
-) -> None:
-    pass
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Its version.")
+    ] = False,
+) -> None: ...
 
 
 @app.command()
@@ -87,10 +67,10 @@ def up(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that the programs write.")] = False,
 ) -> None:
     """Start everything on this machine; Ctrl-C stops it."""
-    from cli.up import up as start
+    from cli import up as launcher
 
-    chosen = {"parley_sql_database_url": database} if database else {}
-    raise typer.Exit(start(_settings().model_copy(update=chosen), verbose=verbose))
+    overrides = {"parley_sql_database_url": database} if database else {}
+    raise typer.Exit(launcher.up(load_settings().model_copy(update=overrides), verbose=verbose))
 
 
 @app.command()
@@ -101,10 +81,10 @@ def doctor(
     if session:
         from cli.doctor_session import doctor_session
 
-        _run("doctor", lambda settings: doctor_session(settings, session))
-    from cli.doctor import doctor as examine
+        run_with_settings("doctor", lambda settings: doctor_session(settings, session))
+    from cli import doctor as checks
 
-    raise typer.Exit(examine(_settings()))
+    raise typer.Exit(checks.doctor(load_settings()))
 
 
 @app.command()
@@ -113,17 +93,17 @@ def provision(
     force: Annotated[bool, typer.Option("--force", help="Also keep fewer copies, as NATS_REPLICAS says.")] = False,
 ) -> None:
     """Make or mend the streams and consumers on NATS."""
-    from cli.provision import provision as bring
+    from cli import provision as provisioning
 
-    _run("provision", lambda settings: bring(settings, check=check, force=force))
+    run_with_settings("provision", lambda settings: provisioning.provision(settings, check=check, force=force))
 
 
 @app.command()
 def rebuild() -> None:
     """Make the database again from the log."""
-    from cli.rebuild import rebuild as again
+    from cli import rebuild as rebuilding
 
-    raise typer.Exit(again(_settings()))
+    raise typer.Exit(rebuilding.rebuild(load_settings()))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -151,11 +131,13 @@ def chat(
 
     Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
     """
-    from cli.chat.first import First, known
-    from cli.chat.run import chat as talk
+    from cli.chat import run
+    from cli.chat.first_request import FirstRequest, check_workflow
 
-    first, words = First(known(workflow), flow, confirm, plan_approval), " ".join(request or ())
-    _run("chat", lambda s: talk(s, request=words, session_id=session or None, url=url, yes=yes, first=first))
+    first, text = FirstRequest(check_workflow(workflow), flow, confirm, plan_approval), " ".join(request or ())
+    run_with_settings(
+        "chat", lambda s: run.chat(s, request=text, session_id=session or None, url=url, yes=yes, first=first)
+    )
 
 
 @app.command()
@@ -167,9 +149,9 @@ def tail(
     """Follow the stored events, one line each."""
     if not session and not follow:
         raise typer.BadParameter("--no-follow needs a session: its journal is what there is to show.")
-    from cli.tail import tail as listen
+    from cli import tail as feed
 
-    _run("tail", lambda settings: listen(settings, session, as_json=as_json, follow=follow))
+    run_with_settings("tail", lambda settings: feed.tail(settings, session, as_json=as_json, follow=follow))
 
 
 @app.command()
@@ -185,16 +167,21 @@ def publish(
     """Write events straight onto the log, on their subject and with their guard, as any program can."""
     if sum(map(bool, (text, file, command))) != 1 or (raw and not file) or (command and not session):
         raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: as it is)")
-    from cli import publish as publishing
+    from cli import publish as publish_commands
 
-    publishing.known(workflow)
+    publish_commands.check_workflow(workflow)
     if text:
-        _run("publish", lambda s: publishing.text(s, text, workflow=workflow, session_id=session, user=user))
+        run_with_settings(
+            "publish",
+            lambda s: publish_commands.begin_session(s, text, workflow=workflow, session_id=session, user=user),
+        )
     elif command:
-        _run("publish", lambda s: publishing.command(s, command, session_id=session, user=user))
+        run_with_settings("publish", lambda s: publish_commands.send_command(s, command, session_id=session, user=user))
     elif raw:
-        _run("publish", lambda s: publishing.raw(s, raw, publishing.read(file)))
-    _run("publish", lambda s: publishing.body(s, publishing.read(file)))
+        run_with_settings(
+            "publish", lambda s: publish_commands.publish_bytes(s, raw, publish_commands.read_input(file))
+        )
+    run_with_settings("publish", lambda s: publish_commands.publish_event(s, publish_commands.read_input(file)))
 
 
 @app.command()
@@ -204,22 +191,25 @@ def sessions(
     as_json: Json = False,
     form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="Of export.")] = "md",
     yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
-    _force: Annotated[bool, typer.Option("--force", hidden=True)] = False,  # not needed any more; scripts still say it
+    _force: Annotated[bool, typer.Option("--force", hidden=True)] = False,  # ignored; kept for existing scripts
 ) -> None:
     """List sessions (with these words), show one with its journal, export it, or remove it for good."""
-    from cli import sessions as stored
+    from cli import sessions as session_commands
 
     match words or []:
         case ["show", session]:
-            _run("sessions", lambda s: stored.show(s, session, as_json=as_json))
+            run_with_settings("sessions", lambda s: session_commands.show_session(s, session, as_json=as_json))
         case ["export", session]:
-            _run("sessions", lambda s: stored.save(s, session, form))
+            run_with_settings("sessions", lambda s: session_commands.export_session(s, session, form))
         case ["purge", session]:
-            _run("sessions", lambda s: stored.purge(s, session, yes=yes))
+            run_with_settings("sessions", lambda s: session_commands.purge_session(s, session, yes=yes))
         case ["show" | "export" | "purge" as verb]:
             raise typer.BadParameter(f"{verb} which session? `parley sessions` lists them.")
-        case found:
-            _run("sessions", lambda s: stored.listing(s, words=" ".join(found), limit=limit, as_json=as_json))
+        case search:
+            run_with_settings(
+                "sessions",
+                lambda s: session_commands.list_sessions(s, words=" ".join(search), limit=limit, as_json=as_json),
+            )
 
 
 @app.command()
@@ -246,9 +236,9 @@ def mcp(
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
 ) -> None:
     """Be an MCP server over stdio, for an assistant that is to work with the running Parley."""
-    from cli.mcp import serve
+    from cli.mcp_server import serve
 
-    _run("mcp", lambda settings: serve(settings, url=url, port=http))
+    run_with_settings("mcp", lambda settings: serve(settings, url=url, port=http))
 
 
 @app.command()
@@ -267,12 +257,15 @@ def sql(
     """Ask a database, SQLite or PostgreSQL, that is only read: nothing else can be done this way."""
     if not database or bool(statement) + schema + jsonl != 1:
         raise typer.BadParameter("give --database URL, and one of: a statement, --schema, --jsonl")
-    from cli import sql as asking
-    from sql.database import Hidden, Limits
+    from cli import sql as sql_client
+    from sql.database import Hidden, QueryLimits
 
-    work = asking.lines if jsonl else asking.schema if schema else lambda opened: asking.one(opened, statement)
-    limits = Limits(rows=max_rows, seconds=timeout)
-    raise typer.Exit(asking.run(database, Hidden.parse(hide, only=only), limits, work))
+    async def query(opened: "ReadOnlyDatabase") -> int:
+        return await sql_client.run_statement(opened, statement)
+
+    work = sql_client.serve_stdin if jsonl else sql_client.show_schema if schema else query
+    limits = QueryLimits(rows=max_rows, seconds=timeout)
+    raise typer.Exit(sql_client.run_with_database(database, Hidden.parse(hide, only=only), limits, work))
 
 
 @app.command()
@@ -283,16 +276,18 @@ def dead(
     dismissed: Annotated[bool, typer.Option("--dismissed", help="Those that were put away, by whom and when.")] = False,
 ) -> None:
     """Messages that were put aside, why, and what to do."""
-    from cli import dead as letters
+    from cli import dead as dead_letters
 
     if bool(retry) + bool(dismiss) + dismissed > 1:
         raise typer.BadParameter("give one of --retry, --dismiss and --dismissed")
-    if named := retry or dismiss:
-        _run("dead", lambda settings: (letters.retry if retry else letters.dismiss)(settings, named))
-    _run("dead", lambda settings: letters.dead(settings, as_json=as_json, dismissed=dismissed))
+    if retry:
+        run_with_settings("dead", lambda settings: dead_letters.retry(settings, retry))
+    if dismiss:
+        run_with_settings("dead", lambda settings: dead_letters.dismiss(settings, dismiss))
+    run_with_settings("dead", lambda settings: dead_letters.dead(settings, as_json=as_json, dismissed=dismissed))
 
 
-for _command in (keeping.backup, keeping.restore, containers.url, containers.secrets):
+for _command in (backup_commands.backup, backup_commands.restore, container_commands.url, container_commands.secrets):
     app.command()(_command)
 
 

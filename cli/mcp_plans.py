@@ -1,4 +1,4 @@
-"""Execution plans as tools of `parley mcp`: made, read, approved and carried out, by the names of the field."""
+"""Execution plans as tools of `parley mcp`: generate, read, approve and execute them."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,7 @@ Steps = Annotated[
 
 
 class PlanTools:
-    """`parley` opens the running one, and makes a ToolError of what it refuses."""
+    """The plan tools. `parley` opens a client whose errors become ToolError."""
 
     def __init__(self, parley: Callable[[], AbstractAsyncContextManager[Parley]]) -> None:
         self._parley = parley
@@ -50,10 +50,10 @@ class PlanTools:
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
         """Plan calls of tools for a request. Nothing runs before the person approves the plan: show them its text."""
-        sent = settings.model_dump(mode="json") if settings else None
+        settings_json = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
             return await parley.execution_plans.generate(
-                request, settings=sent, generator=generator or None, wait=seconds
+                request, settings=settings_json, generator=generator or None, wait=seconds
             )
 
     async def store_plan(
@@ -65,9 +65,11 @@ class PlanTools:
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
         """Begin with a plan of your own, held against the tools there are, for the person to approve."""
-        sent = settings.model_dump(mode="json") if settings else None
+        settings_json = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
-            return await parley.execution_plans.store(description, steps, notes=notes, settings=sent, wait=seconds)
+            return await parley.execution_plans.store(
+                description, steps, notes=notes, settings=settings_json, wait=seconds
+            )
 
     async def modify_execution_plan(
         self,
@@ -87,8 +89,8 @@ class PlanTools:
             plan = await plans.get(task_id)
             if steps is not None and version is None:
                 raise ToolError("Name the version that your steps are made from.")
-            seen = plan.model_copy(update={"version": version}) if version is not None else plan
-            return await plans.modify(seen, feedback, steps=steps, wait=seconds)
+            base = plan.model_copy(update={"version": version}) if version is not None else plan
+            return await plans.modify(base, feedback, steps=steps, wait=seconds)
 
     async def approve_execution_plan(  # noqa: PLR0913, PLR0917  what an assistant may say
         self,
@@ -105,8 +107,8 @@ class PlanTools:
         """Carry over the person's yes to exactly this version, which runs at once. Only after they have given it."""
         async with self._parley() as parley:
             plans = parley.execution_plans
-            seen = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
-            return await _waited(plans, await plans.approve(seen, preapprove=preapprove or (), start=start), seconds)
+            base = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
+            return await _wait_for(plans, await plans.approve(base, preapprove=preapprove or (), start=start), seconds)
 
     async def execute_plan(self, task_id: TaskId, seconds: Seconds = 30) -> ExecutionPlan:
         """Start an approved plan, or wait for its result. One that was stopped, or that failed, goes on."""
@@ -164,5 +166,5 @@ class PlanTools:
             return await parley.execution_plans.format(await parley.execution_plans.get(task_id))
 
 
-async def _waited(plans: ExecutionPlans, plan: ExecutionPlan, seconds: float) -> ExecutionPlan:
+async def _wait_for(plans: ExecutionPlans, plan: ExecutionPlan, seconds: float) -> ExecutionPlan:
     return await plans.get(plan.task_id, wait=seconds) if plan.working else plan

@@ -1,4 +1,4 @@
-"""A session as `parley mcp` tells it to an assistant: no more than it takes to show a person what is to be decided."""
+"""A session as `parley mcp` presents it to an assistant: only what a user needs in order to decide."""
 
 from datetime import datetime
 from typing import Literal, Self
@@ -9,7 +9,7 @@ from parley.client import Screen
 from parley.protocol.pages import SessionRow
 from parley.protocol.screen import ActionSection, ScreenView
 
-Wait = Literal[
+WaitsFor = Literal[
     "work",
     "plan_approval",
     "code_approval",
@@ -23,11 +23,11 @@ Wait = Literal[
 ]
 
 
-class Told(BaseModel):
+class McpModel(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Item(Told):
+class VersionedText(McpModel):
     """One version of the plan or of the code; `version` and `hash` go with an approval."""
 
     version: int
@@ -36,7 +36,7 @@ class Item(Told):
     text: str
 
 
-class WaitingAction(Told):
+class WaitingAction(McpModel):
     """An action that waits for a yes; `version`, `hash` and `action_id` go with it. `why` it has to be asked for."""
 
     action_id: str
@@ -49,31 +49,31 @@ class WaitingAction(Told):
     why: str
 
 
-class Question(Told):
+class McpQuestion(McpModel):
     question_id: str
     text: str
     options: tuple[str, ...]
 
 
-class SessionState(Told):
+class SessionState(McpModel):
     """`waits_for`: "work" goes on by itself; else what the person is asked for, or why nothing goes on."""
 
     session_id: str
     version: int
     state: str
-    waits_for: Wait
+    waits_for: WaitsFor
     title: str
     request: str
     workflow: str
-    plan: Item | None
-    code: Item | None
-    question: Question | None
+    plan: VersionedText | None
+    code: VersionedText | None
+    question: McpQuestion | None
     actions: tuple[WaitingAction, ...]
     answer: str
     failure: str
 
 
-class Summary(Told):
+class SessionItem(McpModel):
     session_id: str
     title: str
     state: str
@@ -81,24 +81,24 @@ class Summary(Told):
     updated_at: datetime
 
     @classmethod
-    def of(cls, one: SessionRow) -> Self:
+    def of(cls, row: SessionRow) -> Self:
         return cls(
-            session_id=one.id,
-            title=one.title or one.request[:200],
-            state=one.state,
-            workflow=one.workflow,
-            updated_at=one.updated_at,
+            session_id=row.id,
+            title=row.title or row.request[:200],
+            state=row.state,
+            workflow=row.workflow,
+            updated_at=row.updated_at,
         )
 
 
-class Sessions(Told):
-    sessions: tuple[Summary, ...]
+class Sessions(McpModel):
+    sessions: tuple[SessionItem, ...]
     total: int
 
 
 def state_of(session_id: str, screen: Screen) -> SessionState:
     view = screen.view
-    plan, code, question, asked = view.plan, view.code, view.question, view.approval_request
+    plan, code, question, request = view.plan, view.code, view.question, view.approval_request
     return SessionState(
         session_id=session_id,
         version=screen.version,
@@ -107,11 +107,11 @@ def state_of(session_id: str, screen: Screen) -> SessionState:
         title=view.title,
         request=view.request,
         workflow=view.workflow,
-        plan=plan and Item(version=plan.version, hash=plan.hash, status=plan.status, text=plan.text),
-        code=code and Item(version=code.version, hash=code.hash, status=code.status, text=code.code),
+        plan=plan and VersionedText(version=plan.version, hash=plan.hash, status=plan.status, text=plan.text),
+        code=code and VersionedText(version=code.version, hash=code.hash, status=code.status, text=code.code),
         question=question
-        and Question(question_id=question.question_id, text=question.content, options=question.options),
-        actions=tuple(_action(view.actions[one], screen.version) for one in asked.actions) if asked else (),
+        and McpQuestion(question_id=question.question_id, text=question.content, options=question.options),
+        actions=tuple(_action(view.actions[row], screen.version) for row in request.actions) if request else (),
         answer=view.answer.text if view.answer else "",
         failure=view.failure.reason if view.failure else "",
     )
@@ -130,9 +130,9 @@ def _action(action: ActionSection, version: int) -> WaitingAction:
     )
 
 
-def _waits_for(view: ScreenView) -> Wait:
-    """Paused work is told as such only where no person is asked: a decision can be made in a pause, too."""
-    pending: dict[Wait, object] = {
+def _waits_for(view: ScreenView) -> WaitsFor:
+    """What the session waits for. "paused" comes last, because a user can also decide during a pause."""
+    pending: dict[WaitsFor, object] = {
         "failed": view.failure,
         "plan_approval": view.review and view.review.target == "plan",
         "code_approval": view.review and view.review.target == "code",
@@ -144,4 +144,4 @@ def _waits_for(view: ScreenView) -> Wait:
         "paused": view.paused,
         "work": view.work,
     }
-    return next((kind for kind, there in pending.items() if there), "rest")
+    return next((kind for kind, applies in pending.items() if applies), "rest")

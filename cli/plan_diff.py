@@ -1,4 +1,4 @@
-"""The difference of two versions of an execution plan as a terminal tells it, a line a step. Pure."""
+"""The difference between two versions of an execution plan, as lines of text. Pure."""
 
 from collections.abc import Iterator
 
@@ -16,15 +16,15 @@ WORDS = {
 
 
 def origin(version: PlanVersion) -> str:
-    """Who made this version, and the words that led to it."""
-    person = version.by.startswith("user:")
-    author = REVIEW["author_person" if person else "author"].format(by=version.by.removeprefix("user:"))
-    why = f": “{' '.join(version.reason.split())}”" if version.reason else ""
-    return f"Version {version.version}. {author}{why}"
+    """The author of this version, and the feedback that led to it."""
+    is_user = version.by.startswith("user:")
+    author = REVIEW["author_person" if is_user else "author"].format(by=version.by.removeprefix("user:"))
+    reason = f": “{' '.join(version.reason.split())}”" if version.reason else ""
+    return f"Version {version.version}. {author}{reason}"
 
 
-def changes(difference: PlanDifference) -> Iterator[str]:
-    """A line a step, and below it what differs."""
+def change_lines(difference: PlanDifference) -> Iterator[str]:
+    """One line per step, and below it the fields that differ."""
     for change in difference.steps:
         step = change.after or change.before
         if step is None:
@@ -32,7 +32,7 @@ def changes(difference: PlanDifference) -> Iterator[str]:
         number = change.new or change.old
         yield f"{_word(change):<10} {number}. {step.text}  {step.tool or ''}".rstrip()
         if change.kind == "changed" and change.before and change.after:
-            yield from _differing(change.before, change.after)
+            yield from _field_changes(change.before, change.after)
 
 
 def _word(change: ChangedStep) -> str:
@@ -40,8 +40,8 @@ def _word(change: ChangedStep) -> str:
     return REVIEW["step_done"] if done else WORDS.get(change.kind, change.kind)
 
 
-def _differing(before: Step, after: Step) -> Iterator[str]:
-    was, now = (step.model_dump(exclude={"id"}, exclude_none=True) for step in (before, after))
-    for name in dict.fromkeys((*was, *now)):
-        if was.get(name) != now.get(name):
-            yield f"             {name}: {was.get(name)} → {now.get(name)}"
+def _field_changes(before: Step, after: Step) -> Iterator[str]:
+    old, new = (step.model_dump(exclude={"id"}, exclude_none=True) for step in (before, after))
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield f"             {name}: {old.get(name)} → {new.get(name)}"

@@ -1,17 +1,23 @@
-"""`parley plan`: execution plans of the running Parley, made, read, approved and carried out from a terminal."""
+"""`parley plan`: generates, shows, approves and executes plans of the running Parley."""
 
-# ruff: noqa: PLC0415  imports where they are needed: --help is quick
+# ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
 import json
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.plan_running import columns, exit_code, print_plan, print_result, run_with_client, run_with_plans
+from cli.plan_client import (
+    columns,
+    plan_exit_code,
+    print_plan,
+    print_result,
+    print_rows,
+    run_with_client,
+    run_with_plans,
+)
 
 if TYPE_CHECKING:
     from parley.client import Parley
@@ -26,7 +32,7 @@ app = typer.Typer(
 
 
 def _task(value: str) -> str:
-    """Raises typer.BadParameter: what is no id would ask for another address."""
+    """Raises typer.BadParameter, because any other text would change the request's path."""
     if re.fullmatch(r"[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?", value):
         return value
     raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
@@ -47,7 +53,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command()
-def generate(  # noqa: PLR0913, PLR0917  as many options
+def generate(  # noqa: PLR0913, PLR0917  one parameter per option
     request: Annotated[str, typer.Argument(help="What is to be done, in words.")],
     generator: Annotated[str, typer.Option(help="The plan generator that makes it, instead of the usual one.")] = "",
     plan_approval: PlanApproval = True,
@@ -64,7 +70,7 @@ def generate(  # noqa: PLR0913, PLR0917  as many options
     if not request.strip():
         raise typer.BadParameter("say what is to be done")
 
-    async def generated(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.generate(
             request,
             generator=generator or None,
@@ -74,7 +80,7 @@ def generate(  # noqa: PLR0913, PLR0917  as many options
             instructions=instructions or None,
         )
 
-    print_result(generated, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
@@ -87,12 +93,14 @@ def store(
     url: Url = "",
 ) -> None:
     """Begin with a plan of your own."""
-    own, chosen = _read(file), _settings(plan_approval=plan_approval)
+    document, settings = _read(file), _settings(plan_approval=plan_approval)
 
-    async def stored(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.store(own["description"], own["steps"], notes=own.get("notes", ""), settings=chosen)
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
+        return await plans.store(
+            document["description"], document["steps"], notes=document.get("notes", ""), settings=settings
+        )
 
-    print_result(stored, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command("list")
@@ -104,36 +112,34 @@ def listing(
 ) -> None:
     """My plans, newest first."""
 
-    async def listed(plans: "ExecutionPlans") -> int:
-        from cli.plan_layout import aligned
-        from cli.visible import print_visible
+    async def run(plans: "ExecutionPlans") -> int:
+        from cli.text import counted, print_visible
 
         page = await plans.list(session_id=session or None, limit=limit)
         if as_json:
             print_visible(page.model_dump_json(indent=1))
             return 0
         rows = [
-            (one.task_id, one.status.replace("_", " "), _counted(one.steps, "step"), one.description)
-            for one in page.plans
+            (item.task_id, item.status.replace("_", " "), counted(item.steps, "step"), item.description)
+            for item in page.plans
         ]
-        for line in aligned(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
-            print_visible(line)
+        print_rows(rows)
         if page.total > len(rows):
             print_visible(f"{len(rows)} of {page.total}: --limit shows more.")
         if not page.plans:
             print_visible("There are no plans yet: `parley plan generate` makes one.")
         return 0
 
-    run_with_plans(listed, url)
+    run_with_plans(run, url)
 
 
 @app.command()
 def show(task: Task, as_json: Json = False, url: Url = "") -> None:
     """The plan with all its steps, what has come of them, and what those to come would change."""
 
-    async def shown(plans: "ExecutionPlans") -> int:
-        from cli.plan_next import describe, describe_changes
-        from cli.visible import print_visible
+    async def run(plans: "ExecutionPlans") -> int:
+        from cli.plan_rendering import describe, describe_changes
+        from cli.text import print_visible
 
         plan = await plans.get(task)
         if as_json:
@@ -144,9 +150,9 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
                     filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan))))
                 )
             )
-        return exit_code(plan)
+        return plan_exit_code(plan)
 
-    run_with_plans(shown, url)
+    run_with_plans(run, url)
 
 
 @app.command()
@@ -158,20 +164,20 @@ def diff(
 ) -> None:
     """The versions of a plan, who made them and why, and what changed between two of them."""
 
-    async def compared(plans: "ExecutionPlans") -> int:
-        from cli.plan_diff import changes, origin
-        from cli.visible import print_visible
+    async def run(plans: "ExecutionPlans") -> int:
+        from cli.plan_diff import change_lines, origin
+        from cli.text import print_visible
 
         plan = await plans.get(task)
         versions = await plans.versions(plan)
-        print_visible("\n".join(origin(one) for one in versions) or "There is no version yet.")
+        print_visible("\n".join(origin(row) for row in versions) or "There is no version yet.")
         if len(versions) > 1 or old or new:
-            last = [one.version for one in versions][-2:]
-            found = await plans.diff(plan, old or last[0], new or last[-1])
-            print_visible("\n" + "\n".join(changes(found)))
+            last = [item.version for item in versions][-2:]
+            difference = await plans.diff(plan, old or last[0], new or last[-1])
+            print_visible("\n" + "\n".join(change_lines(difference)))
         return 0
 
-    run_with_plans(compared, url)
+    run_with_plans(run, url)
 
 
 @app.command()
@@ -183,14 +189,14 @@ def modify(
 ) -> None:
     """Have the planner make another version."""
 
-    async def modified(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.modify(await plans.get(task), feedback)
 
-    print_result(modified, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
-def approve(  # noqa: PLR0913, PLR0917  options of the command
+def approve(  # noqa: PLR0913, PLR0917  one parameter per option
     task: Task,
     version: Annotated[int, typer.Option(min=1, help="The version that you have seen.")],
     preapprove: Annotated[
@@ -205,16 +211,16 @@ def approve(  # noqa: PLR0913, PLR0917  options of the command
 ) -> None:
     """Approve exactly this version, and carry it out."""
 
-    async def approved(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         from cli.command import Declined
 
         plan = await plans.get(task)
         if plan.version != version:
             raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        begun = await plans.approve(plan, preapprove=preapprove or (), start=start)
-        return await plans.get(begun.task_id, wait=600)
+        approved = await plans.approve(plan, preapprove=preapprove or (), start=start)
+        return await plans.get(approved.task_id, wait=600)
 
-    print_result(approved, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
@@ -226,33 +232,33 @@ def answer(
 ) -> None:
     """Answer what the plan asks you, and let it go on."""
 
-    async def answered(parley: "Parley") -> int:
-        from cli.chat.forms import fields, form_answer
+    async def run(parley: "Parley") -> int:
+        from cli.chat.forms import form_answer, form_fields
         from cli.command import Declined
 
         plan = await parley.execution_plans.get(task)
         if not plan.question:
             raise Declined(f"The plan asks nothing now. Look at it: parley plan show {task}")
         session = parley.session(plan.session_id)
-        asked = (await session.snapshot()).question
-        await session.answer(form_answer(text, fields(asked.form if asked else None)))
+        question = (await session.snapshot()).question
+        await session.answer(form_answer(text, form_fields(question.form if question else None)))
         return print_plan(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
 
-    run_with_client(answered, url)
+    run_with_client(run, url)
 
 
 @app.command()
 def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
     """Start an approved plan and wait for its result; one that was stopped, or that failed, goes on."""
 
-    async def executed(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.execute(await plans.get(task))
 
-    print_result(executed, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
-def skip(  # noqa: PLR0913, PLR0917  one argument an option
+def skip(  # noqa: PLR0913, PLR0917  one parameter per option
     task: Task,
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
     output: Annotated[str | None, typer.Option(help="Its output instead: JSON, or else text.")] = None,
@@ -261,56 +267,52 @@ def skip(  # noqa: PLR0913, PLR0917  one argument an option
     url: Url = "",
 ) -> None:
     """Leave a step out, with an output in its place or with the steps that use its output."""
-    from cli.given_output import read_output
+    from cli.step_output import parse_output
 
     try:
-        given = None if output is None else read_output(output)
+        step_output = None if output is None else parse_output(output)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
 
-    async def skipped(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         plan = await plans.get(task)
-        return await plans.skip(plan, step, output=given, with_dependents=with_dependents, wait=None)
+        return await plans.skip(plan, step, output=step_output, with_dependents=with_dependents, wait=None)
 
-    print_result(skipped, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
 def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
     """Give a plan up: what has not begun is not done any more, and what runs ends."""
 
-    async def cancelled(plans: "ExecutionPlans") -> "ExecutionPlan":
+    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
 
-    print_result(cancelled, url, as_json=as_json)
+    print_result(send, url, as_json=as_json)
 
 
 @app.command()
 def delete(task: Task, url: Url = "") -> None:
     """Delete a plan that does not run; its session and journal stay."""
 
-    async def deleted(plans: "ExecutionPlans") -> int:
+    async def run(plans: "ExecutionPlans") -> int:
         await plans.delete(await plans.get(task))
         return 0
 
-    run_with_plans(deleted, url)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    run_with_plans(run, url)
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Raises typer.BadParameter."""
+    """The plan in the file. Raises typer.BadParameter."""
     try:
-        own = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read as JSON: {error}") from None
-    if not isinstance(own, dict) or not own.get("description") or not own.get("steps"):
+    if not isinstance(document, dict) or not document.get("description") or not document.get("steps"):
         raise typer.BadParameter(f'{file} is no plan: write {{"description": "…", "steps": [{{"text": …}}]}}')
-    return own
+    return document
 
 
 def _settings(*, plan_approval: bool) -> dict[str, Any] | None:
-    """None: the usual ones."""
+    """The session's settings; None for the defaults."""
     return None if plan_approval else {"require_plan_approval": False}

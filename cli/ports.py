@@ -1,4 +1,4 @@
-"""Ports of this machine: is one free, find one, and who has it."""
+"""TCP ports of this machine: whether one is free, finding a free one, and who listens on one."""
 
 import errno
 import random
@@ -6,16 +6,16 @@ import socket
 import sys
 from pathlib import Path
 
-# Below the ports that the kernel hands out for outgoing connections (Linux from 32768, macOS from 49152): a client that
-# keeps trying to reconnect to a port among those can connect to itself, and so take the port from the server for good.
-_OURS = range(20_000, 30_000)
+# Below the kernel's ephemeral ports (Linux from 32768, macOS from 49152): a client that keeps reconnecting to an
+# ephemeral port can connect to itself, and so take the port from the server for good.
+_PORT_RANGE = range(20_000, 30_000)
 
 
 def is_free(host: str, port: int) -> bool:
-    """Can a server listen there? Raises OSError when the address itself is not one of this machine's."""
+    """Whether a server can listen there. Raises OSError if the address is not one of this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: a closed connection's rest is free
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: a port in TIME_WAIT counts as free
         try:
             probe.bind((host, port))
         except OSError as error:
@@ -26,23 +26,23 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_port(host: str = "127.0.0.1", preferred: int = 0) -> int:
-    """`preferred` where it is free, else a free port between 20000 and 30000.
+    """`preferred` if it is free, else a free port between 20000 and 30000.
 
-    Another Parley that starts at the same time is not given the same one: it is claimed while this process lives.
+    The port is claimed while this process lives, so a Parley that starts at the same time gets another one.
     """
-    for port in (*([preferred] if preferred else []), *random.sample(_OURS, 200)):
+    for port in (*([preferred] if preferred else []), *random.sample(_PORT_RANGE, 200)):
         if is_free(host, port) and _claim(port):
             return port
-    raise OSError(errno.EADDRINUSE, f"no free port on {host} between {_OURS.start} and {_OURS.stop}")
+    raise OSError(errno.EADDRINUSE, f"no free port on {host} between {_PORT_RANGE.start} and {_PORT_RANGE.stop}")
 
 
 def _claim(port: int) -> bool:
-    """Say to other Parleys that this port is spoken for, though nobody listens yet; False if one of them said so."""
+    """Claim a port before anything listens on it. False if another Parley has claimed it."""
     if sys.platform != "linux":
         return True
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # An abstract name: seen where the port is (in this network namespace), and gone with the process.
+        # An abstract socket: visible in this network namespace, like the port, and gone with the process.
         claim.bind(f"\0parley-port-{port}")
     except OSError:
         claim.close()
@@ -52,7 +52,7 @@ def _claim(port: int) -> bool:
 
 
 def who_listens(port: int) -> str:
-    """Who listens on this TCP port, as "process 12 (python3 -m http.server)"; "" where it cannot be told."""
+    """The listener on this TCP port, like "process 12 (python3 -m http.server)"; "" if it cannot be determined."""
     inodes = {f"socket:[{inode}]" for name in ("tcp", "tcp6") for inode in _listening(Path("/proc/net") / name, port)}
     if not inodes:
         return ""
@@ -61,7 +61,7 @@ def who_listens(port: int) -> str:
             if any(str(link.readlink()) in inodes for link in (process / "fd").iterdir()):
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                 return f"process {process.name} ({command[:80]})"
-        except OSError:  # it has ended meanwhile, or belongs to somebody else
+        except OSError:  # the process has ended, or belongs to another account
             continue
     return ""
 

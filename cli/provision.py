@@ -1,24 +1,25 @@
-"""`parley provision`: streams and consumers as this version needs them, or a report of what differs."""
+"""`parley provision`: creates or updates streams and consumers, or reports what differs."""
 
 import asyncio
 
 from cli.command import Unreachable
-from cli.home import attached
+from cli.home import use_running_nats
 from cli.nats_server import without_secrets
-from shared.bus import BusDown
+from shared.bus import BusUnavailable
 from shared.bus import provision as bus
 from shared.settings import Settings
 
 
 async def provision(settings: Settings, *, check: bool = False, force: bool = False) -> int:
-    """`force`: also keep fewer copies of the streams than there are.
+    """Provision, or with `check` only report. `force`: also reduce the number of replicas.
 
-    Exit code 1 when `check` finds a difference. Raises Unreachable."""
-    settings = attached(settings)
+    Exit code 1 if `check` finds a difference. Raises Unreachable.
+    """
+    settings = use_running_nats(settings)
     try:
         async with asyncio.timeout(30):
             lines = await (bus.check(settings) if check else bus.provision(settings, force=force))
-    except (TimeoutError, BusDown, bus.ProvisionError) as error:
+    except (TimeoutError, BusUnavailable, bus.ProvisionError) as error:
         where = without_secrets(settings.nats_url)
         raise Unreachable(
             f"NATS at {where} could not be {'checked' if check else 'provisioned'}: {error or type(error).__name__}\n"

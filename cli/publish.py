@@ -1,4 +1,4 @@
-"""`parley publish`: events straight onto the log, as any program could write them; guarded, unless told otherwise."""
+"""`parley publish`: appends events to the log, as any program can; guarded unless `--raw` is given."""
 
 import json
 import sys
@@ -10,31 +10,31 @@ from typing import get_args
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from cli.chat.first import known as known
+from cli.bus_client import LOCAL_USER, connect_bus
+from cli.chat.first_request import check_workflow as check_workflow
 from cli.command import Declined, Unreachable
-from cli.running import LOCAL_USER, bus
 from parley.events import SessionEvent, dump_event, parse_event
-from parley.events.problems import sentences
+from parley.events.problems import problem_sentences
 from parley.events.values import Workflow
-from shared.bus import Bus, BusDown, MessageTooLarge
+from shared.bus import Bus, BusUnavailable, MessageTooLarge
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
-from shared.domain.errors import Refused
+from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
-from shared.domain.people import PersonCommand
 from shared.domain.session import Session
+from shared.domain.user_commands import UserCommand
 from shared.log import (
     Indeterminate,
-    LogDown,
+    LogUnavailable,
     SessionAtPosition,
     StoredMessage,
     Unstorable,
     VersionConflict,
     accept,
     commit,
-    guard,
+    guard_headers,
     subject_of,
 )
 from shared.settings import Settings
@@ -42,78 +42,81 @@ from shared.settings import Settings
 PAGE = 1000
 
 
-async def text(
+async def begin_session(
     settings: Settings, words: str, *, workflow: Workflow | None, session_id: str, user: str = LOCAL_USER
 ) -> int:
-    """Begin a session with this request, expected to be the first under its subject; prints its id."""
+    """Begin a session with this request and print its id. Raises Declined if the session exists."""
     session_id = session_id or uuid.uuid4().hex[:16]
-    by = CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
-    event = decide(Session(session_id), c.Say(text=words, workflow=workflow), by)
-    async with bus(settings) as found:
-        await _append(found, event, SessionAtPosition(Session(session_id), 0))
+    meta = CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    event = decide(Session(session_id), c.Say(text=words, workflow=workflow), meta)
+    async with connect_bus(settings) as bus:
+        await _append(bus, event, SessionAtPosition(Session(session_id), 0))
     print(session_id)
     return 0
 
 
-COMMANDS = {to_snake(kind.__name__): kind for kind in get_args(PersonCommand) if kind is not c.Fork}
+COMMANDS = {to_snake(kind.__name__): kind for kind in get_args(UserCommand) if kind is not c.Fork}
 
 
-async def command(settings: Settings, said: str, *, session_id: str, user: str = LOCAL_USER) -> int:
-    """Load the session, decide what this person wants of it, and append the event that comes of it.
+async def send_command(settings: Settings, command_json: str, *, session_id: str, user: str = LOCAL_USER) -> int:
+    """Load the session, decide the user's command, and append the resulting event. Raises Declined with the reason.
 
-    `said`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`. Raises Declined with the reason.
+    `command_json`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`.
     """
-    wanted, by = _command(said), CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
-    async with bus(settings) as found:
-        loaded = await _load(found, session_id)
+    person_command, meta = (
+        _command(command_json),
+        CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex),
+    )
+    async with connect_bus(settings) as bus:
+        loaded = await _load(bus, session_id)
         try:
-            _, event = await commit(found.log, loaded, wanted, by)
-        except (Refused, Unstorable) as error:
+            _, event = await commit(bus.log, loaded, person_command, meta)
+        except (CommandRefused, Unstorable) as error:
             raise Declined(str(error)) from error
-        except LogDown as error:
+        except LogUnavailable as error:
             raise Unreachable(str(error)) from error
     print(f"stored {event.type} as version {event.version} of {session_id}")
     return 0
 
 
-def _command(said: str) -> PersonCommand:
+def _command(command_json: str) -> UserCommand:
     try:
-        [(name, fields)] = json.loads(said).items()
-        wanted: PersonCommand = COMMANDS[name].model_validate(fields)
+        [(name, fields)] = json.loads(command_json).items()
+        person_command: UserCommand = COMMANDS[name].model_validate(fields)
     except ValidationError as error:
-        raise Declined(f"This is no command {name}. {sentences(error.errors(), whole='command')}") from error
+        raise Declined(f"This is no command {name}. {problem_sentences(error.errors(), whole='command')}") from error
     except (AttributeError, KeyError, ValueError) as error:
         every = ", ".join(COMMANDS)
         raise Declined(f'A command is written {{"name": {{its fields}}}}. There are {every}.') from error
-    return wanted
+    return person_command
 
 
-async def body(settings: Settings, data: bytes) -> int:
-    """Publish one event given as JSON, if it is the next one of its session. Raises Declined with the reason."""
+async def publish_event(settings: Settings, data: bytes) -> int:
+    """Append one event given as JSON, if it is the next one of its session. Raises Declined with the reason."""
     try:
         event = parse_event(data)
     except ValidationError as error:
-        told = sentences(error.errors(), whole="event", skip=1)
-        raise Declined(f"This is no event of Parley. {told}\ndocs/events.md tells what each looks like.") from error
-    async with bus(settings) as found:
-        loaded = await _load(found, event.session_id)
+        problems = problem_sentences(error.errors(), whole="event", skip=1)
+        raise Declined(f"This is no event of Parley. {problems}\ndocs/events.md tells what each looks like.") from error
+    async with connect_bus(settings) as bus:
+        loaded = await _load(bus, event.session_id)
         if event.version != loaded.session.version + 1:
-            raise Declined(_moved_on(event, loaded.session.version))
+            raise Declined(_conflict_message(event, loaded.session.version))
         event = complete(loaded.session, event)
-        position = await _append(found, event, loaded)
+        position = await _append(bus, event, loaded)
     print(f"stored {event.type} as version {event.version} of {event.session_id}, position {position}")
     return 0
 
 
-async def raw(settings: Settings, subject: str, data: bytes) -> int:
-    """Publish these bytes as they are, without a guard. What is no event will be parked."""
+async def publish_bytes(settings: Settings, subject: str, data: bytes) -> int:
+    """Publish these bytes as they are, without a guard. Anything but an event is quarantined."""
     print("No guard, no check: what is no event of its session is parked (`parley dead`).", file=sys.stderr)
-    async with bus(settings) as found:
+    async with connect_bus(settings) as bus:
         try:
-            answer = json.loads(await found.request(subject, data))
+            answer = json.loads(await bus.request(subject, data))
         except MessageTooLarge as error:
             raise Declined(str(error)) from error
-        except (BusDown, ValueError) as error:
+        except (BusUnavailable, ValueError) as error:
             raise Declined(f"Nobody stored it: no stream takes the subject {subject}.") from error
     if isinstance(answer, dict) and "seq" in answer:
         print(f"stored in {answer.get('stream')} at position {answer['seq']}")
@@ -121,48 +124,48 @@ async def raw(settings: Settings, subject: str, data: bytes) -> int:
     raise Declined(f"It was not stored: {answer}")
 
 
-def read(file: str) -> bytes:
-    """A file's bytes, or with "-" those of stdin. Raises Declined."""
+def read_input(file: str) -> bytes:
+    """The bytes of a file, or of stdin for "-". Raises Declined."""
     try:
         return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise Declined(f"{file} cannot be read: {error.strerror}") from error
 
 
-async def _load(found: Bus, session_id: str) -> SessionAtPosition:
-    """The session folded from the log itself: plan_store need not be up."""
+async def _load(bus: Bus, session_id: str) -> SessionAtPosition:
+    """Fold the session from the log itself, so that plan_store need not be up."""
     loaded = SessionAtPosition(Session(session_id), 0)
     try:
-        while page := await found.log.read(session_id, after=loaded.position, limit=PAGE, leader=True):
+        while page := await bus.log.read(session_id, after=loaded.position, limit=PAGE, leader=True):
             for message in page:
                 loaded = accept(loaded, message)[0]
-    except LogDown as error:
+    except LogUnavailable as error:
         raise Unreachable(f"{error} Are the streams there? `parley provision --check` tells.") from error
     return loaded
 
 
-async def _append(found: Bus, event: SessionEvent, loaded: SessionAtPosition) -> int:
-    """Store it as the next event of the session, if the log's readers would take it and nobody was faster."""
-    whose = due(evolve(loaded.session, event))
-    headers, after = guard(event.session_id, loaded.position, event.id), loaded.position
-    message = StoredMessage(after + 1, subject_of(event, whose), headers, dump_event(event), event.at)
-    if wrong := accept(loaded, message)[2]:
-        raise Declined(f"The log's readers would park this event: {wrong}")
+async def _append(bus: Bus, event: SessionEvent, loaded: SessionAtPosition) -> int:
+    """Append the event. Raises Declined if readers would reject it, or another writer was first."""
+    due_service = due(evolve(loaded.session, event))
+    headers, after = guard_headers(event.session_id, loaded.position, event.id), loaded.position
+    message = StoredMessage(after + 1, subject_of(event, due_service), headers, dump_event(event), event.at)
+    if problem := accept(loaded, message)[2]:
+        raise Declined(f"The log's readers would park this event: {problem}")
     try:
-        return await found.log.append(event, after=after, due=whose)
+        return await bus.log.append(event, after=after, due=due_service)
     except VersionConflict as error:
-        raise Declined(_moved_on(event, None)) from error
+        raise Declined(_conflict_message(event, None)) from error
     except Unstorable as error:
         raise Declined(str(error)) from error
     except Indeterminate as error:
-        return await _find(found, event, after, error)
+        return await _find_appended(bus, event, after, error)
 
 
-async def _find(found: Bus, event: SessionEvent, after: int, why: Indeterminate) -> int:
-    """Nobody could tell whether it was stored: this very event in the tail means yes."""
+async def _find_appended(bus: Bus, event: SessionEvent, after: int, why: Indeterminate) -> int:
+    """Find the event in the log after an append with an unknown result. Raises Declined if it is not there."""
     try:
-        tail = await found.log.read(event.session_id, after=after, leader=True)
-    except LogDown as error:
+        tail = await bus.log.read(event.session_id, after=after, leader=True)
+    except LogUnavailable as error:
         raise Unreachable(f"{error} `parley provision --check` tells what is missing.") from error
     for message in tail:
         if message.data == dump_event(event):
@@ -170,11 +173,11 @@ async def _find(found: Bus, event: SessionEvent, after: int, why: Indeterminate)
     raise Declined(f"It was not stored: {why}")
 
 
-def _moved_on(event: SessionEvent, version: int | None) -> str:
-    there = "somebody else was faster" if version is None else f"the session is at version {version}"
+def _conflict_message(event: SessionEvent, version: int | None) -> str:
+    conflict = "somebody else was faster" if version is None else f"the session is at version {version}"
     if version is None and event.version == 1:
-        there = "this session exists already"
+        conflict = "this session exists already"
     return (
-        f"The log has moved on: this event is version {event.version} of {event.session_id}, but {there}.\n"
+        f"The log has moved on: this event is version {event.version} of {event.session_id}, but {conflict}.\n"
         "Read its journal (`parley sessions show ID`), and decide again."
     )

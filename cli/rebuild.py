@@ -1,23 +1,23 @@
-"""`parley rebuild`: the database made again from the log, by plan_store's own program."""
+"""`parley rebuild`: runs plan_store's program that rebuilds the database from the log."""
 
 import subprocess
 import sys
 
 from cli.entitlements import environment_for
-from cli.home import attached
+from cli.home import use_running_nats
 from shared.settings import Settings
 
 MODULE = "services.plan_store.rebuild"
 
 
 def rebuild(settings: Settings, *, module: str = MODULE) -> int:
-    """Run it with its output passed through; its exit code."""
-    settings = attached(settings)
+    """Run the program with its output passed through. Returns its exit code."""
+    settings = use_running_nats(settings)
     environment = environment_for(
         "plan_store",
         NATS_URL=settings.nats_url,
         DATABASE_URL=settings.sql_url,
         PARLEY_HOME=str(settings.parley_home.resolve()),
     )
-    done = subprocess.run([sys.executable, "-m", module], env=environment, check=False)  # noqa: S603
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+    process = subprocess.run([sys.executable, "-m", module], env=environment, check=False)  # noqa: S603
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode

@@ -1,4 +1,4 @@
-"""`parley sessions`: list, show, export and purge what is stored."""
+"""`parley sessions`: lists, shows, exports and purges sessions."""
 
 import sys
 from collections.abc import Sequence
@@ -8,16 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.chat.text import short
+from cli.bus_client import connect_bus, query_store
 from cli.command import Declined
+from cli.event_summary import summary_line
 from cli.export import CannotExport, Format, export, newest_code
-from cli.gist import line
-from cli.running import bus, query
-from cli.visible import print_visible, visible
+from cli.text import print_visible, short, visible
 from parley.events import SessionEvent
 from parley.protocol.words import TERMINAL
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.store_api import (
     CODE_VERSIONS,
     JOURNAL_READ,
@@ -33,10 +32,10 @@ from shared.store_api import (
 )
 
 
-async def listing(settings: Settings, *, words: str = "", limit: int = 50, as_json: bool = False) -> int:
-    """Newest first, with every word of `words` in the title or a request."""
-    async with bus(settings) as found:
-        page = await query(Store(found), SESSION_LIST, ListSessions(query=words, limit=limit))
+async def list_sessions(settings: Settings, *, words: str = "", limit: int = 50, as_json: bool = False) -> int:
+    """List sessions that contain every word of `words`, newest first."""
+    async with connect_bus(settings) as bus:
+        page = await query_store(PlanStoreClient(bus), SESSION_LIST, ListSessions(query=words, limit=limit))
     if as_json:
         print_visible(page.model_dump_json(indent=1))
         return 0
@@ -54,19 +53,19 @@ async def listing(settings: Settings, *, words: str = "", limit: int = 50, as_js
 
 def _table(sessions: Sequence[SessionSummary], *, narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("session", overflow="fold", max_width=36)  # an outside program's id may be longer
+    table.add_column("session", overflow="fold", max_width=36)  # an external program's id may be longer
     table.add_column("state", overflow="fold")
     if not narrow:
         table.add_column("changed", no_wrap=True)
     table.add_column("title", ratio=1)
-    for one in sessions:
-        cells = [one.id, one.word, *([] if narrow else [ago(one.updated_at)])]
-        table.add_row(*(Text(visible(cell)) for cell in cells), Text(short(one.title or one.request)))
+    for session in sessions:
+        cells = [session.id, session.word, *([] if narrow else [ago(session.updated_at)])]
+        table.add_row(*(Text(visible(cell)) for cell in cells), Text(short(session.title or session.request)))
     return table
 
 
 def ago(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago, in one unit: "12 min ago"."""
+    """The time since `moment` in one unit, like "12 min ago"."""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -74,42 +73,42 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
     return "just now"
 
 
-async def journal(store: Store, session_id: str, *, after: int = 0) -> list[SessionEvent]:
+async def read_journal(store: PlanStoreClient, session_id: str, *, after: int = 0) -> list[SessionEvent]:
     """All events of a session after this version. Raises Unreachable, Declined."""
     events: list[SessionEvent] = []
     while True:
-        page = await query(store, JOURNAL_READ, ReadJournal(session_id=session_id, after=after, limit=500))
+        page = await query_store(store, JOURNAL_READ, ReadJournal(session_id=session_id, after=after, limit=500))
         events += page.events
         if not page.events or page.events[-1].version >= page.version:
             return events
         after = page.events[-1].version
 
 
-async def show(settings: Settings, session_id: str, *, as_json: bool = False) -> int:
-    """What a session is about, and its journal."""
-    async with bus(settings) as found:
-        store = Store(found)
-        one = await query(store, SESSION_GET, GetSession(session_id=session_id))
-        events = await journal(store, session_id)
+async def show_session(settings: Settings, session_id: str, *, as_json: bool = False) -> int:
+    """Show a session and its journal."""
+    async with connect_bus(settings) as bus:
+        store = PlanStoreClient(bus)
+        session = await query_store(store, SESSION_GET, GetSession(session_id=session_id))
+        events = await read_journal(store, session_id)
     if as_json:
         print_visible(export(events, "json"), end="")
         return 0
     console = Console(highlight=False)
-    console.print(Text(visible(one.title or one.request), style="bold"))
-    console.print(f"{one.workflow} · {one.word} · version {one.version} · of {one.owner}", markup=False)
+    console.print(Text(visible(session.title or session.request), style="bold"))
+    console.print(f"{session.workflow} · {session.word} · version {session.version} · of {session.owner}", markup=False)
     for event in events:
-        console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), line(event)))
-    console.print(TERMINAL["resume_with"].format(session=one.id), style="dim", markup=False)
+        console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), summary_line(event)))
+    console.print(TERMINAL["resume_with"].format(session=session.id), style="dim", markup=False)
     return 0
 
 
-async def save(settings: Settings, session_id: str, form: Format) -> int:
-    """The session on stdout as Markdown, JSON, or its newest program."""
-    async with bus(settings) as found:
-        store = Store(found)
-        events = await journal(store, session_id)
-        if form == "py" and not newest_code(events):  # a fork's program may be its parent's
-            codes = (await query(store, CODE_VERSIONS, CodeVersions(session_id=session_id))).codes
+async def export_session(settings: Settings, session_id: str, form: Format) -> int:
+    """Write the session to stdout as Markdown, JSON, or its newest program."""
+    async with connect_bus(settings) as bus:
+        store = PlanStoreClient(bus)
+        events = await read_journal(store, session_id)
+        if form == "py" and not newest_code(events):  # a fork's program may come from its parent
+            codes = (await query_store(store, CODE_VERSIONS, CodeVersions(session_id=session_id))).codes
             if codes:
                 print_visible(codes[-1].code.rstrip())
                 return 0
@@ -120,21 +119,24 @@ async def save(settings: Settings, session_id: str, form: Format) -> int:
     return 0
 
 
-async def purge(settings: Settings, session_id: str, *, yes: bool = False) -> int:
-    """Remove a session for good: log, rows and files; asks first."""
-    async with bus(settings) as found:
-        store = Store(found)
-        one = await query(store, SESSION_GET, GetSession(session_id=session_id))
-        print(f"{one.id}: {short(one.title or one.request)} ({one.version} events, {one.word})", file=sys.stderr)
-        if not yes and not _confirmed():
+async def purge_session(settings: Settings, session_id: str, *, yes: bool = False) -> int:
+    """Delete a session for good (log, rows and files) after confirmation."""
+    async with connect_bus(settings) as bus:
+        store = PlanStoreClient(bus)
+        session = await query_store(store, SESSION_GET, GetSession(session_id=session_id))
+        print(
+            f"{session.id}: {short(session.title or session.request)} ({session.version} events, {session.word})",
+            file=sys.stderr,
+        )
+        if not yes and not _confirm():
             print("Nothing was removed.", file=sys.stderr)
             return 1
-        await query(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=one.owner))
+        await query_store(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=session.owner))
     print(f"Removed {session_id}.")
     return 0
 
 
-def _confirmed() -> bool:
+def _confirm() -> bool:
     if not sys.stdin.isatty():
         raise Declined("Nobody is there to confirm: say --yes.")
     print("This cannot be undone. Type yes to remove it: ", end="", file=sys.stderr, flush=True)

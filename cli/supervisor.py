@@ -1,4 +1,4 @@
-"""Runs programs side by side: started again when they end by themselves, stopped together, never left behind."""
+"""Supervises programs: restarts those that exit, stops all together, and leaves none behind."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cli.spawn import tied
-from shared.watchdog import END
+from cli.child_command import bound_to_parent
+from shared.watchdog import END_SIGNAL
 
 FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER = 0.5, 15.0, 10.0
 _LOG_BYTES = 10_000_000
@@ -22,8 +22,8 @@ _LONGEST_LINE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Program:
-    """One program to keep running; `env` is its whole environment."""
+class ProcessSpec:
+    """A program to keep running; `env` is its complete environment."""
 
     name: str
     argv: tuple[str, ...]
@@ -31,27 +31,27 @@ class Program:
 
 
 @dataclass
-class Child:
-    """A program while it is supervised."""
+class SupervisedProgram:
+    """A supervised program and its current process."""
 
-    program: Program
+    program: ProcessSpec
     task: asyncio.Task[None] = field(init=False)
     process: Process | None = None
-    ready: asyncio.Event = field(default_factory=asyncio.Event)  # its log has said so; cleared when it ends
+    ready: asyncio.Event = field(default_factory=asyncio.Event)  # set by its log line; cleared when the process ends
     exits: int = 0
 
 
 def next_delay(previous: float, *, lived: float) -> float:
-    """Seconds to wait before a program that lived for `lived` seconds is started again; `previous` is 0 at first."""
+    """Seconds before a restart of a program that ran for `lived` seconds; `previous` is 0 at first."""
     return FIRST_DELAY if not previous or lived >= STEADY_AFTER else min(previous * 2, LONGEST_DELAY)
 
 
 class Supervisor:
-    """`async with Supervisor(...) as supervisor: supervisor.start(program)`; leaving the block stops what was started.
+    """Use `async with Supervisor(...) as supervisor: supervisor.start(program)`; leaving the block stops all programs.
 
-    `line(name, text)` is called for every line a program writes, `note(name, text)` for what happens to it; every line
-    is also kept in `logs`/<name>.log (10 MB, and the 10 MB before). `is_ready(text)` tells a line that says "I am up".
-    A program has `grace` seconds between SIGTERM and SIGKILL; both go to its whole process group.
+    `line(name, text)` is called for every line of output, `note(name, text)` for every exit and restart. Output also
+    goes to `logs`/<name>.log (10 MB, and the 10 MB before). `is_ready(text)` recognises the line that reports
+    readiness. A program has `grace` seconds between SIGTERM and SIGKILL; both go to its process group.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Supervisor:
     ) -> None:
         self._logs, self._line, self._note, self._is_ready, self._grace = logs, line, note, is_ready, grace
         self._stopping = asyncio.Event()
-        self.children: dict[str, Child] = {}
+        self.children: dict[str, SupervisedProgram] = {}
 
-    def start(self, program: Program) -> Child:
+    def start(self, program: ProcessSpec) -> SupervisedProgram:
         """Start `program` and keep it running."""
-        child = self.children[program.name] = Child(program)
+        child = self.children[program.name] = SupervisedProgram(program)
         child.task = asyncio.create_task(self._keep_running(child), name=program.name)
         return child
 
@@ -85,46 +85,46 @@ class Supervisor:
             if error is None and isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _keep_running(self, child: Child) -> None:
+    async def _keep_running(self, child: SupervisedProgram) -> None:
         loop, delay = asyncio.get_running_loop(), 0.0
         while not self._stopping.is_set():
-            began = loop.time()
-            how = await self._run(child)
+            started_at = loop.time()
+            ending = await self._run(child)
             if self._stopping.is_set():
                 return
             child.exits += 1
-            delay = next_delay(delay, lived=loop.time() - began)
-            self._note(child.program.name, f"{how}; starting it again in {delay:g} s")
+            delay = next_delay(delay, lived=loop.time() - started_at)
+            self._note(child.program.name, f"{ending}; starting it again in {delay:g} s")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
 
-    async def _run(self, child: Child) -> str:
-        """Run the program once, to its end or until all are stopped; in words how it ended."""
-        # A pipe of our own: asyncio's would have wait() last until whatever the program started has ended, too.
-        output, its_end = os.pipe()
+    async def _run(self, child: SupervisedProgram) -> str:
+        """Run the program once, until it exits or all are stopped. Returns how it ended, in words."""
+        # Not asyncio's pipe: with that, wait() would also wait for the program's own children.
+        output, write_end = os.pipe()
         reader = asyncio.create_task(self._read(child, output))
         try:
             process = child.process = await asyncio.create_subprocess_exec(
-                *tied(*child.program.argv),
+                *bound_to_parent(*child.program.argv),
                 env=child.program.env,
                 stdin=DEVNULL,
-                stdout=its_end,
+                stdout=write_end,
                 stderr=STDOUT,
-                process_group=0,  # a Ctrl-C in the terminal reaches us alone, and we stop the others in order
+                process_group=0,  # so that Ctrl-C reaches only this process, which stops the others in order
             )
         finally:
-            os.close(its_end)
+            os.close(write_end)
         ended, stop = asyncio.create_task(process.wait()), asyncio.create_task(self._stopping.wait())
         await asyncio.wait({ended, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         if not ended.done():
             await self._terminate(child.program.name, process, ended)
-        # What it may have started itself ends with it; only then is the pipe closed, and read to its end.
+        # Kill the program's own children too: only then is the pipe closed and read to its end.
         _signal_group(process, signal.SIGKILL)
         await reader
         child.process = None
         child.ready.clear()
-        return _in_words(await ended)
+        return _exit_description(await ended)
 
     async def _terminate(self, name: str, process: Process, ended: asyncio.Task[int]) -> None:
         _signal_group(process, signal.SIGTERM)
@@ -133,9 +133,9 @@ class Supervisor:
             _signal_group(process, signal.SIGKILL)
             self._note(name, f"did not stop within {self._grace:g} s and was killed")
         if (code := await ended) not in (0, -signal.SIGTERM, -signal.SIGKILL):
-            self._note(name, f"{_in_words(code)} while stopping")
+            self._note(name, f"{_exit_description(code)} while stopping")
 
-    async def _read(self, child: Child, output: int) -> None:
+    async def _read(self, child: SupervisedProgram, output: int) -> None:
         name, lines = child.program.name, asyncio.StreamReader(limit=_LONGEST_LINE)
         pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(output, "rb", buffering=0)
@@ -147,12 +147,12 @@ class Supervisor:
                 log.emit(makeLogRecord({"msg": text}))
                 if self._is_ready(text):
                     child.ready.set()
-                if not self._stopping.is_set():  # their farewells are of interest to the log alone
+                if not self._stopping.is_set():  # output during shutdown goes to the log file only
                     self._line(name, text)
 
 
 async def _next_line(lines: asyncio.StreamReader) -> bytes:
-    """The next line, b"" at the end. Of one that is too long only this is told."""
+    """The next line, b"" at the end. A line that is too long is replaced by a notice."""
     try:
         return await lines.readline()
     except ValueError:
@@ -164,7 +164,7 @@ def _signal_group(process: Process, number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _in_words(code: int) -> str:
-    if code == END:
+def _exit_description(code: int) -> str:
+    if code == END_SIGNAL:
         return "was ended by its watchdog, because its event loop was blocked"
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"

@@ -1,4 +1,4 @@
-"""`parley tail`: stored events as they come, one line each; of one session from its beginning."""
+"""`parley tail`: prints stored events as they come, one line each; those of one session from its beginning."""
 
 import asyncio
 import sys
@@ -7,35 +7,34 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from cli.chat.text import short
+from cli.bus_client import connect_bus
 from cli.command import Declined
-from cli.gist import cost, gist
-from cli.running import bus
-from cli.sessions import journal
-from cli.visible import print_visible, visible
+from cli.event_summary import summarize, usage_summary
+from cli.sessions import read_journal
+from cli.text import print_visible, short, visible
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from shared.bus import Bus
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 
 
 class Printer:
-    """Prints each event once: what was read from the journal is not told again when it comes from the feed."""
+    """Prints each event once, whether it comes from the journal or from the feed."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
         self._console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         self._seen: dict[str, int] = {}
 
-    def missed(self, event: SessionEvent) -> bool:
-        """Was something between this event and the last one of its session? Only known where that was seen."""
-        seen = self._seen.get(event.session_id)
-        return seen is not None and event.version > seen + 1
+    def has_gap_before(self, event: SessionEvent) -> bool:
+        """Whether events between the last printed one of the session and this one are missing."""
+        version = self._seen.get(event.session_id)
+        return version is not None and event.version > version + 1
 
-    def seen(self, session_id: str) -> int:
+    def last_version(self, session_id: str) -> int:
         return self._seen.get(session_id, 0)
 
-    def event(self, event: SessionEvent) -> None:
+    def print_event(self, event: SessionEvent) -> None:
         if event.version <= self._seen.get(event.session_id, 0):
             return
         self._seen[event.session_id] = event.version
@@ -48,14 +47,14 @@ class Printer:
             str(event.version),
             event.type,
             event.actor,
-            _told(event),
+            _summary(event),
         )
 
-    def unreadable(self, subject: str, body: bytes) -> None:
-        """Something on a session's subject that is no event: it will be parked."""
+    def print_unreadable(self, subject: str, body: bytes) -> None:
+        """Print a message on a session's subject that is not an event."""
         if not self._json:
-            words = short(body[:200].decode(errors="replace"))
-            self._line("--:--:--", *subject.split(".")[1:2], "-", "unreadable", visible(subject), words)
+            preview = short(body[:200].decode(errors="replace"))
+            self._line("--:--:--", *subject.split(".")[1:2], "-", "unreadable", visible(subject), preview)
 
     def _line(self, *parts: str) -> None:
         *head, last = parts
@@ -63,28 +62,28 @@ class Printer:
         sys.stdout.flush()
 
 
-def _told(event: SessionEvent) -> str:
-    """What happened, and what model calls it accounts for."""
+def _summary(event: SessionEvent) -> str:
+    """The event's summary, with the model calls it accounts for."""
     if event.usage and not isinstance(event, facts.UsageRecorded):
-        return f"{gist(event)} ({cost(event.usage)})"
-    return gist(event)
+        return f"{summarize(event)} ({usage_summary(event.usage)})"
+    return summarize(event)
 
 
 async def tail(settings: Settings, session_id: str = "", *, as_json: bool = False, follow: bool = True) -> int:
-    """Until interrupted (or, without `follow`, to the journal's end). Raises Unreachable, Declined."""
+    """Print events until interrupted, or without `follow` to the journal's end. Raises Unreachable, Declined."""
     printer = Printer(as_json=as_json)
-    async with bus(settings) as found:
-        heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    async with connect_bus(settings) as bus:
+        messages: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
 
-        async def hear(subject: str, body: bytes) -> None:
-            heard.put_nowait((subject, body))
+        async def enqueue(subject: str, body: bytes) -> None:
+            messages.put_nowait((subject, body))
 
-        # First the subscription, then the journal: nothing falls between them, and what is in both is told once.
-        await found.subscribe(f"feed.{session_id or '*'}.>", hear)
+        # Subscribe before reading the journal, so that no event is missed; those in both are printed once.
+        await bus.subscribe(f"feed.{session_id or '*'}.>", enqueue)
         if session_id:
-            events = await journal(Store(found), session_id)
+            events = await read_journal(PlanStoreClient(bus), session_id)
             for event in events:
-                printer.event(event)
+                printer.print_event(event)
             if not events and not follow:
                 raise Declined(f"There is no session {session_id}: `parley sessions` lists those there are.")
             if not events and not as_json:
@@ -92,17 +91,19 @@ async def tail(settings: Settings, session_id: str = "", *, as_json: bool = Fals
         if not session_id and not as_json:
             print("Listening. Ctrl-C ends it.", file=sys.stderr)
         while follow:
-            await _one(found, printer, *await heard.get())
+            await _print_message(bus, printer, *await messages.get())
     return 0
 
 
-async def _one(found: Bus, printer: Printer, subject: str, body: bytes) -> None:
+async def _print_message(bus: Bus, printer: Printer, subject: str, body: bytes) -> None:
     try:
         event = parse_event(body)
     except ValidationError:
-        printer.unreadable(subject, body)
+        printer.print_unreadable(subject, body)
         return
-    if printer.missed(event):  # the feed lost something, as while NATS was away
-        for earlier in await journal(Store(found), event.session_id, after=printer.seen(event.session_id)):
-            printer.event(earlier)
-    printer.event(event)
+    if printer.has_gap_before(event):  # the feed lost messages, for example while NATS was down
+        for earlier in await read_journal(
+            PlanStoreClient(bus), event.session_id, after=printer.last_version(event.session_id)
+        ):
+            printer.print_event(earlier)
+    printer.print_event(event)

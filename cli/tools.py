@@ -1,7 +1,7 @@
-"""`parley tools`: a world's tools as a table for people, or over JSON lines for programs that drive a world.
+"""`parley tools`: the retail world's tools as a list for people, or over JSON lines for programs that drive the world.
 
-One request a line, one answer a line: {"op": "reset"} gives {"ok": true}; {"tool": …, "arguments": {…}} gives
-{"result": …}; {"op": "dump"} gives {"data": {…}}; anything else gives {"error": …}, and the next line is read.
+Each request and each answer is a line. {"op": "reset"} gives {"ok": true}; {"tool": …, "arguments": {…}} gives
+{"result": …}; {"op": "dump"} gives {"data": {…}}. Anything else gives {"error": …}, and the next line is read.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from packs.retail.store import World, Worlds
 
 
 def show() -> int:
-    """Print each tool with its parameters, and what it is for."""
+    """Print each tool with its parameters and description."""
     for spec in SPECS:
         parameters = spec.parameters["properties"]
         names = ", ".join(parameters) if isinstance(parameters, dict) else ""
@@ -27,29 +27,29 @@ def show() -> int:
 
 
 def drive(folder: Path | None) -> int:
-    """Serve stdin and stdout. A reader that goes away ends it."""
+    """Serve stdin and stdout until stdin ends or stdout is closed."""
     try:
-        return asyncio.run(serve(base(folder), sys.stdin.buffer, sys.stdout.buffer))
+        return asyncio.run(serve(initial_data(folder), sys.stdin.buffer, sys.stdout.buffer))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to be said at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that flushing at exit does not fail
         return 0
 
 
-def base(folder: Path | None) -> Callable[[], Data]:
-    """The world's initial data: from this folder, or the generated ones."""
+def initial_data(folder: Path | None) -> Callable[[], Data]:
+    """A function that returns the world's initial data: from this folder, or generated."""
     if folder is not None:
         return lambda: load(folder)
-    from packs.retail.generate import generate  # noqa: PLC0415  takes a moment to make
+    from packs.retail.generate import generate  # noqa: PLC0415  slow to import
 
     return generate
 
 
 async def serve(data: Callable[[], Data], requests: Iterable[bytes], answers: BinaryIO) -> int:
-    """Answer one line after another, over a world in memory of its own."""
+    """Answer each line in turn, on a new world in memory."""
     worlds = Worlds("sqlite+aiosqlite://", data, tables=False)
     try:
         await worlds.open()
-    except (ValueError, LookupError, TypeError) as error:  # what is not the data of a store, in whatever way
+    except (ValueError, LookupError, TypeError) as error:  # any kind of invalid data
         print(f"parley tools: the data cannot be used: {error}", file=sys.stderr)
         return 2
     try:

@@ -1,1 +1,1 @@
-"""Programs that use a running Parley, one a kind of work."""
+"""Programs that use a running Parley, one for each kind of work."""

@@ -1,4 +1,4 @@
-"""One session goes on after it was done: it asks what comes next, takes the answer as a new request, and is ended."""
+"""One session continues after it was done: it asks what comes next, takes the answer as a new request, and is ended."""
 
 from examples.running import run
 from parley.client import Parley
@@ -10,14 +10,14 @@ async def main(parley: Parley) -> None:
     await session.approve()
     await session.wait()
     await session.approve()
-    shown = await session.wait()
-    print(shown.state, shown.continue_.content.options if shown.continue_ else ())
+    screen = await session.wait()
+    print(screen.state, screen.continue_.content.options if screen.continue_ else ())
     await session.send(type="continue", content="Continue with feedback")
-    shown = await session.wait()
-    print(shown.question.content if shown.question else shown.phase)
+    screen = await session.wait()
+    print(screen.question.content if screen.question else screen.phase)
     await session.answer("Now convert numbers to Roman numerals")
-    shown = await session.wait()
-    print(shown.plan.goal if shown.plan else shown.phase)
+    screen = await session.wait()
+    print(screen.plan.goal if screen.plan else screen.phase)
     await session.stop("that is enough")
     await session.send(type="complete")
     print((await session.wait()).state)

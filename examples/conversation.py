@@ -1,4 +1,4 @@
-"""A program is planned and written. Plan and code are each approved as they are shown."""
+"""Plans and writes a program. Plan and code are each approved before the next step."""
 
 from examples.running import run
 from parley.client import Parley
@@ -6,17 +6,17 @@ from parley.client import Parley
 
 async def main(parley: Parley) -> None:
     session = await parley.start("Help me create a simple calculator")
-    shown = await session.wait()
-    print(shown.plan.text if shown.plan else shown.phase)
+    screen = await session.wait()
+    print(screen.plan.text if screen.plan else screen.phase)
     await session.feedback("Add support for floating point numbers")
     await session.wait()
     await session.approve()
-    shown = await session.wait()
-    print(shown.code.code if shown.code else shown.phase)
+    screen = await session.wait()
+    print(screen.code.code if screen.code else screen.phase)
     await session.approve()
     await session.send(type="run", stdin="7\n/\n2\n")
-    shown = await session.wait()
-    print(shown.answer or shown.phase)
+    screen = await session.wait()
+    print(screen.answer or screen.phase)
 
 
 if __name__ == "__main__":

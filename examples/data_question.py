@@ -1,4 +1,4 @@
-"""A question about data: the path that was planned for it, the query that was run, and the answer."""
+"""Asks a question about data, and prints the planned path, the questions on the way, and the answer."""
 
 from examples.running import run
 from parley.client import Parley
@@ -6,18 +6,18 @@ from parley.client import Parley
 
 async def main(parley: Parley) -> None:
     session = await parley.start("How many orders are pending?", workflow="flow", settings={"confirm": "path"})
-    shown = await session.wait()
-    print("\n".join(shown.path.planned_execution_path if shown.path else ()))
+    screen = await session.wait()
+    print("\n".join(screen.path.planned_execution_path if screen.path else ()))
     await session.approve()
-    shown = await session.wait()
-    while shown.question:
-        print(shown.question.content)
+    screen = await session.wait()
+    while screen.question:
+        print(screen.question.content)
         await session.answer("yes")
-        shown = await session.wait()
-    while shown.approval_request:
+        screen = await session.wait()
+    while screen.approval_request:
         await session.approve()
-        shown = await session.wait()
-    print(shown.answer or shown.phase)
+        screen = await session.wait()
+    print(screen.answer or screen.phase)
 
 
 if __name__ == "__main__":

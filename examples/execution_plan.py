@@ -1,7 +1,7 @@
-"""A plan of calls is made, printed, approved and carried out. The words after the program are what is asked for.
+"""Makes, prints, approves and executes a plan of tool calls. The command-line arguments are the request.
 
-What can be planned depends on the tools there are. Where there are none for a request, the planner asks. The answer
-here names two calls that every Parley can make: a page is put among the session's files, and read again.
+If no tool fits the request, the planner asks. The answer here names two calls that every Parley can make: they write
+a page to the session's files and read it again.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The Parley that the examples use: PARLEY_URL and PARLEY_TOKEN, as `make up` prints them."""
+"""Connects the examples to Parley: PARLEY_URL and PARLEY_TOKEN, as `make up` prints them."""
 
 import asyncio
 import os

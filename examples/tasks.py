@@ -1,4 +1,4 @@
-"""A test task for agents over the sample store: drafted, carried out in turns, checked, and solved again."""
+"""Generates a test task for agents over the sample store: drafts it, carries it out, checks it, and solves it again."""
 
 from cli.tasks.generator import TaskGenerator
 from examples.running import run

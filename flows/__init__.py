@@ -1,1 +1,1 @@
-"""Flows: graphs of described nodes, and the two that ship: questions to SQL, and triage of complaints."""
+"""Flows: graphs of described nodes. Two ship: questions to SQL, and triage of complaints."""

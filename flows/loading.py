@@ -1,6 +1,6 @@
-"""All flows there are: those that ship, those of the operator's folder, and those of installed packages.
+"""Loads all flows: those that ship, those in the operator's folder, and those of installed packages.
 
-A broken one is told of, no more.
+A broken flow is reported, and the others still work.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import structlog
 
-from flows.checks import BadFlow, check
+from flows.graph_checks import BadFlow, check
 from flows.yaml_flow import YamlFlow
 from parley.flow import Flow
-from shared.plugins import in_file, installed, instances
+from shared.plugins import file_plugin, installed_plugins, instances
 
 log = structlog.get_logger("flows")
 GROUP = "parley.flows"  # of entry points: a module, a subclass of Flow, or an instance
@@ -20,7 +20,7 @@ YAML = (".yaml", ".yml")
 
 
 class Flows:
-    """Flows by name; of two with one name the first. `troubles`: what could not be loaded, and why."""
+    """Flows by name. If two have the same name, the first wins. `troubles` tell what could not be loaded, and why."""
 
     def __init__(self, flows: Iterable[Flow], folder: Path | None = None) -> None:
         self._flows: dict[str, Flow] = {}
@@ -31,7 +31,7 @@ class Flows:
             self._add(path.name, _read(path))
         for path in self._files(folder):
             self._add(str(path), _read(path))
-        for plugin in installed(GROUP):
+        for plugin in installed_plugins(GROUP):
             self._add(plugin.source, _flows(plugin.load))
 
     def all(self) -> tuple[Flow, ...]:
@@ -44,37 +44,37 @@ class Flows:
         if folder is None:
             return []
         if not folder.is_dir():
-            self._trouble(f"{folder} is no folder: make it, or set PARLEY_FLOWS_DIR to another one.")
+            self._report(f"{folder} is no folder: make it, or set PARLEY_FLOWS_DIR to another one.")
             return []
         return sorted(path for path in folder.iterdir() if path.suffix in (*YAML, ".py"))
 
-    def _add(self, source: str, found: Iterable[Flow]) -> None:
+    def _add(self, source: str, flows: Iterable[Flow]) -> None:
         try:
-            for flow in found:
+            for flow in flows:
                 check(flow.spec())
                 if flow.name in self._flows:
                     raise BadFlow(flow.name, ("There is a flow of this name already: rename one.",))
                 self._flows[flow.name] = flow
         except BadFlow as error:
-            self._trouble(f"{source}: {error}")
-        except (Exception, SystemExit) as error:  # the operator's own code: what it raises takes away this file alone
-            self._trouble(f"{source}: {type(error).__name__}: {error}")
+            self._report(f"{source}: {error}")
+        except (Exception, SystemExit) as error:  # the operator's own code: a failure affects this file alone
+            self._report(f"{source}: {type(error).__name__}: {error}")
 
-    def _trouble(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         log.error("flow_not_loaded", why=text)
         self.troubles = (*self.troubles, text[:2_000])
 
 
 def _read(path: Path) -> Iterator[Flow]:
-    """The flows of one file, read when they are asked for."""
+    """The flows of one file, loaded lazily."""
     if path.suffix in YAML:
         yield YamlFlow(path)
         return
-    yield from _flows(in_file(path).load)
+    yield from _flows(file_plugin(path).load)
 
 
 def _flows(load: Callable[[], object]) -> Iterator[Flow]:
-    found = instances(load(), Flow)
-    if not found:
+    members = instances(load(), Flow)
+    if not members:
         raise BadFlow("", ("It defines no subclass of Flow.",))
-    yield from found
+    yield from members

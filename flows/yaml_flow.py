@@ -1,4 +1,4 @@
-"""Flows that are written in YAML: prompts, calls of registered tools, questions and constants as nodes."""
+"""Flows written in YAML: nodes are prompts, calls of registered tools, questions, or constants."""
 
 import json
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, create_model
 
-from flows.checks import check
+from flows.graph_checks import check
 from flows.yaml_form import REFERENCE, FlowForm, NodeForm, choices, read_form
-from parley.flow import Asked, Flow, Node, NodeFailed, Outputs, Run, State, ToolAnswer
+from parley.flow import Flow, Node, NodeFailed, NodeQuestion, NodeRun, Outputs, State, ToolAnswer
 from parley.protocol.flows import NodeSpec, tool_of
 from parley.reply import JsonText, Kind, Reply
 
@@ -25,7 +25,7 @@ TYPES: dict[str, Any] = {
 
 
 class YamlFlow(Flow):
-    """A flow from a file. Raises BadFlow with all that is wrong with it."""
+    """A flow from a file. Raises BadFlow with all problems of the file."""
 
     def __init__(self, path: Path) -> None:
         form = read_form(path)
@@ -52,124 +52,133 @@ def _node(flow: FlowForm, name: str, form: NodeForm) -> Node:
         effect=form.effect,
     )
     if form.prompt is not None:
-        return Node(spec, partial(_prompt, tool_of(flow.name, name), form, reply_of(name, form)))
+        return Node(spec, partial(_run_prompt, tool_of(flow.name, name), form, reply_of(name, form)))
     if form.ask is not None:
-        return Node(spec, partial(_answered, form), partial(_asked, form), proposes=form.otherwise is not None)
+        return Node(
+            spec, partial(_run_question, form), partial(_make_question, form), proposes=form.otherwise is not None
+        )
     if form.set is not None:
-        return Node(spec, partial(_set, form.set))
+        return Node(spec, partial(_run_set, form.set))
     if len(form.calls) > 1:
-        return Node(spec, partial(_tools, form))
+        return Node(spec, partial(_run_tools, form))
     call = form.calls[0]
-    return Node(spec, partial(_tools, form), tool=call.tool, resolves=partial(filled, call.arguments))
+    return Node(spec, partial(_run_tools, form), tool=call.tool, resolves=partial(fill, call.arguments))
 
 
 def reply_of(name: str, form: NodeForm) -> type[Reply]:
-    """What the model must reply: all outputs, each of its type; where it chooses among words, an analysis before."""
+    """The reply type of a prompt node: all outputs with their types, after an analysis if there are choices."""
     fields: dict[str, Any] = {}
     for output, kind in form.outputs.items():
         choice = choices(kind)
         fields[output] = (Literal[choice] if choice else TYPES[kind], Field())
     outputs = create_model(f"{name}_outputs", __config__=ConfigDict(extra="forbid"), **fields)
-    said: dict[str, Any] = {"kind": (Literal["outputs"], "outputs")}
-    said |= {"analysis": (str, "")} if _chooses(form) else {}
-    kinds = create_model("Outputs", __base__=Kind, **said, outputs=(outputs, ...))
-    return create_model(f"{name}_reply", __base__=Reply, reply=(kinds, ...))
+    fields_of_kind: dict[str, Any] = {"kind": (Literal["outputs"], "outputs")}
+    fields_of_kind |= {"analysis": (str, "")} if _has_choices(form) else {}
+    kind_model = create_model("Outputs", __base__=Kind, **fields_of_kind, outputs=(outputs, ...))
+    return create_model(f"{name}_reply", __base__=Reply, reply=(kind_model, ...))
 
 
-def _chooses(form: NodeForm) -> bool:
+def _has_choices(form: NodeForm) -> bool:
     return any(choices(kind) for kind in form.outputs.values())
 
 
 # --- the four kinds
 
 
-async def _prompt(task: str, form: NodeForm, reply: type[Reply], run: Run) -> Outputs:
-    told = ", ".join(f"{name} ({kind})" for name, kind in form.outputs.items())
-    analysis = "analysis (one or two sentences), " if _chooses(form) else ""
-    rules = f"{(form.prompt or '').strip()}\nReply with the kind outputs: {analysis}outputs (an object of {told})."
+async def _run_prompt(task: str, form: NodeForm, reply: type[Reply], run: NodeRun) -> Outputs:
+    output_types = ", ".join(f"{name} ({kind})" for name, kind in form.outputs.items())
+    analysis = "analysis (one or two sentences), " if _has_choices(form) else ""
+    rules = (
+        f"{(form.prompt or '').strip()}\nReply with the kind outputs: {analysis}outputs (an object of {output_types})."
+    )
     sections = {name: _text(run.state.get(name)) for name in (*form.inputs, *form.optional)}
-    said = (await run.ask_model(task, rules, sections, reply)).reply
-    outputs: Outputs = said.outputs.model_dump(mode="json")
+    reply_content = (await run.ask_model(task, rules, sections, reply)).reply
+    outputs: Outputs = reply_content.outputs.model_dump(mode="json")
     return outputs
 
 
-async def _asked(form: NodeForm, _: State) -> Asked:
-    return Asked((form.ask or "").strip(), tuple(form.options))
+async def _make_question(form: NodeForm, _: State) -> NodeQuestion:
+    return NodeQuestion((form.ask or "").strip(), tuple(form.options))
 
 
-async def _answered(form: NodeForm, run: Run) -> Outputs:
-    said = run.answer if run.answer is not None else form.otherwise
-    if said is None:
-        raise NodeFailed("Nobody answered, and nothing is said under “otherwise”.")
-    return {form.results[0]: said}
+async def _run_question(form: NodeForm, run: NodeRun) -> Outputs:
+    answer = run.answer if run.answer is not None else form.otherwise
+    if answer is None:
+        raise NodeFailed("The user did not answer, and there is no “otherwise”.")
+    return {form.results[0]: answer}
 
 
-async def _set(values: Outputs, _: Run) -> Outputs:
+async def _run_set(values: Outputs, _: NodeRun) -> Outputs:
     return dict(values)
 
 
-async def _tools(form: NodeForm, run: Run) -> Outputs:
-    """The first tool whose values are all there and which answers; what was approved is called as it was approved."""
-    said = ToolAnswer(ok=False, error="Nothing is known that a tool could be asked with.")
-    nothing = (None, "") if len(form.calls) > 1 else (None,)
+async def _run_tools(form: NodeForm, run: NodeRun) -> Outputs:
+    """Call the tools in order until one has all its values and answers.
+
+    An approved call uses the approved arguments.
+    """
+    response = ToolAnswer(ok=False, error="Nothing is known that a tool could be asked with.")
+    missing = (None, "") if len(form.calls) > 1 else (None,)
     for call in form.calls:
-        approved = dict(run.arguments) if len(form.calls) == 1 else {}  # of several, the node's inputs were shown
-        arguments = approved or filled(call.arguments, run.state)
-        if any(value in nothing for value in arguments.values()):
+        approved = (
+            dict(run.arguments) if len(form.calls) == 1 else {}
+        )  # with several tools, the node's inputs were approved instead
+        arguments = approved or fill(call.arguments, run.state)
+        if any(value in missing for value in arguments.values()):
             continue
-        said = await run.call_tool(call.tool, arguments)
-        if said.ok or said.unknown:
+        response = await run.call_tool(call.tool, arguments)
+        if response.ok or response.unknown:
             break
-    if not (said.ok or form.trouble):
-        raise NodeFailed(said.error, unknown=said.unknown)
-    value = _parsed(said.value) if said.ok else None
+    if not (response.ok or form.trouble):
+        raise NodeFailed(response.error, unknown=response.unknown)
+    value = _parse_json_text(response.value) if response.ok else None
     outputs: Outputs = {form.results[0]: value}
-    outputs |= {name: part(value, place.split(".")) for name, place in form.takes.items()}
-    return outputs | ({form.trouble: said.error} if form.trouble else {})
+    outputs |= {name: value_at(value, place.split(".")) for name, place in form.takes.items()}
+    return outputs | ({form.trouble: response.error} if form.trouble else {})
 
 
 # --- values
 
 
-def filled(template: Mapping[str, JsonValue], state: State) -> Outputs:
-    """The arguments with "$name" replaced by values of the state; a value that is not there is None."""
-    return {name: _filled(value, state) for name, value in template.items()}
+def fill(template: Mapping[str, JsonValue], state: State) -> Outputs:
+    """The arguments with "$name" replaced by values of the state; a missing value becomes None."""
+    return {name: _fill_value(value, state) for name, value in template.items()}
 
 
-def _filled(value: JsonValue, state: State) -> JsonValue:
+def _fill_value(value: JsonValue, state: State) -> JsonValue:
     if isinstance(value, str):
-        found = REFERENCE.fullmatch(value)
-        if found:
-            return part(state.get(found[1]), [one for one in found[2].split(".") if one])
+        match = REFERENCE.fullmatch(value)
+        if match:
+            return value_at(state.get(match[1]), [item for item in match[2].split(".") if item])
         return value.replace("$$", "$")
     if isinstance(value, list):
-        return [_filled(one, state) for one in value]
-    return filled(value, state) if isinstance(value, dict) else value
+        return [_fill_value(item, state) for item in value]
+    return fill(value, state) if isinstance(value, dict) else value
 
 
-def part(value: JsonValue, place: list[str]) -> JsonValue:
-    """A value within a value: by key, by number, or, of a list, that key of all its entries."""
+def value_at(value: JsonValue, place: list[str]) -> JsonValue:
+    """The value at a place: by key, by index, or by key in each entry of a list."""
     for number, key in enumerate(place):
         if isinstance(value, dict):
             value = value.get(key)
         elif isinstance(value, list) and key.isdigit():
             value = value[int(key)] if int(key) < len(value) else None
         elif isinstance(value, list):
-            return [part(one, place[number:]) for one in value]
+            return [value_at(item, place[number:]) for item in value]
         else:
             return None
     return value
 
 
-def _parsed(value: JsonValue) -> JsonValue:
-    """A result that is JSON in a text, as what it says; an id that looks like a number stays a text."""
+def _parse_json_text(value: JsonValue) -> JsonValue:
+    """The value of a JSON object or array in a text; other texts, such as numeric ids, stay as they are."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
-        found: JsonValue = json.loads(value)
+        parsed: JsonValue = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return found
+    return parsed
 
 
 def _text(value: JsonValue) -> str | None:

@@ -1,4 +1,4 @@
-"""The form of a flow that is written in YAML: what may stand in the file, and what is said when something else does."""
+"""The schema of flows written in YAML, and the error messages for invalid files."""
 
 import re
 from pathlib import Path
@@ -7,29 +7,29 @@ from typing import Annotated, Any, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
-from flows.checks import BadFlow
+from flows.graph_checks import BadFlow
 from parley.events.values import Effect
 
 KINDS = ("prompt", "tool", "ask", "set")
 TYPES = ("text", "number", "boolean", "list", "any")
 REFERENCE = re.compile(r"\$([A-Za-z_]\w*)((?:\.\w+)*)")
 ONE_OF = re.compile(r"one of \[(.+)\]", re.DOTALL)
-BYTES, NODES, DEPTH = 200_000, 5_000, 40  # of one file
+MAX_BYTES, MAX_VALUES, MAX_DEPTH = 200_000, 5_000, 40  # of one file
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
-class Part(BaseModel):
+class _FormPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class ToolForm(Part):
+class ToolForm(_FormPart):
     """A call of a registered tool. In its arguments "$name" is a value of the state, "$name.part" a part of it."""
 
     tool: Text
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class NodeForm(Part):
+class NodeForm(_FormPart):
     """One node: its description, and exactly one of `prompt`, `tool`, `ask` and `set`."""
 
     description: Text
@@ -61,16 +61,16 @@ class NodeForm(Part):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) != 1:
-            raise ValueError(f"give exactly one of {', '.join(KINDS)}; it has {' and '.join(given) or 'none'}")
+        kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise ValueError(f"give exactly one of {', '.join(KINDS)}; it has {' and '.join(kinds) or 'none'}")
         belong = {"arguments": "tool", "takes": "tool", "trouble": "tool", "options": "ask", "otherwise": "ask"}
         for name, kind in belong.items():
-            if name in self.model_fields_set and given != [kind]:
+            if name in self.model_fields_set and kinds != [kind]:
                 raise ValueError(f"“{name}” belongs to a node with “{kind}”")
-        if self.effect != "read" and given != ["tool"]:
+        if self.effect != "read" and kinds != ["tool"]:
             raise ValueError(f"only a node with “tool” can have the effect {self.effect}")
-        getattr(self, f"_{given[0]}_outputs")()
+        getattr(self, f"_{kinds[0]}_outputs")()
         return self
 
     def _prompt_outputs(self) -> None:
@@ -90,17 +90,19 @@ class NodeForm(Part):
             raise ValueError("in a list of tools each has its own arguments, and there is at least one")
         if self.effect != "read" and (isinstance(self.tool, list) or self.trouble):
             raise ValueError("what changes something is one tool, and its trouble is the node's: no list, no “trouble”")
-        if strange := [name for name in (*self.takes, *filter(None, [self.trouble])) if name not in self.outputs]:
-            raise ValueError(f"{', '.join(strange)} must be among the outputs")
+        if undeclared := [name for name in (*self.takes, *filter(None, [self.trouble])) if name not in self.outputs]:
+            raise ValueError(f"{', '.join(undeclared)} must be among the outputs")
         used = {name for call in self.calls for name in _references(call.arguments)}
-        if unsaid := sorted(used - {*self.inputs, *self.optional}):
-            raise ValueError(f"its arguments use {', '.join(unsaid)}: name them under “inputs” or “optional”")
+        if undeclared_inputs := sorted(used - {*self.inputs, *self.optional}):
+            raise ValueError(
+                f"its arguments use {', '.join(undeclared_inputs)}: name them under “inputs” or “optional”"
+            )
         if len(self.results) != 1:
             raise ValueError("the tool's result goes to exactly one output besides “takes” and “trouble”")
 
     @property
     def results(self) -> list[str]:
-        """The output that holds the tool's result, or the answer."""
+        """The outputs that hold the tool's result, or the answer; a valid node has exactly one."""
         return [name for name in self.outputs if name not in self.takes and name != self.trouble]
 
     @property
@@ -110,7 +112,7 @@ class NodeForm(Part):
         return (ToolForm(tool=self.tool, arguments=self.arguments),) if self.tool else ()
 
 
-class FlowForm(Part):
+class FlowForm(_FormPart):
     """A whole file."""
 
     name: Text
@@ -120,100 +122,105 @@ class FlowForm(Part):
 
 
 def choices(kind: str) -> tuple[str, ...]:
-    """The texts of "one of [a, b]"; none if it is another type."""
-    found = ONE_OF.fullmatch(kind.strip())
-    return tuple(part for one in found[1].split(",") if (part := one.strip().strip("\"'"))) if found else ()
+    """The choices of "one of [a, b]"; empty for another type."""
+    match = ONE_OF.fullmatch(kind.strip())
+    return tuple(part for choice in match[1].split(",") if (part := choice.strip().strip("\"'"))) if match else ()
 
 
 def _references(value: JsonValue) -> set[str]:
-    """The names of the state that these arguments use."""
+    """The names of the state that these arguments refer to."""
     if isinstance(value, str):
-        found = REFERENCE.fullmatch(value)
-        return {found[1]} if found else set()
+        match = REFERENCE.fullmatch(value)
+        return {match[1]} if match else set()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return {name for part in parts for name in _references(part)}
 
 
-class _Loader(yaml.SafeLoader):
-    """As YAML is read, except that a key that stands twice is an error and not the last one, and that it is bounded.
+class _BoundedLoader(yaml.SafeLoader):
+    """A safe YAML loader that rejects duplicate keys and limits depth and number of values.
 
-    A few lines of aliases can stand for more values than there is memory, and PyYAML's nodes share what an alias
-    repeats. So they are counted as often as they stand for something, before any of them is made a value.
+    A few lines of aliases can expand to more values than fit into memory, and PyYAML shares the nodes of an alias. So
+    each alias counts as the values that it stands for, before any value is constructed.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._depth = self._nodes = 0
+        self._depth = self._values = 0
         self._sizes: dict[yaml.Node, int] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-        before = self._nodes
+        before = self._values
         self._depth += 1
-        if self._depth > DEPTH:
-            raise _too_much(f"this is nested more than {DEPTH} deep", event)
+        if self._depth > MAX_DEPTH:
+            raise _limit_error(f"this is nested more than {MAX_DEPTH} deep", event)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if node is None:
             return None
         if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
-            raise _too_much(f"“{event.anchor}” is inside of itself", event)
-        self._nodes += self._sizes[node] if isinstance(event, yaml.AliasEvent) else 1
-        if self._nodes > NODES:
-            raise _too_much(f"there are more than {NODES:,} values, each alias counted as what it stands for", event)
-        self._sizes.setdefault(node, self._nodes - before)
+            raise _limit_error(f"“{event.anchor}” is inside of itself", event)
+        self._values += self._sizes[node] if isinstance(event, yaml.AliasEvent) else 1
+        if self._values > MAX_VALUES:
+            raise _limit_error(
+                f"there are more than {MAX_VALUES:,} values, each alias counted as what it stands for", event
+            )
+        self._sizes.setdefault(node, self._values - before)
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep=deep)
-        except ValueError as error:  # a date or a number that there is not
+        except ValueError as error:  # an invalid date or number
             raise yaml.constructor.ConstructorError(None, None, str(error)[:100], node.start_mark) from error
 
 
-def _too_much(words: str, event: yaml.Event) -> yaml.MarkedYAMLError:
-    mark: Any = event.start_mark  # one of two classes of Mark, and the stubs of the error know the other
+def _limit_error(words: str, event: yaml.Event) -> yaml.MarkedYAMLError:
+    mark: Any = event.start_mark  # one of two classes of Mark; the stubs expect the other
     return yaml.MarkedYAMLError(problem=words, problem_mark=mark)
 
 
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+def _mapping(loader: _BoundedLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     keys = [key.value for key, _ in node.value]
-    if twice := [key for key in dict.fromkeys(map(str, keys)) if keys.count(key) > 1]:
-        raise yaml.constructor.ConstructorError(None, None, f"“{twice[0]}” stands twice", node.start_mark)
+    if duplicates := [key for key in dict.fromkeys(map(str, keys)) if keys.count(key) > 1]:
+        raise yaml.constructor.ConstructorError(None, None, f"“{duplicates[0]}” stands twice", node.start_mark)
     return loader.construct_mapping(node, deep=True)
 
 
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_BoundedLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
 def read_form(path: Path) -> FlowForm:
-    """Raises BadFlow: which file, which node, what is wrong, what to do."""
+    """The parsed file. Raises BadFlow with file, node, problem and remedy."""
     try:
         with path.open("rb") as file:
-            text = file.read(BYTES + 1)
-        found = yaml.load(text.decode(), _Loader) if len(text) <= BYTES else None  # noqa: S506  a safe loader
+            text = file.read(MAX_BYTES + 1)
+        document = yaml.load(text.decode(), _BoundedLoader) if len(text) <= MAX_BYTES else None  # noqa: S506  a safe loader
     except OSError as error:
         raise BadFlow(path.name, (f"{error.strerror}.",)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadFlow(path.name, (f"This cannot be read as YAML: {' '.join(str(error).split())[:300]}.",)) from error
-    if len(text) > BYTES:
-        raise BadFlow(path.name, (f"It has more than {BYTES:,} bytes: make several flows of it.",))
-    if not isinstance(found, dict):
+    if len(text) > MAX_BYTES:
+        raise BadFlow(path.name, (f"It has more than {MAX_BYTES:,} bytes: make several flows of it.",))
+    if not isinstance(document, dict):
         raise BadFlow(path.name, ("Write name, description and nodes at the left margin.",))
     try:
-        return FlowForm.model_validate(found)
+        return FlowForm.model_validate(document)
     except ValidationError as error:
-        raise BadFlow(path.name, tuple(_told(one["loc"], one["msg"], one["type"]) for one in error.errors())) from None
+        raise BadFlow(
+            path.name,
+            tuple(_problem_line(problem["loc"], problem["msg"], problem["type"]) for problem in error.errors()),
+        ) from None
 
 
-def _told(place: tuple[int | str, ...], message: str, kind: str) -> str:
-    """One problem as a person writes YAML: the node first, then the key."""
-    where = [str(part) for part in place if part not in ("list[ToolForm]", "constrained-str", "str")]
-    if where[:1] == ["nodes"] and len(where) > 1:
-        where = [f"node {where[1]}", *where[2:]]
+def _problem_line(place: tuple[int | str, ...], message: str, kind: str) -> str:
+    """One problem by its place in the file: the node first, then the key."""
+    path = [str(part) for part in place if part not in ("list[ToolForm]", "constrained-str", "str")]
+    if path[:1] == ["nodes"] and len(path) > 1:
+        path = [f"node {path[1]}", *path[2:]]
     if kind == "extra_forbidden":
-        keys = NodeForm.model_fields if "node" in where[0] else FlowForm.model_fields
-        return f"{', '.join(where)}: there is no such key; the keys are {', '.join(keys)}."
+        keys = NodeForm.model_fields if "node" in path[0] else FlowForm.model_fields
+        return f"{', '.join(path)}: there is no such key; the keys are {', '.join(keys)}."
     if kind == "missing":
-        return f"{', '.join(where)}: this is missing."
-    return f"{', '.join(where) or 'the file'}: {message.removeprefix('Value error, ').rstrip('.')}."
+        return f"{', '.join(path)}: this is missing."
+    return f"{', '.join(path) or 'the file'}: {message.removeprefix('Value error, ').rstrip('.')}."

@@ -21,7 +21,7 @@ package. `parley.flow` has the same for flows.
 
 from parley.pack import Pack
 from parley.protocol.tools import Change, Preview
-from parley.tool import Context, Failed, Files, PastCall, Program, Refused, Tool, Unavailable, tool
+from parley.tool import Context, Failed, Files, PastCall, Program, Refused, Tool, ToolUnavailable, tool
 
 __all__ = [
     "Change",
@@ -34,6 +34,6 @@ __all__ = [
     "Program",
     "Refused",
     "Tool",
-    "Unavailable",
+    "ToolUnavailable",
     "tool",
 ]

@@ -1,9 +1,9 @@
 """Conditions: small expressions over named values, like `kind == "general" or not tables`.
 
-Names, texts, numbers, True, False, None, lists of these, comparisons, `in`, `and`, `or`, `not`: nothing else, so that
-whoever writes a condition can break nothing with it. A name that is not in the state is None; what cannot be compared
-is not smaller, not greater, and not in anything. A condition that parses can be decided in any state. Flows use them
-to choose their next node, and plans to know when to stop polling.
+A condition consists of names, texts, numbers, True, False, None, lists of these, comparisons, `in`, `and`, `or` and
+`not`. Nothing else is allowed, so a condition cannot harm the process. A name that is not in the state is None. Values
+that cannot be compared are not smaller, not greater and not in each other. A condition that parses has a value in every
+state. Flows use conditions to choose the next node, plans to decide when to stop polling.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-LENGTH = 500  # characters
+MAX_LENGTH = 500  # characters
 ALLOWED = "names, texts, numbers, True, False, None, lists, comparisons, in, and, or, not"
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
@@ -24,13 +24,13 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.In: lambda one, many: one in many,
-    ast.NotIn: lambda one, many: one not in many,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
 }
 
 
 class BadCondition(ValueError):
-    """It is no condition; the text says what is wrong with it."""
+    """The text is not a condition; the message says why."""
 
 
 class Condition:
@@ -38,17 +38,17 @@ class Condition:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tree = _parsed(text)
+        self._tree = _parse(text)
         _check(self._tree)
-        self.names = frozenset(one.id for one in ast.walk(self._tree) if isinstance(one, ast.Name))
+        self.names = frozenset(node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
 
     def holds(self, state: Mapping[str, JsonValue]) -> bool:
         return bool(_value(self._tree, state))
 
 
-def _parsed(text: str) -> ast.expr:
-    if len(text) > LENGTH:
-        raise BadCondition(f"it has {len(text)} characters; {LENGTH} are allowed")
+def _parse(text: str) -> ast.expr:
+    if len(text) > MAX_LENGTH:
+        raise BadCondition(f"it has {len(text)} characters; {MAX_LENGTH} are allowed")
     try:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
@@ -86,33 +86,31 @@ def _value(tree: ast.expr, state: Mapping[str, JsonValue]) -> JsonValue:  # noqa
         case ast.UnaryOp(operand=part):
             return not _value(part, state)
         case ast.BoolOp(op=op, values=parts):
-            return _joined(isinstance(op, ast.And), parts, state)
+            return _bool_op(isinstance(op, ast.And), parts, state)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            return _compared(left, ops, others, state)
+            return _compare(left, ops, others, state)
     raise AssertionError(f"{ast.dump(tree)} was not checked")
 
 
-def _joined(both: bool, parts: list[ast.expr], state: Mapping[str, JsonValue]) -> JsonValue:
-    """As in Python, the part that decides: `(repairs or 0) < 2`."""
+def _bool_op(is_and: bool, parts: list[ast.expr], state: Mapping[str, JsonValue]) -> JsonValue:
+    """The operand that decides, as in Python: `(repairs or 0) < 2`."""
     value: JsonValue = None
     for part in parts:
         value = _value(part, state)
-        if bool(value) != both:
+        if bool(value) != is_and:
             break
     return value
 
 
-def _compared(
-    left: ast.expr, ops: list[ast.cmpop], others: list[ast.expr], state: Mapping[str, JsonValue]
-) -> JsonValue:
-    one = _value(left, state)
+def _compare(left: ast.expr, ops: list[ast.cmpop], others: list[ast.expr], state: Mapping[str, JsonValue]) -> JsonValue:
+    first = _value(left, state)
     for op, part in zip(ops, others, strict=True):
         other = _value(part, state)
         try:
-            true = bool(_COMPARE[type(op)](one, other))
+            true = bool(_COMPARE[type(op)](first, other))
         except TypeError:
             true = isinstance(op, ast.NotIn)
         if not true:
             return False
-        one = other
+        first = other
     return True

@@ -1,7 +1,7 @@
-"""Names of a session's files: what may be one, and which two cannot lie side by side. Pure.
+"""Names of a session's files: which are valid, and which two conflict. Pure.
 
-A name has to mean one file on every disk that the files may come to: on one that keeps NFD, on one that takes upper and
-lower case for the same, and on one with folders of its own.
+A name must mean the same file on every disk that the files may be copied to: one that stores NFD, one that ignores
+case, and one with folders.
 """
 
 import unicodedata
@@ -13,7 +13,7 @@ _TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI
 
 
 def file_name(text: str) -> str:
-    """The name as it is kept, in NFC. Raises ValueError, whose message says what a name must be."""
+    """The name as it is stored, in NFC. Raises ValueError, whose message says what a valid name is."""
     name = unicodedata.normalize("NFC", text)
     if why := next(_wrong(name), ""):
         raise ValueError(f"{text[:80]!r} is no name for a file: {why}")
@@ -21,7 +21,7 @@ def file_name(text: str) -> str:
 
 
 def clash(name: str, others: Iterable[str]) -> str:
-    """Why a file of this name cannot be made beside the others; "" if it can, or is one of them."""
+    """Why a file of this name conflicts with the others; "" if it does not, or is one of them."""
     mine = {_folded(path): path for path in _paths(name)}
     for other in others:
         for path in _paths(other) if other != name else ():
@@ -49,7 +49,7 @@ def _wrong(name: str) -> Iterator[str]:
 
 
 def _paths(name: str) -> Iterator[str]:
-    """The folders that the file lies in, from the outside, and the file."""
+    """The file's folders, outermost first, and the file itself."""
     parts = name.split("/")
     return ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
 

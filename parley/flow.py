@@ -1,4 +1,4 @@
-"""A flow: a graph of described nodes. How a node is described, what it is given to run with, what it may say."""
+"""A flow: a graph of described nodes. Describes nodes, what they run with, and what they return."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from parley.reply import Reply
 
 type State = Mapping[str, JsonValue]
 type Outputs = dict[str, JsonValue]
-NEXT = "next"  # where a node's result names the node that it leads to itself
+NEXT = "next"  # the key under which a node's result names the next node
 
 
 class NodeFailed(Exception):
-    """The node cannot do its work; the text says why. `unknown`: nobody can tell whether it took effect."""
+    """The node failed; the text says why. `unknown`: it is not known whether it took effect."""
 
     def __init__(self, message: str, *, unknown: bool = False) -> None:
         super().__init__(message)
         self.unknown = unknown
 
 
-class Made(NamedTuple):
-    """What a node has made, and the node it leads to if it says so itself."""
+class NodeResult(NamedTuple):
+    """A node's outputs, and the next node if the node chooses it itself."""
 
     outputs: Outputs
     next: str = ""
 
 
-class Asked(NamedTuple):
-    """A question to the person; `form` says it in values, for a page that can show more than words."""
+class NodeQuestion(NamedTuple):
+    """A question to the user. `form` has it as structured data, for clients that show more than text."""
 
     text: str
     options: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What a registered tool said. `unknown`: nobody can tell whether the call took effect."""
+    """The answer of a registered tool. `unknown`: it is not known whether the call took effect."""
 
     ok: bool
     value: JsonValue = None
@@ -49,7 +49,10 @@ class ToolAnswer(NamedTuple):
 
 
 class AskModel(Protocol):
-    """One typed question. A node lets its exceptions pass: the executor waits, tries again, or reports the failure."""
+    """Asks a model for a typed reply.
+
+    A node should let its exceptions propagate: the executor waits, retries, or reports the failure.
+    """
 
     async def __call__[R: Reply](
         self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
@@ -57,16 +60,16 @@ class AskModel(Protocol):
 
 
 class CallTool(Protocol):
-    """One call of a registered tool, under the node's own idempotency key unless another part of it is named."""
+    """Calls a registered tool, under the node's idempotency key. `key` tells several calls of one node apart."""
 
     async def __call__(self, name: str, arguments: State, key: str = "") -> ToolAnswer: ...
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of a node. `answer`: what the person said to its question, None if nobody was asked.
+class NodeRun:
+    """One run of a node. `answer` is the user's answer to its question, None if the user was not asked.
 
-    `given` are the names in the state that the person set. `flows` are all flows there are.
+    `user_set` are the names in the state that the user has set. `flows` are all available flows.
     """
 
     state: State
@@ -74,45 +77,46 @@ class Run:
     call_tool: CallTool
     answer: str | None = None
     arguments: State = field(default_factory=dict)
-    given: frozenset[str] = frozenset()
+    user_set: frozenset[str] = frozenset()
     user: str = ""
     flows: tuple[FlowSpec, ...] = ()
 
     def text(self, name: str) -> str:
-        """A value as a text, "" where there is none."""
+        """A value of the state as text, "" if it is missing."""
         value = self.state.get(name)
         return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-type Runs = Callable[[Run], Awaitable[Outputs | Made]]
-type Asks = Callable[[State], Awaitable[Asked]]
+type NodeFunction = Callable[[NodeRun], Awaitable[Outputs | NodeResult]]
+type QuestionFunction = Callable[[State], Awaitable[NodeQuestion]]
 
 
 @dataclass(frozen=True)
 class Node:
-    """`asks` makes its question to the person. `proposes`: where the session confirms nothing, the node is not asked
-    about, and goes on with a proposal of its own; a node without a proposal is asked about even then.
+    """One node. `asks` makes its question to the user.
 
-    `tool` is the registered tool that it calls, if it is one call; `resolves` makes that call's arguments.
+    `proposes`: in a session that confirms nothing, the node does not ask but continues with its own proposal. A node
+    that does not propose always asks. `tool` is the registered tool that the node calls, if it makes exactly one call;
+    `resolves` makes the arguments of that call.
     """
 
     spec: NodeSpec
-    run: Runs
-    asks: Asks | None = None
+    run: NodeFunction
+    asks: QuestionFunction | None = None
     proposes: bool = True
     tool: str = ""
     resolves: Callable[[State], Outputs] | None = None
 
     def resolved(self, state: State) -> Outputs:
-        """What it would run with now: what an approval is bound to. Raises NodeFailed.
+        """The arguments that the node would run with now; an approval is bound to them. Raises NodeFailed.
 
-        The optional values are part of it for a node that changes something, but not for one that only reads.
+        They include the optional values if the node changes something, but not if it only reads.
         """
         if missing := self.missing(state):
             raise NodeFailed(f"{self.spec.name} needs {', '.join(missing)}, which nothing before it has made.")
         if self.resolves is None:
-            taken = self.spec.inputs if self.spec.effect == "read" else (*self.spec.inputs, *self.spec.optional)
-            return {name: state[name] for name in taken if name in state}
+            names = self.spec.inputs if self.spec.effect == "read" else (*self.spec.inputs, *self.spec.optional)
+            return {name: state[name] for name in names if name in state}
         arguments = self.resolves(state)
         if unknown := [name for name, value in arguments.items() if value is None]:
             raise NodeFailed(f"{self.spec.name} calls {self.tool}, and nothing says what its {', '.join(unknown)} is.")
@@ -122,12 +126,12 @@ class Node:
         return [name for name in self.spec.inputs if name not in state]
 
 
-class Marked(NamedTuple):
-    """A method of a flow's class that is a node."""
+class MarkedMethod(NamedTuple):
+    """A method of a flow class marked as a node."""
 
     spec: NodeSpec
-    run: Callable[[Any, Run], Awaitable[Outputs | Made]]
-    asks: Callable[[Any, State], Awaitable[Asked]] | None
+    run: Callable[[Any, NodeRun], Awaitable[Outputs | NodeResult]]
+    asks: Callable[[Any, State], Awaitable[NodeQuestion]] | None
     proposes: bool
 
     def bound(self, flow: object) -> Node:
@@ -135,7 +139,7 @@ class Marked(NamedTuple):
         return Node(self.spec, partial(self.run, flow), asks, self.proposes)
 
 
-def node(  # noqa: PLR0913  a description has as many sides
+def node(  # noqa: PLR0913  one parameter for each field of the description
     description: str,
     *,
     title: str = "",
@@ -144,14 +148,14 @@ def node(  # noqa: PLR0913  a description has as many sides
     outputs: tuple[str, ...] = (),
     possible_next_nodes: tuple[str, ...] = (),
     conditions: Mapping[str, str] | None = None,
-    asks: Callable[[Any, State], Awaitable[Asked]] | None = None,
+    asks: Callable[[Any, State], Awaitable[NodeQuestion]] | None = None,
     proposes: bool = True,
     confirm: str = "",
     effect: Effect = "read",
-) -> Callable[[Callable[[Any, Run], Awaitable[Outputs | Made]]], Marked]:
-    """Make a node of a method; its name is the method's. The parameters are the fields of `NodeSpec` and `Node`."""
+) -> Callable[[Callable[[Any, NodeRun], Awaitable[Outputs | NodeResult]]], MarkedMethod]:
+    """A decorator that makes a method a node of the same name. Its parameters are fields of `NodeSpec` and `Node`."""
 
-    def mark(method: Callable[[Any, Run], Awaitable[Outputs | Made]]) -> Marked:
+    def mark(method: Callable[[Any, NodeRun], Awaitable[Outputs | NodeResult]]) -> MarkedMethod:
         spec = NodeSpec(
             name=getattr(method, "__name__", ""),
             title=title,
@@ -165,15 +169,15 @@ def node(  # noqa: PLR0913  a description has as many sides
             confirm=confirm,
             effect=effect,
         )
-        return Marked(spec, method, asks, proposes)
+        return MarkedMethod(spec, method, asks, proposes)
 
     return mark
 
 
 class FlowRequest(NamedTuple):
-    """What a flow is run for. `earlier`: the states in which this session's earlier runs of it ended, oldest first.
+    """The request that a flow runs for. `earlier` are the final states of the session's earlier runs, oldest first.
 
-    `conversation`: the messages that a chat brought along, as `role: text`, a blank line between two of them.
+    `conversation` has the messages of a preceding chat as `role: text`, separated by blank lines.
     """
 
     request: str
@@ -183,9 +187,9 @@ class FlowRequest(NamedTuple):
 
 
 class Flow:
-    """A flow written in Python: a subclass whose nodes are methods under `@node`, in the order of its full walk.
+    """A flow written in Python: a subclass whose nodes are methods under `@node`, in the order of the full path.
 
-    `starts` is what every run's state holds from the start, `may_start` what some do.
+    `starts` names the values that every initial state has, `may_start` those that it may have.
     """
 
     name: str = ""
@@ -194,31 +198,31 @@ class Flow:
     may_start: tuple[str, ...] = ("feedback", "findings", "conversation")
 
     def __init_subclass__(cls) -> None:
-        """Raises TypeError where a method would silently not be the node it looks like, or would hide `Flow`'s own."""
+        """Raises TypeError for a node named like an attribute of `Flow`, or an undecorated override of a node."""
         super().__init_subclass__()
-        for name, one in vars(cls).items():
-            if isinstance(one, Marked) and hasattr(Flow, name):
+        for name, member in vars(cls).items():
+            if isinstance(member, MarkedMethod) and hasattr(Flow, name):
                 raise TypeError(f"{cls.__name__}.{name} cannot be a node: every flow has a “{name}” of its own.")
-            if not isinstance(one, Marked) and isinstance(getattr(super(cls, cls), name, None), Marked):
+            if not isinstance(member, MarkedMethod) and isinstance(getattr(super(cls, cls), name, None), MarkedMethod):
                 raise TypeError(f"{cls.__name__}.{name} takes the place of a node: put @node(…) above it.")
 
     def nodes(self) -> Sequence[Node]:
-        """All nodes; a full walk begins at the first. A subclass's node takes the place of its base's."""
-        marked: dict[str, Marked] = {}
+        """All nodes; the full path starts at the first. A subclass's node replaces its base's."""
+        marked: dict[str, MarkedMethod] = {}
         for base in reversed(type(self).__mro__):
-            marked |= {name: one for name, one in vars(base).items() if isinstance(one, Marked)}
-        return tuple(one.bound(self) for one in marked.values())
+            marked |= {name: member for name, member in vars(base).items() if isinstance(member, MarkedMethod)}
+        return tuple(member.bound(self) for member in marked.values())
 
-    def opening(self, asked: FlowRequest) -> Outputs:
-        """What the state of a run begins with: the request, and what was said before it and about it since.
+    def opening(self, request: FlowRequest) -> Outputs:
+        """The initial state of a run: the request, the conversation before it, and the feedback since.
 
-        Feedback that is only this flow's name, the answer to a question which flow is meant, is left out.
+        Leaves out feedback that only names this flow, which answers the question which flow to use.
         """
-        said = [words for words in asked.feedback if "_".join(words.lower().split()) != self.name.lower()]
-        state: Outputs = {"request": asked.request}
-        if asked.conversation:
-            state["conversation"] = asked.conversation
-        return state | {"feedback": "\n".join(said)} if said else state
+        feedback = [words for words in request.feedback if "_".join(words.lower().split()) != self.name.lower()]
+        state: Outputs = {"request": request.request}
+        if request.conversation:
+            state["conversation"] = request.conversation
+        return state | {"feedback": "\n".join(feedback)} if feedback else state
 
     def spec(self) -> FlowSpec:
         return self._spec

@@ -1,4 +1,4 @@
-"""A plan generator drafts execution plans in place of Parley's model: what it is given, and what it returns.
+"""Plan generators draft execution plans in place of Parley's model.
 
 A generator is a Python module with a subclass of `PlanGenerator`:
 
@@ -19,16 +19,16 @@ from parley.events.values import Knowledge, Step
 from parley.flow import AskModel
 from parley.protocol.tools import ToolSpec
 
-SECONDS = 600.0
+DEFAULT_TIMEOUT = 600.0
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A plan for a person to review: its goal in a sentence, and 1 to 100 steps.
+    """A plan for the user to review: its goal in a sentence, and 1 to 100 steps.
 
-    A step names a `tool`, its `arguments`, and a `text` that says what it is for. Give a step an `id` where others come
-    `after` it or refer to it as `{{steps.<id>.output}}`; a step without one gets one. `effect` and `policy` are the
-    tool's, whatever a step says. `notes` tell the person what they should know.
+    A step names a `tool`, its `arguments`, and a `text` that says what it is for. Give a step an `id` if others come
+    `after` it or refer to it as `{{steps.<id>.output}}`; other steps get a generated id. `effect` and `policy` are the
+    tool's, whatever a step says. `notes` tell the user what they should know.
     """
 
     goal: str
@@ -38,16 +38,16 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class DraftContext:
-    """What a generator may know besides the request.
+    """What a generator knows in addition to the request.
 
-    `plan` is the plan as it is now, if there is one to change: keep the ids of steps that stay, and never change a
-    step that has begun. `feedback` is what the person wants to be different, oldest first. `another`: they want
-    another plan, from scratch. `problems` tell why the last draft was not taken. `rules` are the words and rules of the
-    packs whose tools there are. `knowledge` are the texts that came with the request. `instructions`
-    are what the person wants every version to keep to.
+    `plan` is the current plan, if there is one to change: keep the ids of steps that stay, and never change a step that
+    has started. `feedback` has the changes that the user asked for, oldest first. `another`: the user wants another
+    plan, from scratch. `problems` tell why the last draft was rejected. `rules` are the prompts and rules of the
+    available packs. `knowledge` are the texts that came with the request. `instructions` apply to every version of the
+    plan.
 
     `ask_model` asks Parley's planning model for a `parley.reply.Reply`, and accounts for its cost. Let its exceptions
-    pass: Parley waits for a model that is away, and asks the person when a budget is spent.
+    propagate: Parley waits for an unavailable model, and asks the user when a budget is exhausted.
     """
 
     session_id: str
@@ -63,16 +63,15 @@ class DraftContext:
 
 
 class PlanGenerator(ABC):
-    """Drafts plans. `seconds` is the deadline of one draft, with the time that a model takes for it."""
+    """Drafts plans. `seconds` is the deadline of one draft, including its model calls."""
 
-    seconds: float = SECONDS
+    seconds: float = DEFAULT_TIMEOUT
 
     @abstractmethod
     async def generate(self, request: str, tools: Sequence[ToolSpec], context: DraftContext) -> Draft:
-        """A draft for the request, or the next version of `context.plan`. `tools` are all tools there are.
+        """A draft for the request, or the next version of `context.plan`. `tools` are all available tools.
 
-        It has to keep the rules that every plan keeps: known tools that are not denied, arguments that fit their
-        schemas, references to other steps, no cycles. A draft that does not is no plan: `generate` is called again with
-        the `problems`, twice at most. Raise any exception to say why there can be no plan; its text is told to the
-        person, who can try again.
+        A draft has to satisfy the rules of every plan: known tools that are not denied, arguments that match their
+        schemas, valid references, no cycles. If it does not, `generate` is called again with the `problems`, at most
+        twice. Raise any exception if no plan is possible: the user sees its text and can retry.
         """

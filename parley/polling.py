@@ -1,4 +1,4 @@
-"""What a step polls: a tool that reads, called again and again until a condition on its result holds."""
+"""Polling: a step calls a tool that only reads, repeatedly, until a condition on its result holds."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -6,11 +6,11 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from parley.conditions import BadCondition, Condition
-from parley.events.facts import LONGEST_POLL, MOST_LOOKS, SHORTEST_POLL
+from parley.events.facts import MAX_LOOKS, MAX_POLL_TIME, MIN_POLL_INTERVAL
 
-OUTPUT = "output"  # the name of the whole result in a condition, as in a reference to it
-EVERY, AT_MOST = 60, 3600  # seconds, where the plan does not say
-MOST_VALUE = 8_000  # bytes of a result, as JSON, that is looked at
+OUTPUT = "output"  # the name of the complete result in a condition, as in a reference
+DEFAULT_EVERY, DEFAULT_AT_MOST = 60, 3600  # seconds
+MAX_VALUE = 8_000  # bytes of a polled result, as JSON
 
 
 class Polling(BaseModel):
@@ -33,11 +33,15 @@ class Polling(BaseModel):
             max_length=500,
         ),
     ]
-    every: Annotated[int, Field(description="Seconds between two looks.", ge=SHORTEST_POLL, le=LONGEST_POLL)] = EVERY
+    every: Annotated[int, Field(description="Seconds between two looks.", ge=MIN_POLL_INTERVAL, le=MAX_POLL_TIME)] = (
+        DEFAULT_EVERY
+    )
     at_most: Annotated[
         int,
-        Field(description="Seconds after which it gives up, and the step fails.", ge=SHORTEST_POLL, le=LONGEST_POLL),
-    ] = AT_MOST
+        Field(
+            description="Seconds after which it gives up, and the step fails.", ge=MIN_POLL_INTERVAL, le=MAX_POLL_TIME
+        ),
+    ] = DEFAULT_AT_MOST
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
@@ -47,16 +51,16 @@ class Polling(BaseModel):
 
 
 def looks_problem(every: int, at_most: int) -> str:
-    """Why a step cannot look this often for so long (both in seconds); "" where it can."""
-    if not (SHORTEST_POLL <= every <= LONGEST_POLL and SHORTEST_POLL <= at_most <= LONGEST_POLL):
-        return f"every and at_most are from {SHORTEST_POLL} to {LONGEST_POLL:,} seconds"
-    if at_most <= MOST_LOOKS * every:
+    """Why a step cannot poll at this interval for this long (both in seconds); "" if it can."""
+    if not (MIN_POLL_INTERVAL <= every <= MAX_POLL_TIME and MIN_POLL_INTERVAL <= at_most <= MAX_POLL_TIME):
+        return f"every and at_most are from {MIN_POLL_INTERVAL} to {MAX_POLL_TIME:,} seconds"
+    if at_most <= MAX_LOOKS * every:
         return ""
-    return f"it would look more than {MOST_LOOKS:,} times: let it look less often, or give up earlier"
+    return f"it would look more than {MAX_LOOKS:,} times: let it look less often, or give up earlier"
 
 
 def condition_problem(text: str) -> str:
-    """Why this cannot be the condition of a step; "" where it can."""
+    """Why this cannot be the condition of a step; "" if it can."""
     try:
         names = Condition(text).names
     except BadCondition as error:

@@ -1,6 +1,6 @@
-"""What a model may answer: one object with one property `reply`, which is one of the kinds that its task declares.
+"""Typed replies of a model: an object with one property `reply`, which is one of the kinds that the task declares.
 
-A kind names itself before anything else, so that a model decides what its reply is before it writes it:
+The field `kind` comes first, so that a model decides on the kind of its reply before it writes it:
 
     class Plan(Kind):
         kind: Literal["plan"] = "plan"
@@ -29,12 +29,12 @@ from pydantic import (
 )
 
 ONE_OF = Field(discriminator="kind")
-LONGEST_OPTION = 500  # characters
+MAX_OPTION = 500  # characters
 NO_QUESTION = "no question can be asked here now: do the task with what is known"
 
 
 def json_value(value: Any) -> Any:
-    """The JSON value of a text; a text that is none stays as it is."""
+    """The value of a JSON text; other texts stay as they are."""
     if not isinstance(value, str):
         return value
     try:
@@ -89,60 +89,60 @@ class Reply(BaseModel):
 
     @classmethod
     def kinds(cls) -> tuple[type[Kind], ...]:
-        """The kinds that this reply may be, in the order in which they are offered."""
+        """The kinds that this reply may be, in the order of declaration."""
         annotation = cls.model_fields["reply"].annotation
         return get_args(annotation) or (annotation,) if annotation else ()
 
     @model_validator(mode="before")
     @classmethod
     def _without_schema(cls, data: Any) -> Any:
-        """Puts right what a model leaves out or adds when nothing holds it to the schema."""
+        """Repair what a model omits or adds if its output is not constrained to the schema."""
         if not isinstance(data, Mapping):
             return data
         wrapped = data if "reply" in data else {"reply": data} if "kind" in data else data
-        said = wrapped.get("reply")
-        if not isinstance(said, dict) or not wrapped.keys() <= {"reply", "question"}:
+        fields = wrapped.get("reply")
+        if not isinstance(fields, dict) or not wrapped.keys() <= {"reply", "question"}:
             return wrapped
         beside = {name: value for name, value in wrapped.items() if name != "reply"}
-        noted = _question_as_note(said | beside, cls.kinds())
-        if noted.get("kind") == "question" and QuestionDraft not in cls.kinds():
+        kind_fields = _question_as_note(fields | beside, cls.kinds())
+        if kind_fields.get("kind") == "question" and QuestionDraft not in cls.kinds():
             raise ValueError(NO_QUESTION)
-        return {"reply": noted}
+        return {"reply": kind_fields}
 
 
 def content_of(partial: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What stands under `reply`, as far as it has come."""
-    said = partial.get("reply")
-    return said if isinstance(said, Mapping) else {}
+    """The part of `reply` that has been streamed so far."""
+    fields = partial.get("reply")
+    return fields if isinstance(fields, Mapping) else {}
 
 
 def with_kinds[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]:
-    """The same reply with these kinds only; each is one of its own or a subclass of one."""
+    """The reply type with these kinds only; each is one of its own or a subclass of one."""
     return cast(type[R], _with_kinds(reply, tuple(kinds)))
 
 
 def without_kinds[R: Reply](reply: type[R], *names: str) -> type[R]:
-    """The same reply without the kinds of these names."""
+    """The reply type without the kinds of these names."""
     kinds = tuple(kind for kind in reply.kinds() if kind.model_fields["kind"].default not in names)
     return reply if kinds == reply.kinds() else with_kinds(reply, kinds)
 
 
 @lru_cache(maxsize=256)
 def _with_kinds(reply: type[Reply], kinds: tuple[type[Kind], ...]) -> type[Reply]:
-    either: Any = Union[kinds]  # noqa: UP007  kinds are known when this runs
+    either: Any = Union[kinds]  # noqa: UP007  built at run time
     field: Any = (Annotated[either, ONE_OF] if len(kinds) > 1 else either, ...)
     return create_model(reply.__name__, __base__=reply, __doc__=reply.__doc__, reply=field)
 
 
-def _question_as_note(said: dict[str, Any], kinds: tuple[type[Kind], ...]) -> dict[str, Any]:
-    """A usable plan with the question that stands beside it as a note; anything else as it is."""
+def _question_as_note(reply: dict[str, Any], kinds: tuple[type[Kind], ...]) -> dict[str, Any]:
+    """A usable plan with a question beside it turned into a note; anything else unchanged."""
     for kind in kinds:
         name = kind.model_fields["kind"].default
-        if not kind.usable or said.get("kind") not in (name, "question") or not all(map(said.get, kind.usable)):
+        if not kind.usable or reply.get("kind") not in (name, "question") or not all(map(reply.get, kind.usable)):
             continue
-        question = said.get("question") or (said.get("text") if said["kind"] == "question" else "")
+        question = reply.get("question") or (reply.get("text") if reply["kind"] == "question" else "")
         if isinstance(question, str):
-            note = "\n".join(filter(None, (str(said.get(kind.notes_in) or ""), question)))
-            fields = kind.model_fields.keys() | (said.keys() - {"question", "text", "options"})
-            return {field: said[field] for field in said if field in fields} | {"kind": name, kind.notes_in: note}
-    return said
+            note = "\n".join(filter(None, (str(reply.get(kind.notes_in) or ""), question)))
+            fields = kind.model_fields.keys() | (reply.keys() - {"question", "text", "options"})
+            return {field: reply[field] for field in reply if field in fields} | {"kind": name, kind.notes_in: note}
+    return reply

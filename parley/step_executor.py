@@ -1,4 +1,4 @@
-"""A step executor runs steps of execution plans in place of their tools: what it may know, and what it returns.
+"""Step executors run steps of execution plans in place of their tools.
 
 A step executor is a Python module with a subclass of `StepExecutor`:
 
@@ -27,10 +27,10 @@ from parley.tool import Context
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a step. `value` is anything that JSON can tell: later steps refer to it.
+    """The result of a step. `value` is JSON-serializable; later steps refer to it.
 
-    A step that is not `ok` has failed and changed nothing, and may be tried again; `error` tells people why. `unknown`:
-    nobody can tell whether it took effect, so a person is asked before it is tried again.
+    A step that is not `ok` has failed without changing anything, and may be retried; `error` tells the user why.
+    `unknown`: it is not known whether the step took effect, so the user is asked before a retry.
     """
 
     value: object = None
@@ -41,14 +41,14 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class StepContext(Context):
-    """What a step may know of its session and plan, besides what a call of a tool may know.
+    """What a step knows of its session and plan, in addition to a tool call's context.
 
-    `goal` and `steps` are those of the plan, with references as they are written. `attempt` counts from 1; another
-    attempt follows a definite failure. `tool` is what is known of the step's tool.
+    `goal` and `steps` are the plan's, with unresolved references. `attempt` counts from 1; another attempt follows a
+    definite failure. `tool` is the specification of the step's tool.
 
-    `run_tool` runs the tool itself, with exactly the arguments that were approved, within the tool's own deadline. It
-    does not raise when the tool fails: the result says so. A tool that changes something runs once for a step. Only
-    a keyed tool may be run by a keyed executor, or run again. Otherwise `run_tool` raises `Failed`.
+    `run_tool` runs the tool itself, with exactly the approved arguments and the tool's own deadline. It does not raise
+    if the tool fails: the result says so. A tool that changes something runs once per step. Only a keyed tool may be
+    run by a keyed executor, or run again; otherwise `run_tool` raises `Failed`.
     """
 
     goal: str
@@ -59,28 +59,28 @@ class StepContext(Context):
 
 
 class StepExecutor(ABC):
-    """Runs the steps of execution plans whose tools have one of these names, instead of the tools themselves.
+    """Runs steps of execution plans in place of their tools.
 
-    The tools stay what they are: their schemas, effects, policies and rules decide what is in a plan, what a person is
-    asked, and when a step begins. An executor decides only how a step is carried out.
+    The tools' schemas, effects, policies and rules still decide what is in a plan, what the user approves, and when a
+    step starts. An executor decides only how a step is carried out.
 
-    `tools` are names, or patterns as in `fnmatch`: `("*",)` takes every step. Of two executors for one tool, the one
-    that the settings name first runs it.
+    `tools` are names or `fnmatch` patterns: `("*",)` takes every step. If two executors match a tool, the one that the
+    settings list first runs it.
 
-    `keyed`: `run` remembers the key with its effect, so that it may be called again with the same key after a crash.
-    Without it, a change that was under way when its process ended is never repeated; a person is asked what happened.
-    A read may be run again at any time. `seconds` is the deadline of a step; None: that of its tool.
+    `keyed`: `run` stores the key with its effect, so that it may be called again with the same key after a crash.
+    Without it, a change that was running when its process ended is never repeated; the user is asked what happened.
+    A read may be repeated at any time. `seconds` is the deadline of a step; None means that of its tool.
     """
 
     tools: tuple[str, ...] = ()
     keyed: bool = False
     seconds: float | None = None
 
-    async def open(self, settings: Any) -> None:  # noqa: B027  there may be nothing to open
-        """Make ready for steps, once in each executor process. `settings` are Parley's own (shared.settings).
+    async def open(self, settings: Any) -> None:  # noqa: B027  optional
+        """Prepare for steps, once in each executor process. `settings` are Parley's own (shared.settings).
 
-        It is tried again while it raises `Unavailable`. After any other exception the steps that it would run fail,
-        with the reason; their tools are not run instead.
+        The executor retries it while it raises `Unavailable`. After any other exception the steps that it would run
+        fail with the reason; their tools are not run instead.
         """
 
     async def close(self) -> None:  # noqa: B027
@@ -90,9 +90,9 @@ class StepExecutor(ABC):
     async def run(self, step: Step, resolved: Mapping[str, JsonValue], key: str, context: StepContext) -> Result:
         """Carry out one step of an approved plan.
 
-        `resolved` are its arguments, with the values that its references stand for. `key` is the same whenever this
-        attempt is made again: `<session>/<task>.<step>/<attempt>`.
+        `resolved` are its arguments with references replaced by values. `key` is the same whenever this attempt is
+        repeated: `<session>/<task>.<step>/<attempt>`.
 
-        Raise `parley.Failed` or `parley.Refused` for what failed and changed nothing. After any other exception, a
-        deadline, or something returned that is no `Result`, nobody knows whether a change took effect.
+        Raise `parley.Failed` or `parley.Refused` for a failure that changed nothing. After any other exception, a
+        timeout, or a return value that is not a `Result`, the outcome of a change is unknown.
         """

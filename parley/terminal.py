@@ -1,9 +1,9 @@
-"""The `parley` command as pip installs it: what talks to a running Parley. The rest of it needs Parley's checkout."""
+"""The `parley` command as pip installs it: subcommands for a running Parley. The others need a checkout."""
 
 import sys
 from pathlib import Path
 
-BUNDLED = Path(__file__).with_name("_terminal")  # only in a wheel: packages that nobody but this command imports
+BUNDLED = Path(__file__).with_name("_terminal")  # only in a wheel: packages that only this command imports
 NEED_CHECKOUT = ("bench", "doctor", "rebuild", "secrets", "sql", "tasks", "tools", "up")  # services, packs, databases
 
 

@@ -9,27 +9,27 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from rehearsal import wire
-from rehearsal.catalogue import INTRODUCTION
+from rehearsal import openai_schema
 from rehearsal.faults import Fault
-from rehearsal.server import Rehearsal
+from rehearsal.registry import INTRODUCTION
+from rehearsal.server import RehearsalModel
 
 PACE = 0.01  # seconds before each of at most 40 chunks
 
 
-class Settings(BaseSettings):
+class RehearsalSettings(BaseSettings):
     """The environment variables that this program reads; a container and `parley up` set them."""
 
     agent_host: str = "127.0.0.1"
     rehearsal_port: int = Field(23333, ge=0, le=65535)
     log_level: str = "INFO"
-    rehearsal_ledger: Path | None = None  # a file to which every request is appended, with what became of it
+    rehearsal_ledger: Path | None = None  # a file to which every request and its outcome are appended
 
 
 def build(*, pace: float = PACE, ledger: Path | None = None) -> FastAPI:
     """The application; `pace` is the pause in seconds before each of at most 40 chunks of a reply."""
     app = FastAPI(title="Parley's rehearsal model", description=INTRODUCTION)
-    model = Rehearsal(pace, ledger)
+    model = RehearsalModel(pace, ledger)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -37,11 +37,11 @@ def build(*, pace: float = PACE, ledger: Path | None = None) -> FastAPI:
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
-        entry = {"id": wire.MODEL_ID, "object": "model", "created": 0, "owned_by": "parley"}
+        entry = {"id": openai_schema.MODEL_ID, "object": "model", "created": 0, "owned_by": "parley"}
         return {"object": "list", "data": [entry | {"description": INTRODUCTION}]}
 
     @app.post("/v1/chat/completions")
-    async def complete(body: wire.ChatRequest, request: Request) -> Response:
+    async def complete(body: openai_schema.CompletionRequest, request: Request) -> Response:
         return await model.complete(body, request)
 
     @app.post("/v1/embeddings")
@@ -61,21 +61,21 @@ def build(*, pace: float = PACE, ledger: Path | None = None) -> FastAPI:
 
     @app.get("/calls")
     async def calls() -> list[Any]:
-        return list(model.calls.last)
+        return list(model.calls.recent)
 
     return app
 
 
 def main() -> None:
     """Serve until SIGTERM or Ctrl-C."""
-    settings = Settings()
+    settings = RehearsalSettings()
     uvicorn.run(
         build(ledger=settings.rehearsal_ledger),
         host=settings.agent_host,
         port=settings.rehearsal_port,
         log_level=settings.log_level.lower(),
         access_log=False,
-        timeout_graceful_shutdown=1,  # a reply that hangs on order must not hold up the end
+        timeout_graceful_shutdown=1,  # a reply that hangs as a fault must not delay the exit
     )
 
 

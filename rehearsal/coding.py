@@ -1,17 +1,17 @@
-"""Code and tests: writes the program that a plan asks for, and revises it on feedback."""
+"""The replies to the tasks `code` and `tests`: the program that a plan describes, revised on feedback."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rehearsal.catalogue import CONFIGURE, Program
 from rehearsal.matching import apply_features, directives, find_features, find_number, find_program
-from rehearsal.plans import Plan, approach_of, quoted, read_plan, similar
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
+from rehearsal.registry import CONFIGURE, ProgramSpec
+from rehearsal.text_plans import TextPlan, approach_of, quoted, read_plan, similar
 from rehearsal.variants import SECOND, lines_of, render
 
-ALIKE = 0.6  # likeness from which on a step counts as one of the program's own in other words
+ALIKE = 0.6  # similarity from which a step counts as a paraphrase of the program's own
 CANNOT = f"The demo model has no rules for this program, so it is not written. {CONFIGURE}"
 NOT_WRITTEN = '''"""Not written: the demo model has no rules for this program."""
 
@@ -36,10 +36,10 @@ class ProgramTest(unittest.TestCase):
 
 
 @dataclass(frozen=True)
-class Variant:
+class ProgramVariant:
     """One way to write a program: its approach (0 or 1), its features and its numbers by constant."""
 
-    program: Program
+    program: ProgramSpec
     approach: int = 0
     features: frozenset[str] = frozenset()
     numbers: dict[str, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Variant:
         return text
 
 
-def answer_code(prompt: Prompt) -> dict[str, Any]:
+def answer_code(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `code`."""
     plan, old = read_plan(prompt["plan"]), f"{prompt['code'].rstrip()}\n"
     program = find_program(plan.goal, prompt["request"])
@@ -67,22 +67,22 @@ def answer_code(prompt: Prompt) -> dict[str, Any]:
     if not old.strip() or not resembles(current, old):
         return _reply(explain(planned, plan), planned.code())
     if prompt["feedback"] or prompt.replan or prompt["problems"]:
-        return revise(prompt, old, current, plan)
-    kept = replace(planned, features=current.features | planned.features, numbers=current.numbers | planned.numbers)
-    return _reply(explain(kept, plan), kept.code())
+        return revise_code(prompt, old, current, plan)
+    merged = replace(planned, features=current.features | planned.features, numbers=current.numbers | planned.numbers)
+    return _reply(explain(merged, plan), merged.code())
 
 
 def _reply(explanation: str, code: str) -> dict[str, Any]:
     return {"kind": "code", "explanation": explanation, "code": code}
 
 
-def from_plan(program: Program, plan: Plan, prompt: Prompt) -> Variant:
-    """What plan, request and feedback ask for."""
+def from_plan(program: ProgramSpec, plan: TextPlan, prompt: ParsedPrompt) -> ProgramVariant:
+    """The variant that plan, request and feedback describe."""
     lines = [prompt["request"], *plan.steps, *directives(prompt["feedback"])]
-    return with_wishes(Variant(program, approach_of(program, plan)), lines)
+    return with_changes(ProgramVariant(program, approach_of(program, plan)), lines)
 
 
-def with_wishes(variant: Variant, lines: Iterable[str]) -> Variant:
+def with_changes(variant: ProgramVariant, lines: Iterable[str]) -> ProgramVariant:
     """The variant after these lines have added or removed features and set numbers."""
     lines = list(lines)
     numbers = dict(filter(None, (find_number(variant.program, line) for line in lines)))
@@ -90,44 +90,44 @@ def with_wishes(variant: Variant, lines: Iterable[str]) -> Variant:
     return replace(variant, features=features, numbers=variant.numbers | numbers)
 
 
-def from_code(program: Program, code: str) -> Variant:
-    """The variant that this code is, or is nearest to."""
+def from_code(program: ProgramSpec, code: str) -> ProgramVariant:
+    """The variant closest to this code."""
     lines = set(code.splitlines())
-    shared = [len(lines & set(Variant(program, approach).code().splitlines())) for approach in (0, 1)]
+    shared = [len(lines & set(ProgramVariant(program, approach).code().splitlines())) for approach in (0, 1)]
     approach = int(shared[1] > shared[0])
     others = {SECOND} if approach else set()
     signs = {feature.name: lines_of(program.name, feature.name, others) for feature in program.features}
-    features = frozenset(name for name, found in signs.items() if len(found & lines) > len(found) / 2)
+    features = frozenset(name for name, sign in signs.items() if len(sign & lines) > len(sign) / 2)
     names = filter(None, [program.number, *(feature.number for feature in program.features)])
     values = {name: re.search(rf"^{name} = (\d+)", code, re.MULTILINE) for name in names}
-    return Variant(program, approach, features, {name: int(value[1]) for name, value in values.items() if value})
+    return ProgramVariant(program, approach, features, {name: int(value[1]) for name, value in values.items() if value})
 
 
-def resembles(variant: Variant, code: str) -> bool:
-    """Whether most of the variant's lines stand in this code."""
+def resembles(variant: ProgramVariant, code: str) -> bool:
+    """Whether this code contains most of the variant's lines."""
     ours = set(variant.code().splitlines())
     return len(ours & set(code.splitlines())) >= len(ours) * ALIKE
 
 
-def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, Any]:
+def revise_code(prompt: ParsedPrompt, old: str, current: ProgramVariant, plan: TextPlan) -> dict[str, Any]:
     """The reply after all feedback. Feedback that the code already follows changes nothing."""
-    program, wishes = current.program, directives(prompt["feedback"])
+    program, changes = current.program, directives(prompt["feedback"])
     ours = current.code().split() == old.split()
-    wanted = with_wishes(current, wishes)
+    changed = with_changes(current, changes)
     if prompt.replan or (prompt["problems"] and ours):
-        wanted = replace(wanted, approach=1 - current.approach)
+        changed = replace(changed, approach=1 - current.approach)
     code, remarks = old, []
-    if wanted != current or prompt["problems"]:
-        code = wanted.code()
-        remarks.append(explain(wanted, plan))
+    if changed != current or prompt["problems"]:
+        code = changed.code()
+        remarks.append(explain(changed, plan))
         if not ours:
             remarks.append("The program was written anew: changes made to it by hand are not in it any more.")
-    if lost := [wish for wish in wishes if not (find_features(program, wish) or find_number(program, wish))]:
+    if lost := [change for change in changes if not (find_features(program, change) or find_number(program, change))]:
         remarks.append(f"The demo model does not understand {quoted(lost)} and left this as it was. {CONFIGURE}")
     return _reply(" ".join(remarks) or "Nothing had to be changed.", code)
 
 
-def explain(variant: Variant, plan: Plan) -> str:
+def explain(variant: ProgramVariant, plan: TextPlan) -> str:
     """What the code does, and which steps of the plan it does not cover."""
     program = variant.program
     extra = [feature.step for feature in program.features if feature.name in variant.features]
@@ -139,8 +139,8 @@ def explain(variant: Variant, plan: Plan) -> str:
     return " ".join(parts)
 
 
-def uncovered(program: Program, plan: Plan) -> list[str]:
-    """The steps that neither resemble one of the program's own nor name a feature."""
+def uncovered(program: ProgramSpec, plan: TextPlan) -> list[str]:
+    """The plan's steps that neither resemble one of the program's own nor name a feature."""
     ours = [step for steps in program.plans for step in steps]
     return [step for step in plan.steps if not find_features(program, step) and not _ours(step, ours)]
 
@@ -149,8 +149,8 @@ def _ours(step: str, ours: Sequence[str]) -> bool:
     return any(similar(step, known) >= ALIKE or known.lower() in step.lower() for known in ours)
 
 
-def answer_tests(prompt: Prompt) -> dict[str, Any]:
-    """The reply to the task `tests`: of the code that is there, else of the code that the plan asks for."""
+def answer_tests(prompt: ParsedPrompt) -> dict[str, Any]:
+    """The reply to the task `tests`: for the existing code, else for the code that the plan describes."""
     plan = read_plan(prompt["plan"])
     program = find_program(plan.goal, prompt["request"])
     if program is None:

@@ -1,4 +1,4 @@
-"""English words as rules compare them: contractions in full, plurals as singulars, numbers."""
+"""Normalizes English words for comparison: contractions, plurals, numbers."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Faults on demand: by the model's name (`rehearsal?fault=429&times=2`) or armed for a task over HTTP."""
+"""Faults on request: by the model's name (`rehearsal?fault=429&times=2`), or armed for a task over HTTP."""
 
 import asyncio
 from collections import Counter
@@ -22,11 +22,11 @@ FaultName = Literal[
     "refuse_format",
 ]
 FAULTS: tuple[FaultName, ...] = get_args(FaultName)
-Nonsense = Literal["nonsense"]  # a reply that arrives well, but says what cannot be done: of the task `path` only
+Nonsense = Literal["nonsense"]  # a well-formed reply with an invalid path, for the task `path` only
 
 
 class Fault(BaseModel):
-    """What goes wrong, and how often; without a `fault` only the times are changed. All times in seconds."""
+    """What goes wrong, and how often. Without a `fault`, only delays change. All times are in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
@@ -49,7 +49,7 @@ HEALTHY = Fault()
 
 
 class FaultBoard:
-    """Says for each request what shall go wrong."""
+    """Selects the fault for each request."""
 
     def __init__(self) -> None:
         self._armed: list[Fault] = []
@@ -75,7 +75,7 @@ class FaultBoard:
         self.disarmed = asyncio.Event()
 
     def pick(self, model: str, task: str) -> Fault:
-        """The fault for this request, counted as used; raise ValueError for a model name that makes no sense."""
+        """The fault for this request, counted as used. Raises ValueError for an invalid model name."""
         for fault in self._armed:
             if fault.task in (None, task) and not _spent(fault, self._used[id(fault)]):
                 self._used[id(fault)] += 1
@@ -92,6 +92,6 @@ def _spent(fault: Fault, used: int) -> bool:
 
 
 def named_fault(model: str) -> Fault:
-    """The fault in a model's name; raise ValueError where it cannot be read."""
+    """The fault in a model's name. Raises ValueError if it is invalid."""
     query = model.partition("?")[2]
     return Fault.model_validate(dict(parse_qsl(query, strict_parsing=True))) if query else HEALTHY

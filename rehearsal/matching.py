@@ -1,10 +1,10 @@
-"""Finds out what people mean, by words. A word of the catalogue stands for every word that begins with it."""
+"""Matches requests with programs and features. A word of the registry matches every word that begins with it."""
 
 import re
 from collections.abc import Iterable
 from functools import reduce
 
-from rehearsal.catalogue import PROGRAMS, Feature, Program
+from rehearsal.registry import PROGRAMS, Feature, ProgramSpec
 
 _DROP = re.compile(r"\b(without|no longer|no|remove|drop|delete|leave out|avoid)\b", re.IGNORECASE)
 
@@ -24,8 +24,8 @@ def mentioned(text: str, phrases: str) -> list[str]:
     return [phrase for phrase in phrases.split(", ") if has_words(text, phrase)]
 
 
-def find_program(*texts: str) -> Program | None:
-    """The program that the first telling text is about: the one with the longest phrase in it."""
+def find_program(*texts: str) -> ProgramSpec | None:
+    """The program named in the first text that names one; of several, the one with the longest matching phrase."""
     for text in texts:
         scored = [
             (max((len(phrase) for phrase in mentioned(text, program.words)), default=0), program)
@@ -37,13 +37,13 @@ def find_program(*texts: str) -> Program | None:
     return None
 
 
-def find_features(program: Program, text: str) -> list[Feature]:
+def find_features(program: ProgramSpec, text: str) -> list[Feature]:
     """The features of this program that the text mentions."""
     return [feature for feature in program.features if mentioned(text, feature.words)]
 
 
-def apply_features(program: Program, features: frozenset[str], lines: Iterable[str]) -> frozenset[str]:
-    """The features after each line has added what it mentions, or taken it away where it says so."""
+def apply_features(program: ProgramSpec, features: frozenset[str], lines: Iterable[str]) -> frozenset[str]:
+    """The features after each line has added those it mentions, or removed them if it says so."""
 
     def step(now: frozenset[str], line: str) -> frozenset[str]:
         drops = _DROP.search(line) and not re.search(r"\badd\b", line, re.IGNORECASE)
@@ -67,12 +67,12 @@ _NUMBER = re.compile(
 )
 
 
-def find_number(program: Program, line: str) -> tuple[str, int] | None:
+def find_number(program: ProgramSpec, line: str) -> tuple[str, int] | None:
     """The constant that a line sets, as (name, value): `use 20 characters instead`, `up to 50`."""
-    found = _NUMBER.search(line)
+    match = _NUMBER.search(line)
     feature = next((feature.number for feature in find_features(program, line) if feature.number), "")
     name = feature or program.number
-    if not found or not name:
+    if not match or not name:
         return None
-    value = int(found[1] or found[2])
+    value = int(match[1] or match[2])
     return (name, value) if program.least <= value <= 1000 else None

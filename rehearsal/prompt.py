@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.wire import ChatMessage
+from rehearsal.openai_schema import CompletionMessage
 
 _HEAD = re.compile(r"\ARole: *(\w+) *\nTask: *([\w.-]+)")
 _SECTION = re.compile(r"^<(\w+)>[ \t]*\n(.*?)\n?^</\1>[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -14,8 +14,8 @@ _REPLAN = re.compile(r"^<replan */>", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """A prompt in its parts. `sections`: texts by tag. `task` is empty if the prompt is not one of Parley's."""
+class ParsedPrompt:
+    """A parsed prompt. `sections`: texts by tag. `task` is empty if the prompt is not one of Parley's."""
 
     role: str = ""
     task: str = ""
@@ -23,7 +23,7 @@ class Prompt:
     replan: bool = False
 
     def __getitem__(self, tag: str) -> str:
-        """The section's text, "" where it is missing."""
+        """The section's text, "" if it is missing."""
         return self.sections.get(tag, "")
 
     def lines(self, tag: str) -> list[str]:
@@ -31,7 +31,7 @@ class Prompt:
         return [line for line in self[tag].splitlines() if line.strip()]
 
     def dialogue(self) -> list[tuple[str, str]]:
-        """Questions and their answers, from `Q: …` and `A: …`; further lines belong to what stands above them."""
+        """Questions and their answers, from `Q: …` and `A: …`. Other lines continue the one above."""
         parts = re.split(r"^Q:[ \t]*", self["dialogue"], flags=re.MULTILINE)[1:]
         return [
             (question.strip(), answer.strip()) for question, _, answer in (part.partition("\nA:") for part in parts)
@@ -39,18 +39,18 @@ class Prompt:
 
     @property
     def last_question(self) -> str:
-        """The newest question that was answered, "" where none was asked."""
+        """The newest answered question, "" if there is none."""
         return next((question for question, _ in reversed(self.dialogue())), "")
 
     def objects(self, tag: str) -> Iterator[dict[str, Any]]:
-        """The JSON objects of the section, one a line; a line that is none is left out."""
+        """The JSON objects of the section, one a line. Other lines are ignored."""
         for line in self.lines(tag):
             if isinstance(value := parsed(line), dict):
                 yield value
 
 
 def parsed(text: str) -> Any:
-    """The JSON value of a text, None where it is none."""
+    """The JSON value of a text, None if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -58,7 +58,7 @@ def parsed(text: str) -> Any:
 
 
 def first_object(text: str) -> dict[str, Any]:
-    """The first JSON object in a text, {} where there is none."""
+    """The first JSON object in a text, {} if there is none."""
     try:
         value = json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
     except ValueError:
@@ -66,13 +66,15 @@ def first_object(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
-    """The head comes from the system message, the sections from the last user message that has any: user messages
-    after that one only say what was wrong with a reply."""
+def read_prompt(messages: Sequence[CompletionMessage]) -> ParsedPrompt:
+    """Parse the head of the system message, and the sections of the last user message that has any.
+
+    User messages after that one only say what was wrong with a reply.
+    """
     system = next((message.text for message in messages if message.role == "system"), "")
     head = _HEAD.match(system)
     users = [message.text for message in reversed(messages) if message.role == "user"]
     body = next((text for text in users if _SECTION.match(text) or "<request>" in text), "")
     sections = {tag: text.strip("\n") for tag, text in _SECTION.findall(body)}
     replan = "replan" in sections or bool(_REPLAN.search(_SECTION.sub("", body)))
-    return Prompt(head[1] if head else "", head[2] if head else "", sections, replan)
+    return ParsedPrompt(head[1] if head else "", head[2] if head else "", sections, replan)

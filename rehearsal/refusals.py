@@ -1,9 +1,9 @@
-"""What the model replies to a request beyond its rules: a question whose options are three examples that work."""
+"""The reply to a request that no rule covers: a question whose options are three examples that work."""
 
 import re
 from typing import Any, Literal
 
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
 from rehearsal.replies import question
 
 type Workflow = Literal["conversation", "agentflow", "flow", "execution_plan"]
@@ -54,13 +54,17 @@ TOPICS: dict[Workflow, re.Pattern[str]] = {
 }
 
 
-def refuse(workflow: Workflow, request: str, prompt: Prompt) -> dict[str, Any]:
-    """The question for a request that this workflow has no rules for. It names the workflow that the request is for.
+def refuse(workflow: Workflow, request: str, prompt: ParsedPrompt) -> dict[str, Any]:
+    """The question for a request that this workflow has no rules for. It names the workflow that fits, if any.
 
-    Of an answer that is beyond the rules too, the question says so: the same one is not asked twice.
+    If an earlier answer was not covered either, the question says so, because no question is repeated.
     """
     other = workflow_of(request)
-    begin = f"I do not know “{request[:80]}” either. " if any(DEMO_MODEL in one for one, _ in prompt.dialogue()) else ""
+    begin = (
+        f"I do not know “{request[:80]}” either. "
+        if any(DEMO_MODEL in asked_text for asked_text, _ in prompt.dialogue())
+        else ""
+    )
     if other and other != workflow:
         return question(f"{begin}{CHOOSE[other]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
     return question(f"{begin}{DEMO_MODEL}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
@@ -71,7 +75,7 @@ def workflow_of(request: str) -> Workflow | None:
     return next((workflow for workflow, topic in TOPICS.items() if topic.search(request)), None)
 
 
-def effective_request(prompt: Prompt) -> str:
+def effective_request(prompt: ParsedPrompt) -> str:
     """What to act on: the answer to the newest refusal, which replaces the request; without a refusal, the request."""
-    answers = [answer for asked, answer in prompt.dialogue() if answer and DEMO_MODEL in asked]
+    answers = [answer for question_text, answer in prompt.dialogue() if answer and DEMO_MODEL in question_text]
     return answers[-1] if answers else prompt["request"]

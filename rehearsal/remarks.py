@@ -1,11 +1,11 @@
-"""Replies in words: to a question for reasons, about what is in review or was answered."""
+"""Replies to remarks that ask for reasons, or agree."""
 
 import re
 from typing import Any
 
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
 from rehearsal.refusals import DEMO_MODEL, workflow_of
-from rehearsal.replies import words
+from rehearsal.replies import remark_answer
 
 NO_REASONS = f"{DEMO_MODEL}have no reasons beyond them: what you see is what they make of your words."
 AGREED = "Good. What waits for your approval is done when you approve it, and not before."
@@ -21,16 +21,16 @@ _AGREES = re.compile(
 )
 
 
-def answer_remark(prompt: Prompt) -> dict[str, Any] | None:
-    """The reply to a remark that only asks why, or agrees; None if there is none, or it may want something done."""
-    said = prompt.lines("remark")
-    if prompt.task not in TASKS or not prompt["review"] or not said:
+def answer_remark(prompt: ParsedPrompt) -> dict[str, Any] | None:
+    """The reply to a remark that only asks why, or agrees; None for others, which may request something."""
+    remarks = prompt.lines("remark")
+    if prompt.task not in TASKS or not prompt["review"] or not remarks:
         return None
-    if all(map(_AGREES.match, said)):
-        return words(AGREED)
-    return words(NO_REASONS) if all(map(_asks_why, said)) else None
+    if all(map(_AGREES.match, remarks)):
+        return remark_answer(AGREED)
+    return remark_answer(NO_REASONS) if all(map(_asks_why, remarks)) else None
 
 
-def _asks_why(said: str) -> bool:
-    """“Why was my order cancelled?” is a question to the store, “Why do you cancel this order?” is one to the model."""
-    return bool(_WHY.match(said)) and bool(_OF_THIS.search(said) or workflow_of(said) is None)
+def _asks_why(remark: str) -> bool:
+    """Whether the remark asks the model for reasons. “Why was my order cancelled?” is a question to the store."""
+    return bool(_WHY.match(remark)) and bool(_OF_THIS.search(remark) or workflow_of(remark) is None)

@@ -1,17 +1,17 @@
-"""The kinds of replies of Parley's planner; each is what stands under `reply`."""
+"""Builds the kinds of replies of Parley's planner: the values of `reply`."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
 
-QUESTIONS = 3  # that Parley takes in one request
+QUESTIONS = 3  # Parley's limit for a request
 
 
-def may_ask(prompt: Prompt, text: str) -> bool:
-    """Whether this may be asked: a request has room for a few questions, and the same one is not asked again."""
-    asked = [question for question, _ in prompt.dialogue()]
-    return len(asked) < QUESTIONS and text not in asked
+def may_ask(prompt: ParsedPrompt, text: str) -> bool:
+    """Whether this question may be asked: a request allows a few questions, and none is repeated."""
+    earlier = [question for question, _ in prompt.dialogue()]
+    return len(earlier) < QUESTIONS and text not in earlier
 
 
 def question(text: str, options: Sequence[str] = ()) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def question(text: str, options: Sequence[str] = ()) -> dict[str, Any]:
     return {"kind": "question", "text": text, "options": list(options)}
 
 
-def words(text: str) -> dict[str, Any]:
+def remark_answer(text: str) -> dict[str, Any]:
     """The answer to a remark."""
     return {"kind": "answer", "text": text}
 
@@ -29,8 +29,8 @@ def turn(
 ) -> dict[str, Any]:
     """Calls of tools. `more`: the other fields, which are empty by default."""
     empty: dict[str, Any] = {"sub_goals": [], "required_skills": []}
-    given = {"reasoning": reasoning, "sub_goal": sub_goal, "actions": list(actions), "final": final}
-    return {"kind": "turn"} | empty | given | more
+    fields = {"reasoning": reasoning, "sub_goal": sub_goal, "actions": list(actions), "final": final}
+    return {"kind": "turn"} | empty | fields | more
 
 
 def nothing_to_do(reason: str) -> dict[str, Any]:
@@ -38,11 +38,11 @@ def nothing_to_do(reason: str) -> dict[str, Any]:
     return {"kind": "nothing_to_do", "reason": reason}
 
 
-def more_tools(wanted: str) -> dict[str, Any]:
-    """A wish for other tools."""
-    return {"kind": "more_tools", "words": wanted}
+def more_tools(words: str) -> dict[str, Any]:
+    """A request for other tools."""
+    return {"kind": "more_tools", "words": words}
 
 
-def asked_already(wanted: str, nudge: str) -> bool:
-    """Whether the nudge answers an earlier wish for tools that fit these words: asking again would show no others."""
-    return f"“{wanted[:200]}”" in nudge
+def was_answered(words: str, correction: str) -> bool:
+    """Whether the nudge answers an earlier request for these tools. Asking again would show no others."""
+    return f"“{words[:200]}”" in correction

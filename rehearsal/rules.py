@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from rehearsal.catalogue import INTRODUCTION
 from rehearsal.coding import answer_code, answer_tests
 from rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
-from rehearsal.flows.path import answer_path
+from rehearsal.flows.path_planning import answer_path
 from rehearsal.flows.text_to_sql import (
     answer_classify,
     answer_format,
@@ -15,14 +14,15 @@ from rehearsal.flows.text_to_sql import (
     answer_tables,
     answer_trim,
 )
-from rehearsal.plans import answer_plan
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
+from rehearsal.registry import INTRODUCTION
 from rehearsal.remarks import answer_remark
 from rehearsal.retail.answers import answer_answer
-from rehearsal.retail.drafts import answer_task
-from rehearsal.retail.plans import answer_execution_plan
+from rehearsal.retail.execution_plans import answer_execution_plan
+from rehearsal.retail.task_drafts import answer_task
 from rehearsal.retail.turns import answer_turn
 from rehearsal.retail.verdicts import answer_turn_verdict
+from rehearsal.text_plans import answer_plan
 from rehearsal.verdicts import answer_verdict
 
 TASKS = {
@@ -49,7 +49,7 @@ TASKS = {
 }
 
 
-def answer(prompt: Prompt) -> dict[str, Any] | str:
+def answer(prompt: ParsedPrompt) -> dict[str, Any] | str:
     """The reply as an object; the introduction as text for a prompt of no known task."""
     task = TASKS.get(prompt.task)
     if task is None:

@@ -1,4 +1,4 @@
-"""Answers one chat completion: with a reply, or with the fault that was ordered."""
+"""Answers chat completions with a reply, or with the requested fault."""
 
 import asyncio
 import json
@@ -12,10 +12,10 @@ from uuid import uuid4
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
-from rehearsal import wire
-from rehearsal.calls import CallRecord, Calls
+from rehearsal import openai_schema
+from rehearsal.call_log import CallLog, ModelCallRecord
 from rehearsal.faults import Fault, FaultBoard
-from rehearsal.flows.nonsense import spoilt
+from rehearsal.flows.invalid_replies import invalid_reply
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from rehearsal.tokens import PrefixCache, count
@@ -26,34 +26,34 @@ PAGE = "<!doctype html><title>Proxy</title><p>This page stands where a model was
 
 
 @dataclass(frozen=True)
-class Reply:
-    """A reply ready to be sent, and the fault to send it with. `finish` is None if the reply breaks off."""
+class CompletionReply:
+    """A reply to send, and its fault. `finish` is None if the reply breaks off."""
 
     id: str
     text: str
     finish: str | None
-    usage: wire.Usage
+    usage: openai_schema.TokenUsage
     fault: Fault
 
 
-class Rehearsal:
+class RehearsalModel:
     """The model behind the endpoints; `pace` is the pause in seconds before each of at most 40 chunks."""
 
     def __init__(self, pace: float, ledger: Path | None = None) -> None:
         self.faults = FaultBoard()
-        self.calls = Calls(ledger)
+        self.calls = CallLog(ledger)
         self._cache = PrefixCache()
         self._spoilt = counter()
         self._pace = pace
 
-    async def complete(self, body: wire.ChatRequest, request: Request) -> Response:
+    async def complete(self, body: openai_schema.CompletionRequest, request: Request) -> Response:
         """Answer as an OpenAI-compatible server does."""
         prompt = read_prompt(body.messages)
         try:
             fault = self.faults.pick(body.model, prompt.task)
         except ValueError as bad:
-            return JSONResponse(wire.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
-        record = self.calls.begin(CallRecord(prompt.role, prompt.task, body.model))
+            return JSONResponse(openai_schema.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
+        record = self.calls.begin(ModelCallRecord(prompt.role, prompt.task, body.model))
         if await _client_left(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
             self._ended(record, fault.fault or "cancelled")
             return Response(status_code=499)
@@ -62,20 +62,20 @@ class Rehearsal:
             return failure
         content = answer(prompt)
         if fault.fault == "nonsense" and prompt.task == "path" and isinstance(content, dict):
-            content = spoilt(content, next(self._spoilt))
+            content = invalid_reply(content, next(self._spoilt))
         reply = self._reply(body, _json_text(content, body.response_format.type, fault), fault)
         record.prompt_tokens, record.completion_tokens = reply.usage.prompt, reply.usage.completion
-        self.calls.note(record)
+        self.calls.save(record)
         if body.stream:
             return StreamingResponse(self._stream(body, reply, record), media_type="text/event-stream")
         self._ended(record, fault.fault or "ok")
-        return JSONResponse(wire.completion(reply.id, reply.text, reply.finish, reply.usage))
+        return JSONResponse(openai_schema.completion(reply.id, reply.text, reply.finish, reply.usage))
 
-    def _ended(self, record: CallRecord, outcome: str) -> None:
+    def _ended(self, record: ModelCallRecord, outcome: str) -> None:
         record.outcome = outcome
-        self.calls.note(record)
+        self.calls.save(record)
 
-    def _reply(self, body: wire.ChatRequest, text: str, fault: Fault) -> Reply:
+    def _reply(self, body: openai_schema.CompletionRequest, text: str, fault: Fault) -> CompletionReply:
         finish: str | None = "stop"
         match fault.fault:
             case "cut" | "midstream":
@@ -85,36 +85,40 @@ class Rehearsal:
             case "garbled":
                 text = text[: len(text) // 2] + ' ~~ "'
         texts = [message.text for message in body.messages]
-        usage = wire.Usage(prompt=sum(map(count, texts)), cached=self._cache.cached(texts), completion=count(text))
-        return Reply(f"chatcmpl-{uuid4().hex}", text, finish, usage, fault)
+        usage = openai_schema.TokenUsage(
+            prompt=sum(map(count, texts)), cached=self._cache.cached(texts), completion=count(text)
+        )
+        return CompletionReply(f"chatcmpl-{uuid4().hex}", text, finish, usage, fault)
 
-    async def _stream(self, body: wire.ChatRequest, reply: Reply, record: CallRecord) -> AsyncIterator[str]:
+    async def _stream(
+        self, body: openai_schema.CompletionRequest, reply: CompletionReply, record: ModelCallRecord
+    ) -> AsyncIterator[str]:
         delay = self._pace if reply.fault.token_delay is None else reply.fault.token_delay
         size = max(8, -(-len(reply.text) // CHUNKS))
         disarmed = self.faults.disarmed
         try:
-            yield wire.piece(reply.id, text="")
+            yield openai_schema.piece(reply.id, text="")
             for start in range(0, len(reply.text), size):
                 await asyncio.sleep(delay)
                 if reply.fault.pause and start + size > len(reply.text) // 2:
                     await disarmed.wait()
-                yield wire.piece(reply.id, text=reply.text[start : start + size])
+                yield openai_schema.piece(reply.id, text=reply.text[start : start + size])
             self._ended(record, reply.fault.fault or "ok")
         finally:  # a client that leaves closes this generator
             if record.outcome == "running":
                 self._ended(record, "cancelled")
         if reply.fault.fault == "midstream":
-            yield wire.event(wire.error("the model broke down in mid-sentence", "server_error"))
+            yield openai_schema.event(openai_schema.error("the model broke down in mid-sentence", "server_error"))
         if reply.finish is None:
             return
-        yield wire.piece(reply.id, finish=reply.finish)
+        yield openai_schema.piece(reply.id, finish=reply.finish)
         if body.stream_options.include_usage:
-            yield wire.usage_piece(reply.id, reply.usage)
+            yield openai_schema.usage_piece(reply.id, reply.usage)
         yield "data: [DONE]\n\n"
 
 
 async def _client_left(request: Request, seconds: float) -> bool:
-    """Wait; True if the client left meanwhile, or after the longest hang."""
+    """Wait. Returns True if the client disconnected meanwhile, or after the longest hang."""
     if not seconds:
         return False
     try:
@@ -126,21 +130,23 @@ async def _client_left(request: Request, seconds: float) -> bool:
     return True
 
 
-def _failure(fault: Fault, body: wire.ChatRequest) -> Response | None:
+def _failure(fault: Fault, body: openai_schema.CompletionRequest) -> Response | None:
     """The response for a fault that replaces the completion; None for the other faults."""
     match fault.fault:
         case "429":
-            content = wire.error("too many requests, as ordered", "rate_limit_error", "rate_limit_exceeded")
+            content = openai_schema.error("too many requests, as ordered", "rate_limit_error", "rate_limit_exceeded")
             return JSONResponse(content, 429, headers={"retry-after": f"{fault.retry_after:g}"})
         case "500":
-            return JSONResponse(wire.error("broken, as ordered", "server_error"), 500)
+            return JSONResponse(openai_schema.error("broken, as ordered", "server_error"), 500)
         case "error200":
-            return JSONResponse(wire.error("broken with status 200, as ordered", "server_error"))
+            return JSONResponse(openai_schema.error("broken with status 200, as ordered", "server_error"))
         case "html":
             return HTMLResponse(PAGE)
         case _ if fault.refuses(body.response_format.type):
             kind = body.response_format.type
-            return JSONResponse(wire.error(f"response_format {kind} is not supported", "invalid_request_error"), 400)
+            return JSONResponse(
+                openai_schema.error(f"response_format {kind} is not supported", "invalid_request_error"), 400
+            )
         case _:
             return None
 

@@ -1,6 +1,6 @@
-"""Token counts by one stated rule: a text has ceil(its UTF-8 bytes / 4) tokens.
+"""Counts tokens by a simple rule: a text has ceil(UTF-8 bytes / 4) tokens.
 
-A prompt's tokens are the sum over its messages. Cached are those of the longest beginning that it shares with an
+A prompt's tokens are the sum over its messages. Cached tokens are those of the longest prefix that it shares with an
 earlier prompt of this process, rounded down to a multiple of 16.
 """
 
@@ -18,25 +18,25 @@ def count(text: str) -> int:
 
 
 class PrefixCache:
-    """The last prompts, to tell how much of a new one was seen before."""
+    """Remembers the last prompts to count the cached tokens of a new one."""
 
     def __init__(self) -> None:
         self._seen: deque[bytes] = deque(maxlen=REMEMBERED)
 
     def cached(self, texts: Sequence[str]) -> int:
-        """Cached tokens of this prompt, which is remembered from now on."""
+        """The cached tokens of this prompt. The prompt is remembered."""
         prompt = "\n".join(texts).encode(errors="replace")
         shared = max((_common(prompt, earlier) for earlier in self._seen), default=0)
         self._seen.append(prompt)
         return min(ceil(shared / 4), sum(map(count, texts))) // BLOCK * BLOCK
 
 
-def _common(one: bytes, other: bytes) -> int:
-    """Length of the common beginning, by bisection: comparing slices is fast, comparing bytes in a loop is not."""
-    low, high = 0, min(len(one), len(other))
+def _common(left: bytes, right: bytes) -> int:
+    """The length of the common prefix, by bisection, because comparing slices is faster than looping over bytes."""
+    low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if left[low:middle] == right[low:middle]:
             low = middle
         else:
             high = middle - 1

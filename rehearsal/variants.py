@@ -1,4 +1,4 @@
-"""Makes one variant of a program out of its source file (how they are marked: see `programs`)."""
+"""Renders one variant of a program from its source file. `programs` describes the markers."""
 
 import re
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ def source(name: str) -> str:
 
 @cache
 def render(name: str, flags: frozenset[str]) -> str:
-    """The file as a program of its own, with the lines that these flags call for."""
-    kept: list[str] = []
+    """The file as a standalone program, with the lines selected by these flags."""
+    lines: list[str] = []
     inside = True
     for line in source(name).splitlines():
         if line.startswith("# ruff:"):
@@ -28,15 +28,15 @@ def render(name: str, flags: frozenset[str]) -> str:
         if block := _BLOCK.fullmatch(line):
             inside = block[1] == "end" or _holds(block[1], flags)
         elif inside and (tail := _TAIL.fullmatch(line)):
-            kept += [tail[1]] if _holds(tail[2], flags) else []
+            lines += [tail[1]] if _holds(tail[2], flags) else []
         elif inside:
-            kept.append(line)
-    text = _OUR_IMPORT.sub("import program", "\n".join(kept) + "\n")
+            lines.append(line)
+    text = _OUR_IMPORT.sub("import program", "\n".join(lines) + "\n")
     return _tidy(text)
 
 
 def lines_of(name: str, flag: str, others: Iterable[str] = ()) -> set[str]:
-    """The lines that a program has only with this flag: they tell whether a given code has it."""
+    """The lines that a program has only with this flag, by which the flag is recognised in code."""
     base = frozenset(others)
     plain = set(render(name, base - {flag}).splitlines())
     return {line for line in render(name, base | {flag}).splitlines() if line not in plain and len(line.strip()) > 3}
@@ -44,19 +44,19 @@ def lines_of(name: str, flag: str, others: Iterable[str] = ()) -> set[str]:
 
 def _holds(condition: str, flags: frozenset[str]) -> bool:
     """Whether every flag named is set, and every one after `not` is not."""
-    wanted = True
+    is_required = True
     for word in condition.split():
         if word == "not":
-            wanted = False
+            is_required = False
             continue
-        if (word in flags) is not wanted:
+        if (word in flags) is not is_required:
             return False
-        wanted = True
+        is_required = True
     return True
 
 
 def _tidy(text: str) -> str:
-    """Empty lines as they should be, whatever blocks were left out: two around definitions, else one."""
+    """Normalize blank lines after blocks were removed: two around definitions, else one."""
     out: list[str] = []
     for line in re.sub(r"\n{3,}", "\n\n", text).splitlines():
         before = next((earlier for earlier in reversed(out) if earlier), "")

@@ -1,20 +1,22 @@
-"""Judges a run: its exit code, its errors, and whether it said anything."""
+"""The reply to the task `verdict`: judges a run by its exit code, errors and output."""
 
 import re
 from typing import Any
 
-from rehearsal.plans import read_plan
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import ParsedPrompt
+from rehearsal.text_plans import read_plan
 
 _ERROR = re.compile(r"^\w*(?:Error|Exception|Interrupt|Exit)\b.*", re.MULTILINE)
 NEXT = {"success": "complete", "partial": "retry", "failure": "retry"}
 
 
-def answer_verdict(prompt: Prompt) -> dict[str, Any]:
+def answer_verdict(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `verdict`: of the first run that did not succeed, else of the last."""
     verdicts = [judge(run) for run in prompt.objects("run") if "exit_code" in run]
     no_run = ("failure", prompt["run"].strip() or "There is no run to judge.")
-    status, analysis = next((one for one in verdicts if one[0] != "success"), verdicts[-1] if verdicts else no_run)
+    status, analysis = next(
+        (verdict for verdict in verdicts if verdict[0] != "success"), verdicts[-1] if verdicts else no_run
+    )
     goal = read_plan(prompt["plan"]).goal or prompt["request"]
     return {
         "kind": "verdict",

@@ -1,4 +1,4 @@
-"""docker-compose.yml under a project name of its own: what `scripts/try-containers` does to it, and asks about it."""
+"""The stack of docker-compose.yml under its own project name, as `scripts/try-containers` controls it."""
 
 import json
 import re
@@ -17,18 +17,18 @@ ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = ROOT / "docker-compose.yml"
 PROJECT = "parley-trial"
 IMAGE = "parley:trial"
-PATIENCE = 180.0  # seconds until everything that starts is healthy
+START_TIMEOUT = 180.0  # seconds until all containers are healthy
 type Json = dict[str, Any]
 
 
-class Failed(Exception):
-    """Something is not as it must be; the message says what."""
+class CheckFailed(Exception):
+    """A check failed. The message says which."""
 
 
-def must(fine: object, what: str) -> None:
-    """Raises Failed."""
-    if not fine:
-        raise Failed(what)
+def require(condition: object, message: str) -> None:
+    """Raises CheckFailed unless the condition holds."""
+    if not condition:
+        raise CheckFailed(message)
 
 
 class Container(NamedTuple):
@@ -36,16 +36,16 @@ class Container(NamedTuple):
 
     service: str
     name: str
-    told: Json
+    details: Json
 
     @property
-    def running(self) -> bool:
-        return bool(self.told["State"]["Running"])
+    def is_running(self) -> bool:
+        return bool(self.details["State"]["Running"])
 
     @property
-    def trouble(self) -> str:
-        """What is not (yet) as it should be; "" for a container that is healthy, or ended well."""
-        state = self.told["State"]
+    def problem(self) -> str:
+        """What is wrong with it; "" if it is healthy or exited with code 0."""
+        state = self.details["State"]
         if state["Restarting"] or (not state["Running"] and state["ExitCode"]):
             return f"{self.name} ended with {state['ExitCode']}"
         health = state.get("Health", {}).get("Status", "healthy") if state["Running"] else "healthy"
@@ -53,11 +53,11 @@ class Container(NamedTuple):
 
 
 class Stack:
-    """The containers of this project; every method blocks."""
+    """The containers of the project. Every method blocks."""
 
     def __init__(self) -> None:
         self.port = free_port()
-        # What a developer's shell or .env has set is not what is tried, and no model of theirs is asked.
+        # Ignore what the developer's shell or .env sets, so that no real model is called.
         unset = dict.fromkeys(re.findall(r"\$\{(\w+):-", COMPOSE.read_text(encoding="utf-8")), "")
         mine = {"COMPOSE_PROJECT_NAME": PROJECT, "PARLEY_IMAGE": IMAGE, "AGENT_PORT": str(self.port)}
         self._environment = child_environment(**unset | mine)
@@ -76,80 +76,87 @@ class Stack:
         """Raises Failed, with what was written last."""
         return self._run("docker", *words).stdout
 
-    def ends(self, *words: str, of: str = "compose") -> tuple[int, str]:
-        """The exit code of a command of compose (or of docker), and what it wrote."""
+    def run_unchecked(self, *words: str, of: str = "compose") -> tuple[int, str]:
+        """The exit code and output of a command of compose or docker."""
         done = self._run(*(("docker",) if of == "docker" else self._composed), *words, check=False)
         return done.returncode, done.stderr + done.stdout
 
-    def works(self, container: str, script: str) -> bool:
-        """Whether this shell script ends well inside a container."""
+    def succeeds(self, container: str, script: str) -> bool:
+        """Whether this shell script exits with code 0 inside a container."""
         return self._run("docker", "exec", container, "sh", "-c", script, check=False).returncode == 0
 
-    def inside(self, container: str, *words: str) -> str:
+    def execute(self, container: str, *words: str) -> str:
         return self.docker("exec", container, *words)
 
     def containers(self, service: str = "") -> list[Container]:
-        """All of the project, running or not; or those of one service."""
+        """All containers of the project or of one service, running or not."""
         ids = self.docker("ps", "-aq", "--filter", f"label=com.docker.compose.project={PROJECT}").split()
-        found = json.loads(self.docker("inspect", *ids)) if ids else []
+        inspected = json.loads(self.docker("inspect", *ids)) if ids else []
         named = [
-            Container(one["Config"]["Labels"]["com.docker.compose.service"], one["Name"][1:], one) for one in found
+            Container(container["Config"]["Labels"]["com.docker.compose.service"], container["Name"][1:], container)
+            for container in inspected
         ]
-        return sorted(one for one in named if service in ("", one.service))
+        return sorted(container for container in named if service in ("", container.service))
 
-    def one(self, service: str) -> Container:
-        """The first of them."""
+    def container_of(self, service: str) -> Container:
+        """The service's first container."""
         return self.containers(service)[0]
 
     def logs(self) -> Iterator[tuple[Container, str]]:
-        """What each wrote, to stdout and stderr."""
+        """The stdout and stderr of each container."""
         for container in self.containers():
             done = self._run("docker", "logs", container.name)
             yield container, done.stdout + done.stderr
 
-    def healthy(self, **replicas: int) -> None:
-        """Wait until every container is healthy or ended well, with so many of these services. Raises Failed."""
-        deadline = time.monotonic() + PATIENCE
+    def wait_until_healthy(self, **replicas: int) -> None:
+        """Wait until every container is healthy or exited with code 0, with these replicas. Raises CheckFailed."""
+        deadline = time.monotonic() + START_TIMEOUT
         while True:
-            here = self.containers()
-            sick = [one.trouble for one in here if one.trouble]
-            fewer = [name for name, wanted in replicas.items() if sum(one.service == name for one in here) != wanted]
-            if not sick and not fewer:
+            containers = self.containers()
+            problems = [container.problem for container in containers if container.problem]
+            fewer = [
+                name
+                for name, count in replicas.items()
+                if sum(container.service == name for container in containers) != count
+            ]
+            if not problems and not fewer:
                 return
-            must(time.monotonic() < deadline, f"not healthy after {PATIENCE:.0f} s: {', '.join(sick + fewer)}")
+            require(
+                time.monotonic() < deadline, f"not healthy after {START_TIMEOUT:.0f} s: {', '.join(problems + fewer)}"
+            )
             time.sleep(0.5)
 
     def token(self) -> str:
-        """What the operator is told to ask for."""
-        told = self.compose("exec", "-T", "gateway", "parley", "url").strip()
-        found = re.fullmatch(re.escape(self.url) + r"\?token=(\S+)", told)
-        must(found, f"`parley url` in the gateway said {told!r}")
-        return found[1] if found else ""
+        """The login token, from `parley url` in the gateway."""
+        output = self.compose("exec", "-T", "gateway", "parley", "url").strip()
+        match = re.fullmatch(re.escape(self.url) + r"\?token=(\S+)", output)
+        require(match, f"`parley url` in the gateway said {output!r}")
+        return match[1] if match else ""
 
     def secrets(self) -> set[str]:
-        """Every password there is, read as nobody in the project can: as root, from the volume."""
-        mounts = self.one("gateway").told["Mounts"]
-        (volume,) = [one["Name"] for one in mounts if one["Destination"] == "/run/parley"]
+        """Every secret, read as root from the volume, which no container of the project may do."""
+        mounts = self.container_of("gateway").details["Mounts"]
+        (volume,) = [mount["Name"] for mount in mounts if mount["Destination"] == "/run/parley"]
         read = "for one in /run/parley/secrets/*; do cat $one; echo; done"
         with_root = ("run", "--rm", "--user", "0", "--network", "none", "-v", f"{volume}:/run/parley:ro")
         return set(self.docker(*with_root, IMAGE, "sh", "-c", read).split())
 
     @contextmanager
-    def gone_at_the_end(self) -> Iterator[None]:
-        """Nothing of an earlier trial is there at first, and nothing of this one at the end."""
+    def cleaned_up(self) -> Iterator[None]:
+        """Remove the stack before and after the block. Raises CheckFailed if anything is left."""
         self._down()
         try:
             yield
-        except Failed as failed:
+        except CheckFailed as failed:
             sys.stderr.write(f"{self.compose('logs', '--tail', '40')}\n{failed}\n")
             raise
         finally:
             self._down()
         volumes = self.docker("volume", "ls", "-q", "--filter", f"label=com.docker.compose.project={PROJECT}").split()
-        must(not self.containers() and not volumes, f"something is left: {volumes or self.containers()}")
+        require(not self.containers() and not volumes, f"something is left: {volumes or self.containers()}")
 
     def _down(self) -> None:
-        """Its result does not count: what is left is looked for, and an engine may hold on to a network for a while."""
+        """The exit code is ignored, because an engine may keep a network for a while: leftovers are checked instead."""
         self._run(*self._composed, "down", "--volumes", "--remove-orphans", check=False)
         self._run("docker", "rmi", IMAGE, check=False)
 
@@ -166,5 +173,5 @@ class Stack:
         )
         if check and done.returncode:
             last = "\n".join((done.stdout + done.stderr).splitlines()[-25:])
-            raise Failed(f"`{' '.join(words)}` ended with {done.returncode}:\n{last}")
+            raise CheckFailed(f"`{' '.join(words)}` ended with {done.returncode}:\n{last}")
         return done

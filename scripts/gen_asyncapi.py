@@ -1,7 +1,8 @@
-"""docs/asyncapi.json: FastStream's AsyncAPI document of what the services declare, with every event."""
+"""docs/asyncapi.json: FastStream's AsyncAPI document of the services' subscribers, with every event."""
 
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -12,21 +13,16 @@ from pydantic.json_schema import JsonSchemaMode
 from parley.events import EVENT_CLASSES, dump_event, parse_event
 from parley.events.values import SESSION_ID
 from parley.protocol.server import Delta
-from scripts.gen_events import examples, type_of
-from scripts.gen_reach import Reach
+from scripts.gen_events import example_of, type_of
 from scripts.gen_tables import flat
-from services.executor import app as executor
-from services.generator import app as generator
-from services.plan_store.app import PlanStore
-from services.plan_store.keeper import Deadline
-from services.planner import app as planner
-from services.verifier import app as verifier
+from scripts.reachability import Reachability
+from services.plan_store.scheduler import Deadline
 from shared import store_api
 from shared.bus.application import Application, asyncapi_of
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import SESSIONS, TIMERS
-from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID
-from shared.services import Consumer
+from shared.log import EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID
+from shared.services import SERVICES, Consumer
 from shared.settings import Settings
 
 type Document = dict[str, Any]
@@ -35,17 +31,20 @@ REF = "#/components/schemas/{model}"
 GUARD = {
     "type": "object",
     "properties": {
-        EXPECTED: {"type": "string", "description": "stream sequence of the last message under the session's subjects"},
-        EXPECTED_SUBJECT: {"type": "string", "description": "session.<session_id>.>, this very string"},
+        EXPECTED_SEQUENCE: {
+            "type": "string",
+            "description": "stream sequence of the last message under the session's subjects",
+        },
+        EXPECTED_SEQUENCE_SUBJECT: {"type": "string", "description": "session.<session_id>.>, this very string"},
         MESSAGE_ID: {"type": "string", "description": "the event's id, `@`, the position that it follows"},
     },
-    "required": [EXPECTED, EXPECTED_SUBJECT],
+    "required": [EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT],
 }
 SESSION_PARAMETER = {"session_id": {"description": f"a session's id: {SESSION_ID}"}}
 
 
 class Declared(NamedTuple):
-    """A subscriber that a service declares, and what FastStream's document says of it."""
+    """A subscriber that a service declares, with its part of FastStream's document."""
 
     service: str
     subscriber: DurableSubscriber | RequestSubscriber
@@ -54,8 +53,8 @@ class Declared(NamedTuple):
     bindings: Document
 
 
-def asyncapi(reach: Reach) -> Document:
-    """The whole document; the same code gives the same one."""
+def asyncapi(reach: Reachability) -> Document:
+    """The whole document. It is deterministic."""
     written, declared = _written_by_faststream()
     schemas = written["components"]["schemas"] | _schemas(declared)
     channels: Document = {}
@@ -64,12 +63,12 @@ def asyncapi(reach: Reach) -> Document:
     for model in EVENT_CLASSES:
         _event(model, reach, channels, operations, messages)
     _others(channels, operations, messages)
-    for one in declared:
-        match one.subscriber:
+    for declaration in declared:
+        match declaration.subscriber:
             case RequestSubscriber() as subscriber:
-                _request(one, subscriber, channels, operations, messages)
+                _request(declaration, subscriber, channels, operations, messages)
             case DurableSubscriber() as subscriber:
-                _work(one, subscriber.durable, reach, channels, operations)
+                _work(declaration, subscriber.durable, reach, channels, operations)
     return {
         "asyncapi": written["asyncapi"],
         "info": written["info"],
@@ -84,20 +83,23 @@ def asyncapi(reach: Reach) -> Document:
 def applications() -> list[Application]:
     """All of them, with the subscribers that they declare."""
     settings = Settings(database_url="", parley_home=ROOT / ".parley")
-    workers = (planner.build, generator.build, verifier.build, executor.build)
-    return [PlanStore(settings), *(build(settings) for build in workers)]
+    return [import_module(spec.module).build(settings) for spec in SERVICES.values() if spec.consumers]
 
 
 def _written_by_faststream() -> tuple[Document, list[Declared]]:
-    """FastStream's own document of what the services declare, and each subscriber's part in it."""
+    """FastStream's own document, and each subscriber's part in it."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     apps = applications()
     about = "What travels on NATS. In words, with the rules: docs/events.md."
     written = asyncapi_of(*apps, title="Parley", version=version, description=about, licence="Apache-2.0")
     declared = []
     for app in apps:
-        ours = [one for one in app.broker.subscribers if isinstance(one, DurableSubscriber | RequestSubscriber)]
-        for subscriber in sorted(ours, key=lambda one: one.subject.template):
+        ours = [
+            subscriber
+            for subscriber in app.broker.subscribers
+            if isinstance(subscriber, DurableSubscriber | RequestSubscriber)
+        ]
+        for subscriber in sorted(ours, key=lambda subscriber: subscriber.subject.template):
             (key,) = subscriber.schema()
             channel = written["channels"][key]
             (message,) = channel["messages"].values()
@@ -111,23 +113,25 @@ def _written_by_faststream() -> tuple[Document, list[Declared]]:
 
 def resolved(document: Document, reference: str) -> Any:
     """What a reference in the document points to."""
-    found: Any = document
+    node: Any = document
     for part in reference.removeprefix("#/").split("/"):
-        found = found[unquote(part)]
-    return found
+        node = node[unquote(part)]
+    return node
 
 
 def _schemas(declared: list[Declared]) -> Document:
     """Of what FastStream does not know: events, what else travels, and answers."""
-    asked = [one.subscriber for one in declared if isinstance(one.subscriber, RequestSubscriber)]
-    models: list[type[Any]] = [*EVENT_CLASSES, Delta, Deadline, store_api.Failed]
-    models += [one.answer for one in asked if _is_model(one.answer)]
-    wanted: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
+    requests = [
+        declaration.subscriber for declaration in declared if isinstance(declaration.subscriber, RequestSubscriber)
+    ]
+    models: list[type[Any]] = [*EVENT_CLASSES, Delta, Deadline, store_api.ErrorReply]
+    models += [declaration.answer for declaration in requests if _is_model(declaration.answer)]
+    adapters: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
         (model.__name__, "validation", TypeAdapter(model)) for model in models
     ]
-    found, extra = TypeAdapter.json_schemas(wanted, by_alias=True, ref_template=REF)
+    definitions, extra = TypeAdapter.json_schemas(adapters, by_alias=True, ref_template=REF)
     schemas = dict(extra.get("$defs", {}))
-    for (name, _), schema in found.items():
+    for (name, _), schema in definitions.items():
         if schema != {"$ref": REF.format(model=name)}:
             schemas.setdefault(str(name), schema)
     return schemas
@@ -170,13 +174,13 @@ def _operation(action: str, channel: str, message: str, summary: str) -> Documen
     }
 
 
-def _event(model: type[Any], reach: Reach, channels: Document, operations: Document, messages: Document) -> None:
+def _event(model: type[Any], reach: Reachability, channels: Document, operations: Document, messages: Document) -> None:
     kind, name = type_of(model), model.__name__
-    told = examples()[kind]
+    transition = example_of(model, reach)
     summary = flat(model.__doc__)
-    shown = {"name": kind, "payload": parse_event(dump_event(told.event)).model_dump(mode="json")}
-    messages[name] = _message(kind, kind, name, summary=summary, headers=GUARD, examples=[shown])
-    dues = sorted({*reach.dues(kind), told.due})
+    example = {"name": kind, "payload": parse_event(dump_event(transition.event)).model_dump(mode="json")}
+    messages[name] = _message(kind, kind, name, summary=summary, headers=GUARD, examples=[example])
+    dues = sorted({*reach.dues(kind), transition.due})
     whose = {"due": {"enum": dues, "description": "who must act because of this event"}}
     address = f"session.{{session_id}}.{{due}}.{kind}"
     channels[name] = _channel(address, name, summary, SESSION_PARAMETER | whose)
@@ -212,15 +216,17 @@ def _others(channels: Document, operations: Document, messages: Document) -> Non
 
 
 def _request(
-    one: Declared, subscriber: RequestSubscriber, channels: Document, operations: Document, messages: Document
+    declaration: Declared, subscriber: RequestSubscriber, channels: Document, operations: Document, messages: Document
 ) -> None:
     subject = subscriber.subject.template
     key = "".join(part.capitalize() for part in re.findall(r"\b(?<!{)\w+", subject.removeprefix(store_api.PREFIX)))
-    ask = _typed(subscriber.request, one.payload, messages)
-    failed = (store_api.Failed,) if subject.startswith(store_api.PREFIX) else ()
+    ask = _typed(subscriber.request, declaration.payload, messages)
+    failed = (store_api.ErrorReply,) if subject.startswith(store_api.PREFIX) else ()
     answers = [_typed(model, f"{key}Answer", messages) for model in (subscriber.answer, *failed)]
     parameters = SESSION_PARAMETER if "{session_id}" in subject else {}
-    channels[f"ask{key}"] = _channel(subject, ask, one.description, parameters) | {"bindings": one.bindings}
+    channels[f"ask{key}"] = _channel(subject, ask, declaration.description, parameters) | {
+        "bindings": declaration.bindings
+    }
     channels[f"answer{key}"] = {
         "address": None,
         "description": "The reply subject of the request.",
@@ -230,14 +236,14 @@ def _request(
         "channel": {"$ref": f"#/channels/answer{key}"},
         "messages": [{"$ref": f"#/channels/answer{key}/messages/{name}"} for name in answers],
     }
-    sent = _operation("send", f"ask{key}", ask, f"Ask {one.service}: {subject.removeprefix(store_api.PREFIX)}.")
+    sent = _operation("send", f"ask{key}", ask, f"Ask {declaration.service}: {subject.removeprefix(store_api.PREFIX)}.")
     operations[f"ask{key}"] = sent | {"reply": reply}
-    received = _operation("receive", f"ask{key}", ask, f"{one.service} answers.")
-    operations[f"{one.service}Answers{key}"] = received | {"reply": reply}
+    received = _operation("receive", f"ask{key}", ask, f"{declaration.service} answers.")
+    operations[f"{declaration.service}Answers{key}"] = received | {"reply": reply}
 
 
 def _typed(model: type[Any] | None, name: str, messages: Document) -> str:
-    """The name of the message with this body, which is there from now on."""
+    """The name of the message with this body. Adds it if it is missing."""
     if model and _is_model(model):
         messages.setdefault(model.__name__, _message(model.__name__, model.__name__, model.__name__))
         return model.__name__
@@ -247,20 +253,22 @@ def _typed(model: type[Any] | None, name: str, messages: Document) -> str:
     return name
 
 
-def _work(one: Declared, durable: Consumer, reach: Reach, channels: Document, operations: Document) -> None:
-    """A durable consumer: the events whose subjects it filters, or whatever else is in its stream."""
+def _work(
+    declaration: Declared, durable: Consumer, reach: Reachability, channels: Document, operations: Document
+) -> None:
+    """A durable consumer: the events that match its filter, or the other messages of its stream."""
     key = f"consume{''.join(part.capitalize() for part in durable.name.split('_'))}"
     due = [model for model in EVENT_CLASSES if durable.name in (*reach.dues(type_of(model)), "plan_store")]
     names = {SESSIONS: [model.__name__ for model in due], TIMERS: ["Deadline"]}.get(durable.stream, ["Advisory"])
     channels[key] = {
         "address": durable.filter_subject,
-        "description": f"{one.description} The durable consumer {durable.name} of the stream {durable.stream}.",
+        "description": f"{declaration.description} The durable consumer {durable.name} of the stream {durable.stream}.",
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
-        "bindings": one.bindings,
+        "bindings": declaration.bindings,
     }
     operations[key] = {
         "action": "receive",
         "channel": {"$ref": f"#/channels/{key}"},
-        "summary": one.description,
+        "summary": declaration.description,
         "messages": [{"$ref": f"#/channels/{key}/messages/{name}"} for name in names],
     }

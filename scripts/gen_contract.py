@@ -41,10 +41,10 @@ REPLIES: dict[str, type[Reply]] = {
 
 
 def replies() -> dict[str, type[Reply]]:
-    """The model of the reply to each task, also for the nodes of the YAML flow."""
+    """The reply model of each task, also for the nodes of the YAML flow."""
     form = read_form(TRIAGE)
-    asking = {name: node for name, node in form.nodes.items() if node.prompt is not None}
-    return REPLIES | {f"{form.name}.{name}": reply_of(name, node) for name, node in asking.items()}
+    model_nodes = {name: node for name, node in form.nodes.items() if node.prompt is not None}
+    return REPLIES | {f"{form.name}.{name}": reply_of(name, node) for name, node in model_nodes.items()}
 
 
 def contract() -> str:

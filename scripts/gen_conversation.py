@@ -1,4 +1,4 @@
-"""One example of each message of the WebSocket: a client's checked by the protocol, a server's made by the gateway."""
+"""An example of each WebSocket message: client messages are validated, server messages are made by the gateway."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from parley.protocol import server as s
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_story import ID, stories
-from services.gateway.trouble import as_trouble, error_message
-from services.gateway.views import derive, messages, screen
+from services.gateway.api_errors import as_api_error, error_message
+from services.gateway.views import event_messages, messages, screen_messages
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
 
@@ -49,40 +49,42 @@ CLIENT: dict[str, dict[str, Any]] = {
 
 
 def client_examples() -> dict[str, dict[str, Any]]:
-    """By type. Raises pydantic.ValidationError for one that the gateway would not read."""
-    found = {kind: {"type": kind, **body} for kind, body in CLIENT.items()}
-    for message in found.values():
+    """By type. Raises pydantic.ValidationError for a message that the gateway would refuse."""
+    examples = {kind: {"type": kind, **body} for kind, body in CLIENT.items()}
+    for message in examples.values():
         CLIENT_MESSAGES.validate_python(message)
-    return found
+    return examples
 
 
 def server_examples() -> dict[str, dict[str, Any]]:
-    """By type; what the gateway tells about the sessions of the documents, and by hand what no event brings."""
-    found: dict[str, s.ServerMessage] = {}
-    for told in stories():
-        for message in derive.told(told.before, told.event, told.after):
-            found.setdefault(str(type(message).model_fields["type"].default), message)
-        if told.event.type == "plan.drafted":
-            found.setdefault("snapshot", messages.snapshot(told.after))
+    """By type: the gateway's messages about the example sessions, and hand-written ones that no event causes."""
+    examples: dict[str, s.ServerMessage] = {}
+    for transition in stories():
+        for message in event_messages.messages_for(transition.before, transition.event, transition.after):
+            examples.setdefault(str(type(message).model_fields["type"].default), message)
+        if transition.event.type == "plan.drafted":
+            examples.setdefault("snapshot", messages.snapshot(transition.after))
     for message in _by_hand():
-        found.setdefault(str(type(message).model_fields["type"].default), message)
-    return {kind: _checked(message) for kind, message in found.items()}
+        examples.setdefault(str(type(message).model_fields["type"].default), message)
+    return {kind: _checked(message) for kind, message in examples.items()}
 
 
 def screen_examples() -> dict[str, dict[str, Any]]:
-    """By type: what only protocol 2 has."""
-    found: dict[str, s.ServerMessage] = {}
-    for told in stories():
-        if told.event.type == "plan.drafted":
-            found.setdefault("event", screen.happened(told.before, told.event, told.after))
-            found.setdefault("snapshot", screen.snapshot(told.after))
+    """By type: the messages of protocol 2 only."""
+    examples: dict[str, s.ServerMessage] = {}
+    for transition in stories():
+        if transition.event.type == "plan.drafted":
+            examples.setdefault(
+                "event", screen_messages.event_message(transition.before, transition.event, transition.after)
+            )
+            examples.setdefault("snapshot", screen_messages.snapshot(transition.after))
     first = s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple")
-    found["delta"] = screen.delta(first)
-    return {kind: json.loads(message.model_dump_json(by_alias=True)) for kind, message in found.items()}
+    examples["delta"] = screen_messages.delta(first)
+    return {kind: json.loads(message.model_dump_json(by_alias=True)) for kind, message in examples.items()}
 
 
 def _by_hand() -> tuple[s.ServerMessage, ...]:
-    stale = as_trouble(Stale("Version 3 is not the one in review; version 6 is. Look at it and decide again."))
+    stale = as_api_error(Stale("Version 3 is not the one in review; version 6 is. Look at it and decide again."))
     if stale is None:
         raise TypeError("a refusal of the domain is no trouble of the gateway")
     return (

@@ -1,6 +1,6 @@
-"""deploy/nats-users.conf: the users of a NATS server that is not `parley up`'s own, with passwords from variables."""
+"""deploy/nats-users.conf: the users for an external NATS server, with passwords from environment variables."""
 
-from shared.bus.users import USERS, configuration
+from shared.bus.users import USERS, server_configuration
 
 HEAD = """\
 # Written by scripts/generate.py from shared/services.py: change that, not this.
@@ -10,9 +10,9 @@ HEAD = """\
 
 
 def variable(user: str) -> str:
-    """The variable with this user's password."""
+    """The environment variable with this user's password."""
     return f"NATS_PASSWORD_{user.upper()}"
 
 
 def users_conf() -> str:
-    return HEAD + configuration({user: f"${variable(user)}" for user in USERS})
+    return HEAD + server_configuration({user: f"${variable(user)}" for user in USERS})

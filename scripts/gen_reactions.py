@@ -1,5 +1,8 @@
-"""Who reacts to what, read from the code: consumers from the topology, handlers from each app.py, commands from the
-handlers' source, events from what those commands become."""
+"""Which service reacts to which event, read from the code.
+
+Consumers come from the topology, handlers from each app.py, commands from the handlers' source, and events from what
+those commands produce in the domain.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -17,7 +20,7 @@ COMMANDS = {name for name in vars(commands) if isinstance(vars(commands)[name], 
 
 
 class Reaction(NamedTuple):
-    """One durable consumer: whose it is, what it is given, and what comes of it."""
+    """One durable consumer: its service, its messages, its handler and the events that the handler can append."""
 
     service: str
     consumer: str
@@ -28,42 +31,43 @@ class Reaction(NamedTuple):
 
 
 def reactions(makers: Mapping[str, set[str]]) -> list[Reaction]:
-    """Every durable consumer there is. `makers`: the commands that make each type of event.
+    """All durable consumers. `makers`: by event type, the commands that produce it.
 
     Raises LookupError for a consumer without a handler, or a handler without a consumer.
     """
     handlers = dict(_handlers())
-    found = []
+    consumers = []
     for stream, config in topology.consumers(Settings.model_construct(ack_wait=1)):
         name = config["name"]
         if name not in handlers:
             raise LookupError(f"the consumer {name} is provisioned, and no app.py consumes it")
         service, handler, sources = handlers.pop(name)
         events = tuple(kind for kind, by in sorted(makers.items()) if by & _commands_in(sources))
-        found.append(Reaction(service, name, stream, config["filter_subject"], handler, events))
+        consumers.append(Reaction(service, name, stream, config["filter_subject"], handler, events))
     if handlers:
         raise LookupError(f"{', '.join(handlers)} are consumed, and not provisioned")
-    return found
+    return consumers
 
 
 def harness_events(makers: Mapping[str, set[str]]) -> list[str]:
-    """What every worker can make, whatever its handler does."""
+    """The events that the worker harness itself can append, in every worker."""
     used = _commands_in((HARNESS / "worker.py", HARNESS / "context.py"))
     return [kind for kind, by in sorted(makers.items()) if by & used]
 
 
 def _handlers() -> Iterator[tuple[str, tuple[str, str, tuple[Path, ...]]]]:
-    """Durable name -> service, handler in words, and the sources in which its commands are."""
+    """Durable name -> service, handler as Markdown, and the sources that contain its commands."""
     for app in sorted(SERVICES.glob("*/app.py")):
         service = app.parent.name
         for node in ast.walk(ast.parse(app.read_text(encoding="utf-8"))):
             if isinstance(node, ast.AsyncFunctionDef) and (name := _durable(node)):
-                source = app.parent / ("keeper.py" if name in ("dead_letters", "timers") else "handlers.py")
-                yield name, (service, f"`{node.name}`", (source,))
+                module = "scheduler.py" if name in ("dead_letters", "timers") else "handlers.py"
+                source = app.parent / module
+                yield name, (service, f"`{node.name}`", (source if source.exists() else app,))
 
 
 def _durable(function: ast.AsyncFunctionDef) -> str:
-    """The durable consumer of which this function is the subscriber; "" for any other."""
+    """The durable name if this function is a durable subscriber; else ""."""
     for decorator in function.decorator_list:
         for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
             match keyword:

@@ -1,6 +1,6 @@
-"""Sessions told for the documents: real commands through the real domain, with a clock and ids of their own.
+"""Example sessions for the documents: real commands through the real domain, with a fixed clock and fixed ids.
 
-Every example of an event or a server message in docs/ comes from here, so none can be what the code does not do.
+Every example of an event or a server message in docs/ comes from here, so that all of them match the code.
 """
 
 import itertools
@@ -25,14 +25,18 @@ from scripts.gen_story_plans import gives_up, polls, waits
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.decide import AnyCommand
-from shared.story import Story, Transition, finish
+from shared.story import Story, Transition, finish_action
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"
 FORK_ID = "0f9e8d7c6b5a4433"
 CODE = "def add(a: float, b: float) -> float:\n    return a + b\n\n\nprint(add(1.5, 2))\n"
 STEPS = (Step(text="Read two numbers"), Step(text="Add them"), Step(text="Print the sum"))
-GOOD = (Check(name="parses", ok=True), Check(name="lints", ok=True), Check(name="tests", ok=True, detail="Ran 3 tests"))
+PASSED_CHECKS = (
+    Check(name="parses", ok=True),
+    Check(name="lints", ok=True),
+    Check(name="tests", ok=True, detail="Ran 3 tests"),
+)
 CALL = ModelCall(
     model="rehearsal",
     role="planner",
@@ -43,10 +47,10 @@ CALL = ModelCall(
     latency=0.61,
     attempt=1,
 )
-SPEND = c.RecordUsage(calls=(CALL,))
+USAGE = c.RecordUsage(calls=(CALL,))
 PLAN = c.DraftPlan(goal="Write a simple calculator in Python.", steps=STEPS)
-WRITTEN = c.DraftCode(code=CODE, explanation="Adds two numbers and prints the sum.")
-CHECKED = c.VerifyCode(checks=GOOD, tests="import unittest\n…")
+CODE_DRAFT = c.DraftCode(code=CODE, explanation="Adds two numbers and prints the sum.")
+VERIFICATION = c.VerifyCode(checks=PASSED_CHECKS, tests="import unittest\n…")
 
 
 NODES = (
@@ -57,7 +61,7 @@ NODES = (
     "execute_sql",
     "format_final_response",
 )
-KEPT = Artefact(name=f"{ID}/1/1.1/1", size=61_240, sha256="9f86d081884c7d659a2feaa0c55ad015" * 2)
+STORED_RESULT = Artefact(name=f"{ID}/1/1.1/1", size=61_240, sha256="9f86d081884c7d659a2feaa0c55ad015" * 2)
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
 ROWS: dict[str, JsonValue] = {
     "columns": ["orders"],
@@ -68,8 +72,8 @@ ROWS: dict[str, JsonValue] = {
 }
 
 
-def tell(commands: Iterable[AnyCommand]) -> list[Transition]:
-    """The commands carried out one after the other, a second apart."""
+def transitions_of(commands: Iterable[AnyCommand]) -> list[Transition]:
+    """Apply the commands one after the other, a second apart."""
     seconds = itertools.count()
     story = Story(ID, clock=lambda: BEGAN + timedelta(seconds=next(seconds)))
     story.apply(*commands)
@@ -77,12 +81,12 @@ def tell(commands: Iterable[AnyCommand]) -> list[Transition]:
 
 
 def conversation() -> list[Transition]:
-    """From a request to a run of the approved code, with every way to argue on the way, and on."""
+    """From a request to a run of the approved code and further, with all kinds of feedback in between."""
     outline = Knowledge(name="notes.txt", text="The numbers come one a line.")
-    return tell(
+    return transitions_of(
         [
             c.Say(text="Help me create a simple calculator", knowledge=(outline,)),
-            SPEND,
+            USAGE,
             PLAN,  # 3
             c.Reject(version=3),
             c.Say(text="Add a help text"),
@@ -91,18 +95,20 @@ def conversation() -> list[Transition]:
             c.Say(text="Why is there no help text any more?"),
             c.AnswerRemark(text="You took it out in your own version; say so if you want it back."),
             c.Approve(version=7),
-            WRITTEN,  # 11
-            CHECKED,
+            CODE_DRAFT,  # 11
+            VERIFICATION,
             c.EditCode(base=11, code=CODE + "print(add(2, 2))\n"),  # 13
-            CHECKED,
+            VERIFICATION,
             c.Reject(version=13),
             c.Say(text="Add support for floating point numbers"),
-            WRITTEN,  # 17
-            CHECKED,
+            CODE_DRAFT,  # 17
+            VERIFICATION,
             c.Approve(version=17),
             c.Run(stdin="1.5\n2\n"),
             c.Start(),
-            finish(action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06),
+            finish_action(
+                action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06
+            ),
             c.VerifyTurn(status="success", next_action="complete", reasoning="The sum was printed."),
             c.Rename(title="Calculator"),
             c.Share(user="bob", role="viewer"),
@@ -125,7 +131,7 @@ def conversation() -> list[Transition]:
 
 
 def turns() -> list[Transition]:
-    """A turn of tool calls, with all that may become of them: allowed, refused, skipped, in doubt."""
+    """A turn of tool calls with every outcome: approved, denied, skipped, uncertain."""
     actions = (
         ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
         ActionSpec(
@@ -141,21 +147,21 @@ def turns() -> list[Transition]:
         ActionSpec(id="1.4", tool="find_user", depends_on=("1.2",)),
     )
     settings = SessionSettings(token_budget=10_000, approval_timeout=3600)
-    return tell(
+    return transitions_of(
         [
             c.Say(text="Cancel order #W1", workflow="agentflow", settings=settings),
             c.Pause(),
             c.Resume(),
             c.PlanTurn(sub_goal="Cancel the order", actions=actions, selected_tool="cancel_order"),
             c.Start(),
-            finish(action_id="1.1", ok=True, result='{"status": "pending", …', seconds=0.01, size=61_240),
-            c.StoreResult(action_id="1.1", artefact=KEPT),
+            finish_action(action_id="1.1", ok=True, result='{"status": "pending", …', seconds=0.01, size=61_240),
+            c.StoreResult(action_id="1.1", artefact=STORED_RESULT),
             c.Remember(tool="find_order", policy="never"),
             c.Approve(version=7, action_id="1.2"),
             c.Reject(action_id="1.3", reason="no mail"),
             c.Skip(action_id="1.4"),
             c.Start(),
-            c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"),
+            c.ReportUncertain(action_id="1.2", reason="the executor was ended while it ran"),
             c.Answer(text="It happened", action_id="1.2"),
             c.VerifyTurn(status="success", next_action="complete", reasoning="The order is cancelled."),
             c.Fail(reason="The model did not answer in 120 s."),
@@ -169,9 +175,9 @@ def turns() -> list[Transition]:
 
 
 def ruled_again() -> list[Transition]:
-    """A plan that says too little of a tool: it does not start, and the person is asked."""
+    """A turn whose call needs approval after all: the executor's rules are stricter than what the planner knew."""
     action = ActionSpec(id="1.1", tool="close_account", arguments={"user_id": "u1"}, description="Look up the account")
-    return tell(
+    return transitions_of(
         [
             c.Say(text="What is in my account?", workflow="agentflow"),
             c.PlanTurn(sub_goal="Look up the account", actions=(action,)),
@@ -182,47 +188,47 @@ def ruled_again() -> list[Transition]:
 
 
 def expiry() -> list[Transition]:
-    """An approval that nobody gives in time."""
+    """An approval that times out."""
     settings = SessionSettings(approval_timeout=60)
-    return tell(
+    return transitions_of(
         [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(requested_version=2)]
     )
 
 
 def forked() -> list[Transition]:
-    """A session that begins as another one was at version 3."""
+    """A session forked from another one at version 3."""
     parent = Story(ID, clock=lambda: BEGAN)
-    parent.apply(c.Say(text="Help me create a simple calculator"), SPEND, PLAN)
+    parent.apply(c.Say(text="Help me create a simple calculator"), USAGE, PLAN)
     return parent.fork(FORK_ID).transitions
 
 
 def repaired() -> list[Transition]:
-    """A run that goes wrong brings better code to review."""
+    """A failed run leads to repaired code in review."""
     judged = c.VerifyTurn(status="failure", next_action="retry", reasoning="It ended with a TypeError.")
     commands: list[AnyCommand] = [
         PLAN,
         c.Approve(version=2),
-        WRITTEN,
-        CHECKED,
+        CODE_DRAFT,
+        VERIFICATION,
         c.Approve(version=4),
         c.Run(),
         c.Start(),
     ]
     failed = "The program ended with exit code 1."
-    ran = finish(action_id="1.1", ok=False, result="Traceback …", error=failed, seconds=0.05, size=402_113)
+    ran = finish_action(action_id="1.1", ok=False, result="Traceback …", error=failed, seconds=0.05, size=402_113)
     lost = c.LoseResult(action_id="1.1", reason="Only the beginning of its 402113 bytes is here: no room")
-    return tell([c.Say(text="Help me create a simple calculator"), *commands, ran, lost, judged, WRITTEN])
+    return transitions_of([c.Say(text="Help me create a simple calculator"), *commands, ran, lost, judged, CODE_DRAFT])
 
 
 def walk() -> list[Transition]:
-    """A path through a flow: edited on the way, shown before its query runs, judged when it has been answered."""
+    """A path through a flow: edited while it runs, approved before its query runs, accepted after the answer."""
     planned = tuple(
         ActionSpec(id=f"1.{n}", tool=f"text_to_sql.{node}", depends_on=(f"1.{n - 1}",) if n > 1 else ())
         for n, node in enumerate(NODES, 1)
     )
-    shown = {"arguments": {"sql": SQL}, "approval_reason": "the query is shown before it runs"}
+    shown_query = {"arguments": {"sql": SQL}, "approval_reason": "the query is shown before it runs"}
     written = {"sql": SQL.replace("'pending'", "'open'"), "explanation": "Counts the orders.", "cannot": ""}
-    return tell(
+    return transitions_of(
         [
             c.Say(text="How many orders are pending?", workflow="flow"),
             c.PlanTurn(
@@ -234,12 +240,15 @@ def walk() -> list[Transition]:
             *_ran("1.1", {"kind": "data", "reason": ""}),
             c.Start(),
             c.RecordUsage(calls=(CALL.model_copy(update={"role": "executor", "action_id": "1.2"}),)),
-            finish(action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}),
+            finish_action(
+                action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}
+            ),
             *_ran("1.3", written),
             c.EditPath(actions=planned[3:], given={"sql": SQL}, after="1.3"),
             *_ran("1.8", {"valid": True, "problem": "", "sql_tables": ["orders"]}),
             c.ChangeTurn(
-                actions=(planned[4].model_copy(update=shown), planned[5]), reason="execute_sql: what it gets is known."
+                actions=(planned[4].model_copy(update=shown_query), planned[5]),
+                reason="execute_sql: what it gets is known.",
             ),
             c.Approve(version=17, action_id="1.11"),
             *_ran("1.11", {"result": ROWS, "problem": ""}),
@@ -252,11 +261,11 @@ def walk() -> list[Transition]:
 
 
 def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
-    return c.Start(), finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
+    return c.Start(), finish_action(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
 
 @cache
 def stories() -> tuple[Transition, ...]:
-    """All of them, one after the other."""
-    plans_that_act = (told for story in (waits, polls, gives_up) for told in tell(story(BEGAN)))
-    return (*conversation(), *turns(), *walk(), *plans_that_act, *ruled_again(), *expiry(), *forked(), *repaired())
+    """The transitions of all example sessions."""
+    plans = (step for story in (waits, polls, gives_up) for step in transitions_of(story(BEGAN)))
+    return (*conversation(), *turns(), *walk(), *plans, *ruled_again(), *expiry(), *forked(), *repaired())

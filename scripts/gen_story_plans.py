@@ -1,4 +1,4 @@
-"""Stories of plans that act, for the documents: steps that wait, poll and ask."""
+"""Example sessions of execution plans for the documents: steps that wait, poll and ask."""
 
 from datetime import datetime, timedelta
 
@@ -7,16 +7,18 @@ from pydantic import JsonValue
 from parley.events.values import SessionSettings, Step, Waiting
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
-from shared.story import finish
+from shared.story import finish_action
 
-LOOKS: dict[str, JsonValue] = {
+POLL_ARGUMENTS: dict[str, JsonValue] = {
     "tool": "get_order_details",
     "arguments": {"order_id": "#W1"},
     "condition": 'status == "delivered"',
     "every": 60,
     "at_most": 3600,
 }
-POLLS = Step(text="Wait for it", tool="poll_until", arguments=LOOKS, id="s1", effect="read", waits_for="condition")
+POLLING_STEP = Step(
+    text="Wait for it", tool="poll_until", arguments=POLL_ARGUMENTS, id="s1", effect="read", waits_for="condition"
+)
 
 
 def waits(began: datetime) -> list[AnyCommand]:
@@ -31,13 +33,13 @@ def waits(began: datetime) -> list[AnyCommand]:
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s2", until=began + timedelta(seconds=5)),)),
         c.Start(),
-        finish(action_id="t2.s1", ok=True, result={"status": "pending"}, seconds=0.2),
+        finish_action(action_id="t2.s1", ok=True, result={"status": "pending"}, seconds=0.2),
         c.Wake(),
     ]
 
 
 def polls(began: datetime) -> list[AnyCommand]:
-    """A plan whose first step polls until an order is delivered, and whose second asks a question in vain."""
+    """A plan whose first step polls until an order is delivered, and whose second asks a question that expires."""
     asks = Step(
         text="Ask",
         tool="ask_person",
@@ -50,7 +52,7 @@ def polls(began: datetime) -> list[AnyCommand]:
     settings = SessionSettings(approval_timeout=60, call_budget=100)
     return [
         c.Say(text="Tell me when #W1 has come", workflow="execution_plan", settings=settings),
-        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS, asks), kind="execution"),
+        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLING_STEP, asks), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(hours=1), every=60),)),
         c.RecordLook(action_id="t2.s1", looks=1, value={"status": "pending"}),
@@ -62,10 +64,10 @@ def polls(began: datetime) -> list[AnyCommand]:
 
 
 def gives_up(began: datetime) -> list[AnyCommand]:
-    """A step that polls until its time is over."""
+    """A step that polls until its deadline."""
     return [
         c.Say(text="Tell me when #W1 has come", workflow="execution_plan"),
-        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLS,), kind="execution"),
+        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLING_STEP,), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(seconds=4), every=60),)),
         c.RecordLook(action_id="t2.s1", looks=1, error="The order is not known."),

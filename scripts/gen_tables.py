@@ -1,4 +1,4 @@
-"""Pydantic models as Markdown: tables of their fields with types in words, and their values."""
+"""Renders pydantic models as Markdown tables of their fields, with types in words."""
 
 import json
 import re
@@ -9,7 +9,6 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from parley.protocol.server import AnyServerMessage
-from scripts.gen_words import words
 
 TEXT = Path(__file__).resolve().parent / "gen_text"
 NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"
@@ -21,14 +20,14 @@ MESSAGES = {
 
 
 def fill(name: str, **parts: str) -> str:
-    """The document `name`: its text in gen_text/ with every `<<part>>` put in.
+    """The document `name`: its template in gen_text/ with every `<<part>>` filled in.
 
-    Raises LookupError for a part that one has and the other has not.
+    Raises LookupError if template and `parts` do not have the same names.
     """
     text = (TEXT / f"{name}.md").read_text(encoding="utf-8")
     if differ := set(re.findall("<<([a-z]+)>>", text)) ^ parts.keys():
         raise LookupError(f"gen_text/{name}.md and its generator differ in {', '.join(sorted(differ))}")
-    return NOTICE + "\n" + re.sub("<<([a-z]+)>>", lambda found: parts[found[1]].rstrip("\n"), text)
+    return NOTICE + "\n" + re.sub("<<([a-z]+)>>", lambda match: parts[match[1]].rstrip("\n"), text)
 
 
 def flat(text: str | None) -> str:
@@ -37,7 +36,7 @@ def flat(text: str | None) -> str:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; the cells' bars are escaped."""
+    """A Markdown table. Bars in cells are escaped."""
     columns = list(head)
     lines = [columns, ["---"] * len(columns), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
@@ -52,13 +51,30 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(by_alias=True)
 
 
-def fields(model: type[BaseModel], *places: str, without: Iterable[str] = ()) -> str:
-    """The model's fields as a table; "" when it has none. `places`: where their words are looked up first."""
+def meanings(model: type[BaseModel], *, without: Iterable[str] = ()) -> dict[str, str]:
+    """The description of each field, by its name in JSON. Raises LookupError for a field without one."""
+    left_out = {*without, "type"}
+    return {
+        field.alias or name: _description(model, name, field.description)
+        for name, field in model.model_fields.items()
+        if (field.alias or name) not in left_out
+    }
+
+
+def _description(model: type[BaseModel], field: str, text: str | None) -> str:
+    if not text:
+        raise LookupError(f"{model.__name__}.{field} has no description")
+    return text
+
+
+def fields(model: type[BaseModel], *, without: Iterable[str] = ()) -> str:
+    """The model's fields as a table; "" if it has none."""
     schema = schema_of(model)
     required = set(schema.get("required", ()))
     left_out = {*without, "type"}
+    meaning = meanings(model, without=without)
     rows = [
-        (f"`{name}`", type_words(spec), _default(spec, name in required), words(name, *places))
+        (f"`{name}`", type_words(spec), _default(spec, name in required), meaning[name])
         for name, spec in schema.get("properties", {}).items()
         if name not in left_out
     ]
@@ -117,9 +133,9 @@ def _pattern(spec: Mapping[str, Any]) -> str:
 
 
 def _range(spec: Mapping[str, Any]) -> str:
-    told = [
+    limits = [
         f"{sign} {spec[key]:g}"
         for key, sign in (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"))
         if key in spec
     ]
-    return f" {', '.join(told)}" if told else ""
+    return f" {', '.join(limits)}" if limits else ""

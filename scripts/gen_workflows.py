@@ -1,49 +1,49 @@
-"""docs/workflows.md: the diagrams of the workflows, from their edges and from what the search over sessions reached."""
+"""docs/workflows.md: the workflows' diagrams, from their declared edges and the search over reachable sessions."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.gen_reach import Arrow, Reach
+from scripts.reachability import PhaseEdge, Reachability
 from shared.domain.session import SERVICE_OF
 from shared.domain.workflow import Workflow
 from shared.domain.workflows import WORKFLOWS
 
-EVERYWHERE = {"plan.cancelled", "plan.deleted"}  # they end work in whatever phase, and would cross each diagram
+EVERYWHERE = {"plan.cancelled", "plan.deleted"}  # possible in every phase, they would clutter each diagram
 TEXT = Path(__file__).parent / "gen_text" / "workflows.md"
 
 
-def workflows_md(reach: Reach) -> str:
-    """One diagram and one table a workflow."""
-    sections = "\n\n".join(_section(one, reach.arrows) for one in WORKFLOWS.values())
+def workflows_md(reach: Reachability) -> str:
+    """One diagram and one table for each workflow."""
+    sections = "\n\n".join(_section(workflow, reach.edges) for workflow in WORKFLOWS.values())
     return TEXT.read_text("utf-8").replace("{workflows}", sections)
 
 
-def _section(workflow: Workflow, arrows: set[Arrow]) -> str:
+def _section(workflow: Workflow, arrows: set[PhaseEdge]) -> str:
     arrows = {arrow for arrow in arrows if arrow.workflow == workflow.name} | set(_rare(workflow, arrows))
     source = f"shared/domain/workflows/{workflow.name}.py"
     return "\n".join((f"## {workflow.name}", "", f"Declared in `{source}`.", "", *_diagram(arrows)))
 
 
-def _rare(workflow: Workflow, arrows: set[Arrow]) -> Iterator[Arrow]:
-    """The edges that the search did not come to: it takes sessions for the same that differ in words or numbers."""
+def _rare(workflow: Workflow, arrows: set[PhaseEdge]) -> Iterator[PhaseEdge]:
+    """The edges that the search did not reach, because it ignores differences in texts and numbers."""
     taken = {(arrow.workflow, arrow.kind, arrow.test) for arrow in arrows}
     for kind, edges in workflow.after.items():
         origins = {arrow.before for arrow in arrows if arrow.kind == kind}
         for edge in edges:
-            if edge.to != "wave" and (workflow.name, kind, edge.label) not in taken:
-                yield from (Arrow(workflow.name, origin, kind, edge.label, edge.to) for origin in origins)
+            if edge.to != "batch" and (workflow.name, kind, edge.label) not in taken:
+                yield from (PhaseEdge(workflow.name, origin, kind, edge.label, edge.to) for origin in origins)
 
 
-def _diagram(arrows: set[Arrow]) -> Iterator[str]:
+def _diagram(arrows: set[PhaseEdge]) -> Iterator[str]:
     labels: dict[tuple[str, str], set[str]] = defaultdict(set)
     for arrow in (arrow for arrow in arrows if arrow.kind not in EVERYWHERE):
         test = f" [{arrow.test}]" if arrow.test else ""
         labels[arrow.before, arrow.after].add(f"{arrow.kind}{test}")
     yield "```mermaid"
     yield "stateDiagram-v2"
-    shown = {phase for pair in labels for phase in pair}
-    yield from (f"    {phase}: {phase} ({service})" for phase, service in SERVICE_OF.items() if phase in shown)
+    phases = {phase for pair in labels for phase in pair}
+    yield from (f"    {phase}: {phase} ({service})" for phase, service in SERVICE_OF.items() if phase in phases)
     for (before, after), lines in sorted(labels.items()):
         yield f"    {before} --> {after}: {'<br>'.join(sorted(lines))}"
     yield "```"

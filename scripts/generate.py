@@ -1,9 +1,9 @@
-"""Write the documents that are made from the code: `make docs`.
+"""Generates documents from the code: `make docs`.
 
     python scripts/generate.py            write them
-    python scripts/generate.py --check    change nothing; list those that are not as they would be written, exit 1
+    python scripts/generate.py --check    list stale ones without writing; exit status 1 if there are any
 
-The same code always gives the same bytes.
+The output is deterministic.
 """
 
 import json
@@ -13,27 +13,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 
-from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be found
+from scripts.gen_asyncapi import asyncapi  # noqa: E402  needs the path above
 from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
+from scripts.gen_openapi import openapi  # noqa: E402
 from scripts.gen_page_words import words_text  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
-from scripts.gen_reach import reach  # noqa: E402
-from scripts.gen_rest import openapi  # noqa: E402
 from scripts.gen_settings import settings_md  # noqa: E402
-from scripts.gen_words import unused  # noqa: E402
 from scripts.gen_workflows import workflows_md  # noqa: E402
 from scripts.protocol_schema import schema_text  # noqa: E402
+from scripts.reachability import explore  # noqa: E402
 
 DOCS = ROOT / "docs"
 DEPLOY = ROOT / "deploy"
 
 
 def documents() -> dict[Path, str]:
-    """Every generated file with the text it should have. Raises LookupError where words are missing or left over."""
-    reached = reach()
-    found = {
+    """The text of every generated file. Raises LookupError for a field without a description."""
+    reached = explore()
+    texts = {
         DOCS / "events.md": events_md(reached),
         DOCS / "protocol.md": protocol_md(),
         DOCS / "settings.md": settings_md(),
@@ -43,16 +42,14 @@ def documents() -> dict[Path, str]:
         DOCS / "protocol.schema.json": schema_text(),
         DOCS / "words.json": words_text(),
         DEPLOY / "nats-users.conf": users_conf(),
-        DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize takes no file from outside
+        DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize reads no file outside its folder
         CONTRACT: contract(),
     }
-    if left := unused():
-        raise LookupError(f"scripts/gen_words.py has words that no field has: {', '.join(left)}")
-    return {path: text.rstrip("\n") + "\n" for path, text in found.items()}
+    return {path: text.rstrip("\n") + "\n" for path, text in texts.items()}
 
 
 def stale() -> list[Path]:
-    """The generated files that are not as the code would write them now."""
+    """The generated files that differ from what the code generates now."""
     return [path for path, text in documents().items() if not path.exists() or path.read_text("utf-8") != text]
 
 
@@ -62,10 +59,10 @@ def _json(document: object) -> str:
 
 def main() -> int:
     if "--check" in sys.argv[1:]:
-        found = stale()
-        for path in found:
+        stale_files = stale()
+        for path in stale_files:
             sys.stdout.write(f"stale: {path.relative_to(ROOT)} (run `make docs`)\n")
-        return 1 if found else 0
+        return 1 if stale_files else 0
     for path, text in documents().items():
         path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"written: {path.relative_to(ROOT)}\n")

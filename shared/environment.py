@@ -1,4 +1,4 @@
-"""The environment beside the settings: what a child process is given, and variables that a file of ours names."""
+"""Environment variables beyond the settings: for child processes, and those that configuration files name."""
 
 import os
 from collections.abc import Collection
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def child_environment(**overrides: str) -> dict[str, str]:
-    """This process's environment with `overrides` in place; a child's output is never held back in a buffer."""
+    """This process's environment with `overrides`; the child's output is not buffered."""
     return os.environ | {"PYTHONUNBUFFERED": "1"} | overrides
 
 
-def inherited(settings: Collection[str]) -> dict[str, str]:
-    """This process's environment, and the `settings` that are files in SECRETS_DIR; the environment wins, as ever."""
+def with_secret_files(settings: Collection[str]) -> dict[str, str]:
+    """This process's environment, with `settings` that are files in SECRETS_DIR. Variables override files."""
     ours = dict(os.environ)
     present = {name.lower() for name, value in ours.items() if value}
     folder = ours.pop("SECRETS_DIR", "")
@@ -21,11 +21,11 @@ def inherited(settings: Collection[str]) -> dict[str, str]:
     return ours
 
 
-def variable(name: str) -> str | None:
-    """A variable that a configuration file asks for by its name; None where it is not set."""
+def environment_variable(name: str) -> str | None:
+    """The variable that a configuration file names; None if it is not set."""
     return os.environ.get(name)
 
 
 def keep_files_private() -> None:
-    """From here on nobody but this account can read what this process, and those it starts, write."""
+    """Make files that this process and its children create readable only by this account."""
     os.umask(0o077)

@@ -1,6 +1,6 @@
-"""Paths through flows: which can be walked, and what is told of a flow's state. Pure.
+"""Paths through flows: which are valid, and a flow's state for prompts. Pure.
 
-A path is a list of nodes. What its nodes have made so far is the flow's state, values by name.
+A path is a list of nodes. A flow's state is the outputs of its nodes so far, by name.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,15 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pydantic import JsonValue
 
 from parley.protocol.flows import FlowPage, FlowSpec, NodeSpec
-from shared.domain.paths import LONGEST as LONGEST
-from shared.domain.paths import PERSON as PERSON
-from shared.domain.paths import split as split
+from shared.domain.flow_paths import MAX_NODES as MAX_NODES
+from shared.domain.flow_paths import PERSON_NODE as PERSON_NODE
+from shared.domain.flow_paths import split_tool_name as split_tool_name
 
 
 def full_path(flow: FlowSpec, first: str = "") -> tuple[str, ...]:
-    """The ordinary way from the first node (or this one) to an end; conditions may leave it.
+    """The default path from the first node (or this one) to an end, from which conditions may deviate.
 
-    Where the ordinary next node only leads back, the next one is taken.
+    It skips a next node that only leads back.
     """
     return _to_end(flow, first or flow.nodes[0].name, ()) or (first or flow.nodes[0].name,)
 
@@ -35,14 +35,14 @@ def _to_end(flow: FlowSpec, name: str, before: tuple[str, ...]) -> tuple[str, ..
 def path_problems(
     flow: FlowSpec, path: Sequence[str], have: Collection[str], after: str = "", *, titles: bool = False
 ) -> tuple[str, ...]:
-    """Why this path cannot be walked from a state that has these values; `after`: the node that has run before it.
+    """Why this path is not valid from a state with these values; `after`: the node that has run before it.
 
-    `titles`: nodes and values are called as people read them, not as a path names them.
+    With `titles`, the problems name nodes and values as users read them.
     """
     if not path:
         return ("The path has no nodes.",)
     if unknown := [name for name in path if flow.node(name) is None]:
-        nodes = ", ".join(_called(flow, node.name, titles=titles) for node in flow.nodes)
+        nodes = ", ".join(_node_name(flow, node.name, titles=titles) for node in flow.nodes)
         return tuple(f"{flow.name} has no node “{name[:80]}”; its nodes are {nodes}." for name in unknown)
     problems: list[str] = []
     known = set(have)
@@ -51,85 +51,85 @@ def path_problems(
         node = flow.node(name)
         if node is None:
             continue
-        called = _called(flow, name, titles=titles)
+        called = _node_name(flow, name, titles=titles)
         if before and name not in before.possible_next_nodes:
-            ways = _next(flow, before, titles=titles) or "nothing: the flow ends there"
-            last = _called(flow, before.name, titles=titles)
+            ways = _successors(flow, before, titles=titles) or "nothing: the flow ends there"
+            last = _node_name(flow, before.name, titles=titles)
             problems.append(f"{last} is not followed by {called}; it is followed by {ways}.")
-        if missing := [one for one in node.inputs if one not in known]:
-            values = ", ".join(_spaced(one) if titles else one for one in missing)
+        if missing := [value for value in node.inputs if value not in known]:
+            values = ", ".join(_as_words(value) if titles else value for value in missing)
             problems.append(f"{called} needs {values}, which nothing before it makes.")
         known.update(node.outputs)
         before = node
     if before and before.possible_next_nodes:
-        last, ways = _called(flow, before.name, titles=titles), _next(flow, before, titles=titles)
+        last, ways = _node_name(flow, before.name, titles=titles), _successors(flow, before, titles=titles)
         problems.append(f"The path ends at {last}, which is no end: {ways}.")
     return tuple(problems)
 
 
-def lacking(flow: FlowSpec, path: Sequence[str], have: Collection[str]) -> tuple[str, ...]:
-    """Values that nodes of this path need and nothing before them makes."""
-    known, wanted = set(have), dict[str, None]()
+def missing_inputs(flow: FlowSpec, path: Sequence[str], have: Collection[str]) -> tuple[str, ...]:
+    """Inputs of this path's nodes that no earlier node produces."""
+    known, missing = set(have), dict[str, None]()
     for node in filter(None, map(flow.node, path)):
-        wanted |= dict.fromkeys(one for one in node.inputs if one not in known)
+        missing |= dict.fromkeys(name for name in node.inputs if name not in known)
         known.update(node.outputs)
-    return tuple(wanted)
+    return tuple(missing)
 
 
 def chain_problems(
     page: FlowPage, chain: Sequence[tuple[str, Sequence[str]]], *, titles: bool = False
 ) -> tuple[str, ...]:
-    """Why these paths through one or two flows cannot be walked one after the other. `titles`: see path_problems."""
+    """Why these paths through one or two flows are not a valid sequence. `titles`: see path_problems."""
     if not chain:
         return ("There is no path.",)
     problems: list[str] = []
-    if (length := sum(len(path) for _, path in chain)) > LONGEST:
-        problems.append(f"It has {length} nodes; a path has {LONGEST} at most.")
-    given: set[str] = set()
+    if (length := sum(len(path) for _, path in chain)) > MAX_NODES:
+        problems.append(f"It has {length} nodes; a path has {MAX_NODES} at most.")
+    carried: set[str] = set()
     for name, path in chain:
         flow = page.flow(name)
         if flow is None:
             flows = ", ".join(flow.name for flow in page.flows)
             problems.append(f"There is no flow “{name[:80]}”; the flows are {flows}.")
             continue
-        have = {*flow.starts, *page.states.get(name, {}), *given}
+        have = {*flow.starts, *page.states.get(name, {}), *carried}
         problems += path_problems(flow, path, have, titles=titles)
-        given = {"findings"}
+        carried = {"findings"}
     return tuple(problems)
 
 
-def _next(flow: FlowSpec, node: NodeSpec, *, titles: bool) -> str:
-    return ", ".join(_called(flow, name, titles=titles) for name in node.possible_next_nodes)
+def _successors(flow: FlowSpec, node: NodeSpec, *, titles: bool) -> str:
+    return ", ".join(_node_name(flow, name, titles=titles) for name in node.possible_next_nodes)
 
 
-def _called(flow: FlowSpec, name: str, *, titles: bool) -> str:
+def _node_name(flow: FlowSpec, name: str, *, titles: bool) -> str:
     node = flow.node(name)
-    return (node.title if node and node.title else _spaced(name)) if titles else name
+    return (node.title if node and node.title else _as_words(name)) if titles else name
 
 
-def _spaced(name: str) -> str:
+def _as_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def chains(tools: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Tools of a path as paths through flows, in order."""
-    found: list[tuple[str, list[str]]] = []
+def group_by_flow(tools: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The tools of a path, grouped into paths through flows, in order."""
+    paths: list[tuple[str, list[str]]] = []
     for tool in tools:
-        flow, node = split(tool)
-        if not found or found[-1][0] != flow:
-            found.append((flow, []))
-        found[-1][1].append(node)
-    return found
+        flow, node = split_tool_name(tool)
+        if not paths or paths[-1][0] != flow:
+            paths.append((flow, []))
+        paths[-1][1].append(node)
+    return paths
 
 
-def shortened(state: Mapping[str, JsonValue], limit: int = 400) -> dict[str, JsonValue]:
-    """A state as prompts tell it: long texts by their beginnings, large values by what they are."""
-    told: dict[str, JsonValue] = {}
+def shorten_state(state: Mapping[str, JsonValue], limit: int = 400) -> dict[str, JsonValue]:
+    """A state for prompts: long texts are cut, large values are summarized."""
+    shortened: dict[str, JsonValue] = {}
     for name, value in state.items():
         if isinstance(value, str):
-            told[name] = value if len(value) <= limit else value[: limit - 1] + "…"
+            shortened[name] = value if len(value) <= limit else value[: limit - 1] + "…"
         elif isinstance(value, (list, dict)) and len(str(value)) > limit:
-            told[name] = f"({len(value)} entries)"
+            shortened[name] = f"({len(value)} entries)"
         else:
-            told[name] = value
-    return told
+            shortened[name] = value
+    return shortened

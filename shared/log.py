@@ -1,7 +1,7 @@
-"""The session log: read a session's messages, add one fact to its end, never overwrite anybody's.
+"""The session log: read a session's messages, and append one event with optimistic concurrency.
 
-`commit` is the one guarded append of Parley: it decides, appends with the position it decided on, and when somebody
-else was faster, or nobody can tell what happened, reads the tail and decides again.
+`commit` is Parley's one guarded append. It decides a command and appends the event at the position it decided on. On a
+version conflict, or when the result of the append is unknown, it reads the tail and decides again.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from pydantic_core import from_json
 from parley.events import Due, SessionEvent, dump_event, facts, parse_event
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decided, due
+from shared.domain.decide import AnyCommand, decide_and_evolve, due
 from shared.domain.errors import OutOfTurn
-from shared.domain.forks import carried
+from shared.domain.forks import carry_over
 from shared.domain.session import Session
 from shared.log_reading import (
-    EXPECTED,
-    EXPECTED_SUBJECT,
+    EXPECTED_SEQUENCE,
+    EXPECTED_SEQUENCE_SUBJECT,
     SessionAtPosition,
     StoredMessage,
     UpgradeNeeded,
@@ -28,93 +28,94 @@ from shared.log_reading import (
     follows,
     require_readable,
 )
+from shared.unavailable import Unavailable
 
 MESSAGE_ID = "Nats-Msg-Id"
 MAX_BODY = 256 * 1024
-MAX_FORK = 1008 * 1024  # of a fork's first event, with all that it takes over; a broker's default limit is 1 MiB
-MAX_DEPTH, WRAPPED = (
-    100,
-    20,
-)  # readers parse 200 levels of arrays and objects, and pages of events add some of their own
-FIRST_DELAY, MAX_DELAY = 0.05, 0.5  # seconds between two tries while the log is away, or elects a leader
-GONE_AFTER = 8  # times that somebody was first and nothing came after: a new leader may not know it all at once
+MAX_FORK = 1008 * 1024  # bytes of a fork's first event; a broker's default limit is 1 MiB
+MAX_DEPTH = 100  # levels of arrays and objects; readers parse 200
+ENVELOPE_DEPTH = 20  # levels that pages of events may add
+FIRST_DELAY, MAX_DELAY = 0.05, 0.5  # seconds between two attempts while the log is unavailable or elects a leader
+MAX_FRUITLESS_CONFLICTS = 8  # conflicts without a newer message: a new leader may lag
 
 
-class Extent(NamedTuple):
-    """The log as a whole: when it was made, and the positions between which its messages are."""
+class LogExtent(NamedTuple):
+    """The whole log: when it was created, and the positions of its first and last message."""
 
     created: str
     first: int
-    last: int  # below `first` where there are none
+    last: int  # below `first` if the log is empty
 
 
 class VersionConflict(Exception):
-    """Somebody else appended first: read the tail, decide again."""
+    """Another writer appended first: read the tail and decide again."""
 
 
 class Indeterminate(Exception):
-    """Nobody can tell whether the append was stored: read the tail before trying again."""
+    """It is unknown whether the append was stored: read the tail before trying again."""
 
 
-class LogDown(Exception):
+class LogUnavailable(Unavailable):
     """The log cannot be reached."""
 
 
-class LogFull(LogDown, Indeterminate):
-    """The log has no room: nothing was stored. Who waits finds out whether somebody has made some."""
+class LogFull(LogUnavailable, Indeterminate):
+    """The log is full, and nothing was stored. Retrying succeeds once an operator has made room."""
 
 
 class Unstorable(ValueError):
-    """The event must not be appended: a reader of the log would refuse it. Nothing was stored."""
+    """Readers of the log would refuse the event, so it was not stored."""
 
 
-class TooLarge(Unstorable):
+class EventTooLarge(Unstorable):
     """The event's body is over `MAX_BODY` bytes, or that of a fork over `MAX_FORK`."""
 
 
-class Log(Protocol):
+class SessionLog(Protocol):
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        """Store the event if the session's last position is `after`; the new position.
+        """Store the event if the session's last position is `after`; returns the new position.
 
-        Raises LostRace, Unsure (among them LogFull) or Unstorable (among them TooLarge).
+        Raises VersionConflict, Indeterminate (including LogFull) or Unstorable (including EventTooLarge).
         """
         ...
 
     async def read(
         self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
     ) -> list[StoredMessage]:
-        """The session's messages with a position over `after`, in order. Raises LogDown."""
+        """The session's messages with a position over `after`, in order. Raises LogUnavailable."""
         ...
 
 
 class WholeLog(Protocol):
     async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[StoredMessage]:
-        """The messages of all sessions with a position over `after`, in order. Raises LogDown."""
+        """The messages of all sessions with a position over `after`, in order. Raises LogUnavailable."""
         ...
 
 
-class ReplicatedLog(Log, Protocol):
+class ReplicatedLog(SessionLog, Protocol):
     @property
     def clustered(self) -> bool:
-        """Whether several servers keep it: a guard then proves nothing, and a replica may lag behind its leader."""
+        """Whether several servers store the log: then guards prove nothing, and replicas may lag behind the leader."""
         ...
 
 
 def body_of(event: SessionEvent) -> bytes:
-    """The event's JSON as it is appended. Raises Unstorable where `parse_event` would refuse it."""
+    """The event's JSON to append. Raises Unstorable if `parse_event` would refuse it."""
     try:
         body = dump_event(event)
         if isinstance(event, facts.SessionForked):
             if len(body) > MAX_FORK:
-                raise TooLarge(f"The fork would take over {len(body)} bytes; {MAX_FORK} are allowed: fork it earlier.")
+                raise EventTooLarge(
+                    f"The fork would take over {len(body)} bytes; {MAX_FORK} are allowed: fork it earlier."
+                )
         elif len(body) > MAX_BODY:
-            raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
+            raise EventTooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
         parse_event(body)
         if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
-            from_json(b"[" * WRAPPED + body + b"]" * WRAPPED)
+            from_json(b"[" * ENVELOPE_DEPTH + body + b"]" * ENVELOPE_DEPTH)
     except Unstorable:
         raise
-    except ValueError as error:  # also what pydantic raises, when it writes and when it reads
+    except ValueError as error:  # includes pydantic's errors on writing and reading
         reason = "; ".join(str(error).splitlines()[:3])
         raise Unstorable(f"The event could not be read again: {reason}"[:500]) from error
     return body
@@ -124,117 +125,125 @@ def subject_of(event: SessionEvent, due: Due) -> str:
     return f"session.{event.session_id}.{due}.{event.type}"
 
 
-def guard(session_id: str, after: int, event_id: str) -> dict[str, str]:
-    """The headers of a guarded append; the filter is this very string, always (another one would not be seen).
+def guard_headers(session_id: str, after: int, event_id: str) -> dict[str, str]:
+    """The headers of a guarded append. All writers must use this exact filter: the server compares it literally.
 
-    The same event after another position is another message: a cluster would take it for the same one again.
+    The message id includes the position, so that a cluster does not drop the event as a duplicate after a conflict.
     """
     return expected_headers(session_id, after) | {MESSAGE_ID: f"{event_id}@{after}"}
 
 
 async def commit(
-    log: Log, loaded: SessionAtPosition, command: AnyCommand, meta: CommandMeta, *, patience: float = 10
+    log: SessionLog,
+    loaded: SessionAtPosition,
+    command: AnyCommand,
+    meta: CommandMeta,
+    *,
+    timeout: float = 10,  # noqa: ASYNC109
 ) -> tuple[SessionAtPosition, SessionEvent]:
-    """Carry the command out: one event, stored once, whatever happens on the way.
+    """Carries out the command: appends one event exactly once, through conflicts and outages.
 
-    `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
-    Raises a domain `Refused` when the newest state does not allow it, or the session was purged; LogDown when patience
-    ends; UpgradeNeeded when a newer release has continued it.
+    `timeout`: seconds for which an append or a read is retried while the log is unavailable or its answer is lost.
+    Raises CommandRefused if the newest state does not allow the command or the session was purged, LogUnavailable after
+    the timeout, UpgradeNeeded if a newer release has continued the session.
     """
-    deadline = time.monotonic() + patience
-    delay, in_vain = FIRST_DELAY, 0
+    deadline = time.monotonic() + timeout
+    delay, fruitless = FIRST_DELAY, 0
     while True:
-        event, after = decided(loaded.session, command, meta)
+        event, after = decide_and_evolve(loaded.session, command, meta)
         before = loaded.position
         try:
             return SessionAtPosition(after, await log.append(event, after=loaded.position, due=due(after))), event
-        except (VersionConflict, Indeterminate) as lost:
-            loaded, mine = await _catch_up(log, loaded, event, deadline)
-            if mine:
+        except (VersionConflict, Indeterminate) as error:
+            loaded, is_stored = await _read_tail(log, loaded, event, deadline)
+            if is_stored:
                 return loaded, event
-            in_vain = 0 if loaded.position > before else in_vain + 1
-            if isinstance(lost, VersionConflict):
-                if in_vain > GONE_AFTER:
-                    raise OutOfTurn("The session is not in the log any more: it was purged.") from lost
+            fruitless = 0 if loaded.position > before else fruitless + 1
+            if isinstance(error, VersionConflict):
+                if fruitless > MAX_FRUITLESS_CONFLICTS:
+                    raise OutOfTurn("The session is not in the log any more: it was purged.") from error
             elif time.monotonic() > deadline:
-                if isinstance(lost, LogFull):
+                if isinstance(error, LogFull):
                     raise
-                raise LogDown("The log does not answer.") from lost
-            if in_vain or isinstance(lost, Indeterminate):
-                # Where others get on the log works: a cluster refuses two at once.
-                delay = min(delay * 2, MAX_DELAY) if in_vain else FIRST_DELAY
+                raise LogUnavailable("The log does not answer.") from error
+            if fruitless or isinstance(error, Indeterminate):
+                # While other writers succeed, the log works: the cluster only refuses concurrent appends.
+                delay = min(delay * 2, MAX_DELAY) if fruitless else FIRST_DELAY
                 await asyncio.sleep(delay)
 
 
-async def _catch_up(
-    log: Log, loaded: SessionAtPosition, sent: SessionEvent, deadline: float
+async def _read_tail(
+    log: SessionLog, loaded: SessionAtPosition, sent: SessionEvent, deadline: float
 ) -> tuple[SessionAtPosition, bool]:
-    """The session with its newest tail, and whether what was sent is in it."""
+    """The session with its newest messages, and whether the sent event is among them."""
     delay = FIRST_DELAY
     while True:
         try:
             tail = await log.read(loaded.session.id, after=loaded.position, leader=True)
             break
-        except LogDown:
+        except LogUnavailable:
             if time.monotonic() > deadline:
                 raise
             await asyncio.sleep(delay)
             delay = min(delay * 2, MAX_DELAY)
-    mine, body = False, dump_event(sent)
-    for raw in tail:
+    is_stored, body = False, dump_event(sent)
+    for message in tail:
         try:
-            loaded, event, _ = accept(loaded, raw)
+            loaded, event, _ = accept(loaded, message)
         except UpgradeNeeded:
-            if mine:
-                break  # a newer release went on after it
+            if is_stored:
+                break  # a newer release continued the session after it
             raise
-        mine = mine or (event is not None and raw.data == body)
-    return loaded, mine
+        is_stored = is_stored or (event is not None and message.data == body)
+    return loaded, is_stored
 
 
-async def newest(log: Log, loaded: SessionAtPosition) -> SessionAtPosition:
-    """The session with what was appended to it since. Raises LogDown."""
-    for raw in await log.read(loaded.session.id, after=loaded.position, leader=True):
-        loaded, _, _ = accept(loaded, raw)
+async def catch_up(log: SessionLog, loaded: SessionAtPosition) -> SessionAtPosition:
+    """The session with the messages appended since. Raises LogUnavailable."""
+    for message in await log.read(loaded.session.id, after=loaded.position, leader=True):
+        loaded, _, _ = accept(loaded, message)
     return loaded
 
 
-async def fork(log: Log, parent: Session, new_id: str, meta: CommandMeta) -> SessionEvent:
-    """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
-    begun = Session(new_id)
-    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
-    event, after = decided(begun, command, meta)
+async def fork(log: SessionLog, parent: Session, new_id: str, meta: CommandMeta) -> SessionEvent:
+    """Begins session `new_id` as a fork of the parent.
+
+    Raises CommandRefused, VersionConflict, Indeterminate, Unstorable.
+    """
+    child = Session(new_id)
+    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carry_over(parent))
+    event, after = decide_and_evolve(child, command, meta)
     await log.append(event, after=0, due=due(after))
     return event
 
 
 __all__ = [
-    "EXPECTED",
-    "EXPECTED_SUBJECT",
+    "EXPECTED_SEQUENCE",
+    "EXPECTED_SEQUENCE_SUBJECT",
     "MAX_BODY",
     "MAX_DEPTH",
     "MAX_FORK",
     "MESSAGE_ID",
-    "Extent",
+    "EventTooLarge",
     "Indeterminate",
-    "Log",
-    "LogDown",
+    "LogExtent",
     "LogFull",
+    "LogUnavailable",
     "ReplicatedLog",
     "SessionAtPosition",
+    "SessionLog",
     "StoredMessage",
-    "TooLarge",
     "Unstorable",
     "UpgradeNeeded",
     "VersionConflict",
     "WholeLog",
     "accept",
     "body_of",
+    "catch_up",
     "commit",
     "follows",
     "fork",
-    "guard",
-    "newest",
+    "guard_headers",
     "require_readable",
     "subject_of",
 ]

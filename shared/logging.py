@@ -1,4 +1,4 @@
-"""Structured logs: one JSON line each on stderr, ours and the libraries' alike, without secrets."""
+"""Structured logs: a JSON line per record on stderr, including libraries' records, without secrets."""
 
 import logging
 import re
@@ -17,23 +17,23 @@ NAMED_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 HIDDEN = "***"
-SHORTEST = 8  # characters of a secret that is known by its value
-NOISY = (
+MIN_SECRET_CHARS = 8  # shorter secrets are not hidden by value
+NOISY_LOGGERS = (
     *("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite"),
     "mcp",
 )
 
 
-_known: set[str] = set()  # the secrets of this process, by their values
+_known: set[str] = set()  # the secret values of this process
 
 
 def keep_secret(values: Iterable[str]) -> None:
-    """From here on these values are in no log and no failure that this process tells of; short ones are words."""
-    _known.update(value for value in values if len(value) >= SHORTEST)
+    """Hide these values in logs and recorded failures from now on; short ones could be ordinary words."""
+    _known.update(value for value in values if len(value) >= MIN_SECRET_CHARS)
 
 
 def conceal(value: Any) -> Any:
-    """The same text (or JSON) without any secret of this process."""
+    """The text (or JSON) with this process's secrets replaced."""
     match value:
         case str():
             for secret in _known:
@@ -48,31 +48,31 @@ def conceal(value: Any) -> Any:
 
 
 def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Values of secret-looking names, credentials in URLs and key-like words are not written."""
-    return {key: HIDDEN if SECRET_NAME.search(key) else _shown(key, value) for key, value in event.items()}
+    """Hide values of secret-looking names, credentials in URLs and key-like words."""
+    return {key: HIDDEN if SECRET_NAME.search(key) else _hide_value(key, value) for key, value in event.items()}
 
 
-def _shown(key: str, value: Any) -> Any:
-    return value if key in ("exc_info", "_record") else _hidden(value)
+def _hide_value(key: str, value: Any) -> Any:
+    return value if key in ("exc_info", "_record") else _without_secrets(value)
 
 
-def _hidden(value: Any) -> Any:
+def _without_secrets(value: Any) -> Any:
     match value:
         case str():
             hidden = SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, conceal(value)))
             return NAMED_IN_TEXT.sub(rf"\1{HIDDEN}", hidden)
         case dict():
-            return {k: HIDDEN if SECRET_NAME.search(str(k)) else _hidden(v) for k, v in value.items()}
+            return {k: HIDDEN if SECRET_NAME.search(str(k)) else _without_secrets(v) for k, v in value.items()}
         case list() | tuple():
-            return [_hidden(item) for item in value]
+            return [_without_secrets(item) for item in value]
         case None | bool() | int() | float():
             return value
         case _:
-            return _hidden(repr(value))
+            return _without_secrets(repr(value))
 
 
 def configure_logging(service: str, level: str = "INFO", secrets: Iterable[str] = ()) -> None:
-    """Once, at a program's start; `secrets` as for `keep_secret`."""
+    """Configure logging once, at a program's start; `secrets` as for `keep_secret`."""
     keep_secret(secrets)
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -95,7 +95,7 @@ def configure_logging(service: str, level: str = "INFO", secrets: Iterable[str] 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for name in NOISY:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

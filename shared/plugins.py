@@ -13,52 +13,52 @@ from typing import NamedTuple
 
 
 class Plugin(NamedTuple):
-    """`load` imports it, and may raise whatever that code raises. `source` tells people where it comes from."""
+    """A plugin. `load` imports it and may raise any exception. `source` says where it comes from."""
 
     source: str
     load: Callable[[], object]
 
 
-def installed(group: str) -> Iterator[Plugin]:
-    """What installed packages offer under this group of entry points, in order of name."""
+def installed_plugins(group: str) -> Iterator[Plugin]:
+    """The plugins of installed packages in this group of entry points, sorted by name."""
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist else "?"
         yield Plugin(f"{entry.name} of the package {package}", entry.load)
 
 
-def named[T](group: str, name: str, kind: type[T]) -> T:
-    """The one instance of `kind` that an installed package offers under this name.
+def load_named[T](group: str, name: str, kind: type[T]) -> T:
+    """The only instance of `kind` that an installed package provides under this name.
 
-    Raises LookupError with what to do, or whatever that code raises.
+    Raises LookupError with what to do, or any exception of the plugin.
     """
     entries = [*entry_points(group=group, name=name)]
     if not entries:
         raise LookupError(f"no installed package has “{name}” among its entry points of the group {group}")
     if len(entries) > 1:
         raise LookupError(f"{len(entries)} installed packages have the entry point “{name}” of the group {group}")
-    found = instances(entries[0].load(), kind)
-    if len(found) != 1:
-        raise LookupError(f"{entries[0].value} has {len(found)} subclasses of {kind.__name__}: name exactly one")
-    return found[0]
+    matches = instances(entries[0].load(), kind)
+    if len(matches) != 1:
+        raise LookupError(f"{entries[0].value} has {len(matches)} subclasses of {kind.__name__}: name exactly one")
+    return matches[0]
 
 
-def in_package(package: ModuleType) -> Iterator[Plugin]:
-    """The packages inside this one, each by its module `pack`."""
+def package_plugins(package: ModuleType) -> Iterator[Plugin]:
+    """The `pack` modules of the packages inside this one."""
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg:
             name = f"{package.__name__}.{module.name}.pack"
             yield Plugin(name, lambda name=name: importlib.import_module(name))  # type: ignore[misc]
 
 
-def in_file(path: Path) -> Plugin:
-    """A module, or a folder that is a package."""
-    return Plugin(str(path), lambda: _imported(path))
+def file_plugin(path: Path) -> Plugin:
+    """The plugin in a module file or a package folder."""
+    return Plugin(str(path), lambda: _import_file(path))
 
 
 def instances[T](loaded: object, kind: type[T]) -> list[T]:
-    """The instances of `kind` in a module, and one of each subclass that it defines and has no instance of.
+    """The instances of `kind` in a module, and a new one of each subclass that it defines without an instance.
 
-    An instance or a subclass may also stand by itself, as an entry point can name it.
+    `loaded` may also be an instance or a subclass, as an entry point can name.
     """
     if isinstance(loaded, kind):
         return [loaded]
@@ -73,7 +73,7 @@ def instances[T](loaded: object, kind: type[T]) -> list[T]:
     return [*ready, *(value() for value in classes)]
 
 
-def _imported(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     package = path / "__init__.py"
     name = f"parley_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, package if path.is_dir() else path)

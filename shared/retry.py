@@ -1,7 +1,7 @@
 """Retries while another program is unavailable: exponential back-off with jitter, by stamina.
 
-One line a minute is logged for each operation and kind of error, however many callers wait. stamina's own hooks are
-off: they log every retry, and make a Prometheus series for each number of retries.
+One line per minute is logged for each operation and error class, however many callers wait. stamina's own hooks are
+off: they log every retry, and create a Prometheus series for each number of retries.
 """
 
 from collections.abc import Callable, Coroutine
@@ -15,24 +15,24 @@ from cachetools import TTLCache
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 log = structlog.get_logger("retry")
-QUIET = 60.0  # seconds between two lines about the same operation and error
+LOG_INTERVAL = 60.0  # seconds between two log lines about the same operation and error
 
-logged: TTLCache[tuple[str, str], bool] = TTLCache(maxsize=100, ttl=QUIET)
+logged: TTLCache[tuple[str, str], bool] = TTLCache(maxsize=100, ttl=LOG_INTERVAL)
 type _Async[**P, T] = Callable[P, Coroutine[Any, Any, T]]
 
 
 def retry_while_unavailable[**P, T](
-    *on: type[Exception], first: float = 0.1, longest: float = 5.0, patience: float | None = None
+    *on: type[Exception], first: float = 0.1, longest: float = 5.0, timeout: float | None = None
 ) -> Callable[[_Async[P, T]], _Async[P, T]]:
-    """Decorate an idempotent coroutine function to be called again while it raises one of these errors.
+    """Decorate an idempotent coroutine function to retry while it raises one of these errors.
 
-    The first retry follows at once. The next one waits about `first` seconds, and each later one twice as long, up to
-    `longest`. The error is raised `patience` seconds after the first failure; with None it never is.
+    The first retry is immediate. The next one waits about `first` seconds, and each later one twice as long, up to
+    `longest`. After `timeout` seconds of failures the error is raised; with None, never.
     """
 
     def decorate(function: _Async[P, T]) -> _Async[P, T]:
         retrying = stamina.retry(
-            on=on, attempts=None, timeout=patience, wait_initial=first, wait_max=longest, wait_jitter=first
+            on=on, attempts=None, timeout=timeout, wait_initial=first, wait_max=longest, wait_jitter=first
         )(function)
 
         @wraps(function)

@@ -1,16 +1,16 @@
-"""The catalogue of services: what each is called, what it may do on NATS, what it consumes, and what it needs.
+"""The registry of services: names, NATS permissions, consumers, secrets and ports.
 
-The supervisor, the users of NATS, the secrets of containers and pods, chaos and bench read it. The files that are kept
-by hand (docker-compose.yml, deploy/) are held against it by tests/unit/test_services.py. Only the standard library is
+The supervisor, the NATS users, the secrets of containers and pods, chaos and bench read it. tests/unit/test_services.py
+checks the hand-written files (docker-compose.yml, deploy/) against it. Only the standard library is
 imported: Dockerfile and deploy/kubernetes/make-secrets read this file before anything is installed.
 """
 
 from typing import NamedTuple
 
-HEALTH_PORT, PAGE_PORT = 8080, 8001  # in a container: /healthz, /readyz and /metrics; the gateway's are beside the page
-OPERATOR = "parley"  # the user of NATS who may do everything, and prepares it
+HEALTH_PORT, PAGE_PORT = 8080, 8001  # in a container: health and metrics; the gateway serves them on the page's port
+OPERATOR = "parley"  # the NATS user that may do everything and provisions NATS
 OPERATOR_SECRETS = ("database_url",)  # besides nats_url
-PING = "ping"  # ping.<worker>: answered as long as its event loop turns
+PING = "ping"  # ping.<worker>: answered while its event loop runs
 MODEL_KEYS = ("openai_api_key", "internlm_api_key")
 
 
@@ -25,18 +25,17 @@ class Consumer(NamedTuple):
 class ServiceSpec(NamedTuple):
     """One service. Its name is that of its user on NATS, its container, and its module `services.<name>.app`.
 
-    NATS does not check what an event says: a reader must not believe more of it than its author can know.
+    NATS does not check an event's contents: a reader must only trust what its author can know.
     """
 
     name: str
-    uid: int  # of the user who runs its container, and of the group that may read its secrets
-    appends: tuple[str, ...] = ()  # types of events
-    requests: tuple[str, ...] = ()  # subjects that others answer
+    uid: int  # of the container's user, and of the group that may read its secrets
+    requests: tuple[str, ...] = ()  # subjects that it sends requests to
     answers: tuple[str, ...] = ()  # subjects on which it answers
     consumers: tuple[Consumer, ...] = ()
     publishes: tuple[str, ...] = ()  # further subjects, also of JetStream's API
     subscribes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()  # settings that may hold one, besides nats_url
+    secrets: tuple[str, ...] = ()  # settings that may contain a secret, besides nats_url
     port: int = HEALTH_PORT
 
     @property
@@ -55,21 +54,19 @@ class ServiceSpec(NamedTuple):
 _LOAD = ("plan_store.session.load", "plan_store.session.part")
 
 
-def _worker(  # noqa: PLR0913  what workers differ in
+def _worker(  # noqa: PLR0913  how workers differ
     name: str,
     uid: int,
     *,
-    appends: tuple[str, ...],
     requests: tuple[str, ...] = (),
     answers: tuple[str, ...] = (),
     publishes: tuple[str, ...] = (),
     secrets: tuple[str, ...] = (),
 ) -> ServiceSpec:
-    """A service of `shared.worker`: the log's subjects name it when its work is due."""
+    """A service of `shared.worker`. Subjects of the log name it when its work is due."""
     return ServiceSpec(
         name,
         uid,
-        appends=("usage.recorded", "session.failed", "question.asked", *appends),  # whatever its work is
         requests=(*requests, *_LOAD),
         answers=("draft.get.*", f"{PING}.{name}", *answers),
         consumers=(Consumer("SESSIONS", name, f"session.*.{name}.>"),),
@@ -83,16 +80,11 @@ _WORKERS = (
     _worker(
         "planner",
         10003,
-        appends=("remark.answered", "plan.drafted", "turn.planned"),
         requests=("tools.list", "tools.check", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
     ),
     _worker(
         "executor",
         10006,
-        appends=(
-            *("turn.changed", "actions.started", "actions.waiting", "actions.finished"),
-            *("action.uncertain", "result.stored", "result.lost"),
-        ),
         requests=("plan_store.library.similar",),
         answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "tools.look", "flows.list"),
         publishes=(
@@ -102,8 +94,8 @@ _WORKERS = (
         ),
         secrets=("database_url", "retail_database_url", "parley_sql_database_url"),
     ),
-    _worker("verifier", 10005, appends=("code.verified", "turn.verified")),
-    _worker("generator", 10004, appends=("remark.answered", "code.drafted", "answer.given")),
+    _worker("verifier", 10005),
+    _worker("generator", 10004),
 )
 WORKERS = tuple(spec.name for spec in _WORKERS)  # as `parley.events.values.Service` names them
 
@@ -112,11 +104,6 @@ _SPECS = (
     ServiceSpec(
         "plan_store",
         10002,
-        appends=(
-            *("approval.expired", "actions.woken", "action.polled", "session.failed"),
-            *("action.uncertain", "result.lost"),
-            *("message.received", "plan.edited"),  # by schedule
-        ),
         requests=("tools.list", "tools.look"),
         answers=("plan_store.>",),
         consumers=(
@@ -137,14 +124,6 @@ _SPECS = (
     ServiceSpec(
         "gateway",
         10007,
-        appends=(  # what a person says
-            *("message.received", "question.answered", "question.asked", "answer.judged"),
-            *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled", "plan.deleted"),
-            *("code.edited", "code.approved", "code.rejected"),
-            *("turn.requested", "turn.changed", "approval.given", "approval.denied", "action.skipped"),
-            *("policy.set", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
-            *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_changed"),
-        ),
         requests=(
             *("tools.list", "tools.preview", "tools.previews", "flows.list", "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),

@@ -16,7 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from shared.watchdog import SHORTEST
+from shared.watchdog import MIN_TIMEOUT
 
 Auth = Literal["none", "token", "keys", "jwt"]
 MODEL = "model"  # among the plan generators: Parley's own, which asks a model
@@ -149,9 +149,9 @@ class Settings(BaseSettings):
 
     @field_validator("watchdog_timeout")
     @classmethod
-    def _lasts(cls, seconds: float) -> float:
-        if 0 < seconds < SHORTEST:
-            raise ValueError(f"an idle service beats once a second: 0 (off), or {SHORTEST:g} and more")
+    def _is_long_enough(cls, seconds: float) -> float:
+        if 0 < seconds < MIN_TIMEOUT:
+            raise ValueError(f"an idle service beats once a second: 0 (off), or {MIN_TIMEOUT:g} and more")
         return seconds
 
     @field_validator(
@@ -163,7 +163,7 @@ class Settings(BaseSettings):
 
     @field_validator("parley_plan_generators")
     @classmethod
-    def _is_any(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _is_not_empty(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if not names:
             raise ValueError(f"name at least one: {MODEL} is Parley's own")
         return names
@@ -191,8 +191,8 @@ class Settings(BaseSettings):
             *(self.nats_url, self.database_url, self.retail_database_url, self.parley_sql_database_url),
             *(self.openai_base_url, self.internlm_api_url, self.otel_exporter_otlp_endpoint),
         )
-        found = {*named, *keys, *(word for url in urls for word in _passwords(url))}
-        return tuple(sorted(found - {""}, key=len, reverse=True))
+        secrets = {*named, *keys, *(word for url in urls for word in _passwords(url))}
+        return tuple(sorted(secrets - {""}, key=len, reverse=True))
 
     @property
     def sql_url(self) -> str:

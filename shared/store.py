@@ -1,4 +1,4 @@
-"""The client of plan_store: sessions as they are now, over NATS request and reply."""
+"""The client of plan_store, over NATS request and reply."""
 
 import asyncio
 import json
@@ -8,50 +8,51 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.bus import Bus, BusDown, MessageTooLarge
+from shared.bus import Bus, BusUnavailable, MessageTooLarge
 from shared.domain.session import SESSION, Session
 from shared.log import SessionAtPosition, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
 from shared.telemetry import names, tracing
+from shared.unavailable import Unavailable
 
-WITHOUT_NATS = 3.0  # seconds; while there is no connection at all, waiting longer tells nobody anything
-FIRST_TRY = 2.0  # seconds for the first answer; twice as long for each further try
+NO_CONNECTION_TIMEOUT = 3.0  # seconds; without a connection a longer wait is pointless
+FIRST_TIMEOUT = 2.0  # seconds for the first reply; doubled for each retry
 
 
-class StoreDown(Exception):
-    """plan_store does not answer, or cannot reach its database or the log."""
+class StoreUnavailable(Unavailable):
+    """plan_store does not reply, or cannot reach its database or the log."""
 
 
 class StoreRefused(Exception):
-    """plan_store understood, and will not: `code` is for programs."""
+    """plan_store refuses the request; `code` is for programs."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class Loads(Protocol):
-    """What a worker needs of the store."""
+class SessionLoader(Protocol):
+    """Loads sessions: all that a worker needs of the store."""
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        """The session, its log read at least up to that position; with `version`, as it was then.
+        """The session, read at least up to position `at_least`, or as it was at `version`.
 
-        A session that does not exist is `Loaded(Session(session_id), 0)`. Raises StoreDown, StoreRefused, and
-        UpgradeNeeded where plan_store, or this release, cannot fold all of it.
+        A session that does not exist is `SessionAtPosition(Session(session_id), 0)`. Raises StoreUnavailable,
+        StoreRefused, and UpgradeNeeded if plan_store or this release cannot fold all of it.
         """
         ...
 
 
-class Asks(Loads, Protocol):
-    """What whoever has other questions needs of the store."""
+class StoreReader(SessionLoader, Protocol):
+    """Sends any request to the store."""
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
-        """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
+        """One request; its answer as JSON data. Raises StoreUnavailable, StoreRefused."""
         ...
 
 
-class _Answer(BaseModel):
-    """To a load; a newer plan_store may say more. It is read in one go: a session is large."""
+class _LoadReply(BaseModel):
+    """The reply to a load; a newer plan_store may add fields. Parsed in one pass, because sessions are large."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -59,11 +60,10 @@ class _Answer(BaseModel):
     position: int
 
 
-class Store:
+class PlanStoreClient:
     """Requests to `plan_store.<entity>.<verb>`.
 
-    For `wait` seconds a store that does not answer is asked again: one that is killed takes the requests it had in
-    hand with it, and is back in a moment.
+    Retries for `wait` seconds: a store that is killed loses its pending requests and restarts in a moment.
     """
 
     def __init__(self, bus: Bus, *, wait: float = 10) -> None:
@@ -71,81 +71,81 @@ class Store:
         self._wait = wait
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        wanted = {"session_id": session_id, "at_least": at_least, "version": version}
+        request = {"session_id": session_id, "at_least": at_least, "version": version}
         try:
-            return _loaded(await self._answer("session.load", **wanted))
+            return _parse_load_reply(await self._answer("session.load", **request))
         except StoreRefused as refused:
             if refused.code == "upgrade_needed":
                 raise UpgradeNeeded(session_id) from refused
             if refused.code != "too_large":
                 raise
-            return await self._load_in_parts(wanted)
+            return await self._load_in_parts(request)
 
-    async def _load_in_parts(self, wanted: dict[str, Any]) -> SessionAtPosition:
-        """A session that is larger than a message. All parts are of the version that the first one is of."""
-        first = part = await self.ask("session.part", **wanted)
+    async def _load_in_parts(self, request: dict[str, Any]) -> SessionAtPosition:
+        """Loads a session that is larger than a message, in parts of one version."""
+        first = part = await self.ask("session.part", **request)
         body = b64decode(first["data"])
         while len(body) < first["size"]:
-            again = {"session_id": wanted["session_id"], "version": first["version"], "offset": len(body)}
-            part = await self.ask("session.part", **again)
+            next_part = {"session_id": request["session_id"], "version": first["version"], "offset": len(body)}
+            part = await self.ask("session.part", **next_part)
             if part["digest"] != first["digest"]:
-                raise StoreDown("The session was written by two versions of the plan store.")
+                raise StoreUnavailable("The session was written by two versions of the plan store.")
             body += b64decode(part["data"])
         session = json.loads(body)
         require_readable(session)
         return SessionAtPosition(SESSION.validate_python(session), int(first["position"]))
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
-        """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
-        return _understood(await self._answer(verb, **arguments))
+        """One request; its answer as JSON data. Raises StoreUnavailable, StoreRefused."""
+        return _parse_reply(await self._answer(verb, **arguments))
 
     async def _answer(self, verb: str, **arguments: Any) -> bytes:
         subject = f"plan_store.{verb}"
         attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
-        with tracing.within(subject, kind="client", attributes=attributes):
+        with tracing.child_span(subject, kind="client", attributes=attributes):
             return await self._reply(subject, json.dumps(arguments).encode())
 
     async def _reply(self, subject: str, request: bytes) -> bytes:
-        began = time.monotonic()
-        deadline = began + self._wait
-        patience, pause = FIRST_TRY, 0.05
+        started = time.monotonic()
+        deadline = started + self._wait
+        timeout, pause = FIRST_TIMEOUT, 0.05
         while True:
             if not self._bus.ready:
-                deadline = min(deadline, began + WITHOUT_NATS)
-            left = deadline - time.monotonic()
+                deadline = min(deadline, started + NO_CONNECTION_TIMEOUT)
+            remaining = deadline - time.monotonic()
             try:
-                return await self._bus.request(subject, request, timeout=max(min(patience, left), 0.05))
+                return await self._bus.request(subject, request, timeout=max(min(timeout, remaining), 0.05))
             except MessageTooLarge as error:
                 raise StoreRefused("too_large", f"{error} Ask for less.") from error
-            except BusDown as error:
+            except BusUnavailable as error:
                 if deadline - time.monotonic() <= pause:
-                    raise StoreDown("The plan store does not answer.") from error
+                    raise StoreUnavailable("The plan store does not answer.") from error
             await asyncio.sleep(pause)
-            patience, pause = patience * 2, min(pause * 2, 0.5)
+            timeout, pause = timeout * 2, min(pause * 2, 0.5)
 
 
-def _loaded(answer: bytes) -> SessionAtPosition:
-    """Raises StoreDown, StoreRefused, UpgradeNeeded."""
+def _parse_load_reply(answer: bytes) -> SessionAtPosition:
+    """Raises StoreUnavailable, StoreRefused, UpgradeNeeded."""
     try:
-        loaded = _Answer.model_validate_json(answer)
+        loaded = _LoadReply.model_validate_json(answer)
     except ValidationError:
-        require_readable(_understood(answer)["session"])
+        require_readable(_parse_reply(answer)["session"])
         raise
     require_readable(vars(loaded.session))
     return SessionAtPosition(loaded.session, loaded.position)
 
 
-def _understood(answer: bytes) -> Any:
-    """As JSON data. Raises StoreDown, StoreRefused."""
+def _parse_reply(answer: bytes) -> Any:
+    """The reply as JSON data. Raises StoreUnavailable, StoreRefused."""
     data = json.loads(answer)
-    if isinstance(data, dict) and (refusal := data.get("error")):
-        if str(refusal["code"]).endswith("_down"):
-            raise StoreDown(refusal["message"])
-        raise StoreRefused(refusal["code"], refusal["message"])
+    if isinstance(data, dict) and (error := data.get("error")):
+        if str(error["code"]).endswith("_down"):
+            raise StoreUnavailable(error["message"])
+        raise StoreRefused(error["code"], error["message"])
     return data
 
 
-@retry_while_unavailable(StoreDown, longest=3)
-async def load_when_available(store: Loads, session_id: str, *, at_least: int) -> SessionAtPosition:
-    """Load, for as long as it takes: the caller's message is kept alive by heartbeats meanwhile."""
+@retry_while_unavailable(StoreUnavailable, longest=3)
+async def load_when_available(store: SessionLoader, session_id: str, *, at_least: int) -> SessionAtPosition:
+    """Loads the session, retrying until the store is available. The caller's heartbeats keep its message alive."""
     return await store.load(session_id, at_least=at_least)

@@ -1,4 +1,4 @@
-"""A session told in commands, for tests, documents and benches.
+"""Plays a session from commands, for tests, documents and benches.
 
 story = Story("s1", log=InMemoryLog())
 await story.commit(c.Say(text="A calculator"), c.DraftPlan(goal="Add", steps=STEPS))
@@ -15,24 +15,24 @@ from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
-from shared.domain.forks import carried
-from shared.domain.people import PersonCommand
+from shared.domain.forks import carry_over
 from shared.domain.session import SERVICE_OF, SESSION, Session
+from shared.domain.user_commands import UserCommand
 from shared.log import ReplicatedLog, SessionAtPosition, commit
 from shared.testing import InMemoryStore
 
 
-def finish(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Finish:
-    """What came of one action; `more` are fields of its Outcome."""
+def finish_action(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Finish:
+    """The outcome of one action; `more` are fields of its Outcome."""
     return c.Finish(outcomes=(Outcome(action_id=action_id, ok=ok, **more),))
 
 
-type Calls = tuple[ModelCall, ...]
+type ModelCalls = tuple[ModelCall, ...]
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
 
 
 class Transition(NamedTuple):
-    """One event of a session, with the session before and after it. `command`: the one that led to it, if one did."""
+    """One event of a session, with the session before and after it, and the command that led to it, if any."""
 
     before: Session
     command: AnyCommand | None
@@ -45,11 +45,11 @@ class Transition(NamedTuple):
 
 
 class Story:
-    """A session told in commands. Each is decided and folded as in production, and the result is checked.
+    """A session that is played from commands. Each command is decided and folded as in production, then checked.
 
-    `user` gives the commands of people, the keeper gives expiries and wakes, and the service that the session waits
-    for all others. A line of the story is a command, or a function from the session to a command; `apply` takes events,
-    too. `apply` works in memory; `commit` appends to `log`, to which others may append meanwhile.
+    `user` gives users' commands, the keeper expiries, wakes and polls, the due service all others. A line is a command
+    or a function from the session to a command; `apply` also takes events. `apply` works in memory; `commit` appends to
+    `log`, to which others may append too.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Story:
         self.user = user
         self._log = log
         self._clock = clock
-        self._cause: str | None = None  # the event that began the work at hand
+        self._cause: str | None = None  # the event that made the current service due
 
     @property
     def id(self) -> str:
@@ -80,10 +80,10 @@ class Story:
         assert self._log, "this story has no log"
         return self._log
 
-    def by(self, command: AnyCommand, user: str = "", usage: Calls = ()) -> CommandMeta:
-        """Who gives this command now; its event accounts for these calls."""
+    def meta(self, command: AnyCommand, user: str = "", usage: ModelCalls = ()) -> CommandMeta:
+        """The meta of this command: who gives it, when, and the calls that its event accounts for."""
         at, number = self._clock(), self.session.version + 1
-        if isinstance(command, PersonCommand):
+        if isinstance(command, UserCommand):
             return CommandMeta(f"user:{user or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
             return CommandMeta("keeper", at)
@@ -91,56 +91,56 @@ class Story:
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None
         return CommandMeta(work.service if work else "executor", at, own_id, self._cause, work, usage)
 
-    def apply(self, *lines: StoryLine, user: str = "", usage: Calls = ()) -> Session:
-        """The session after these lines, each of which accounts for these calls."""
+    def apply(self, *lines: StoryLine, user: str = "", usage: ModelCalls = ()) -> Session:
+        """The session after these lines. Each event accounts for these calls."""
         for line in lines:
             item = line(self.session) if callable(line) else line
             command = None if isinstance(item, Event) else item
-            event = item if isinstance(item, Event) else decide(self.session, item, self.by(item, user, usage))
+            event = item if isinstance(item, Event) else decide(self.session, item, self.meta(item, user, usage))
             self._add(command, event, evolve(self.session, event))
         return self.session
 
     async def commit(
-        self, *lines: AnyCommand | Callable[[Session], AnyCommand], user: str = "", usage: Calls = ()
+        self, *lines: AnyCommand | Callable[[Session], AnyCommand], user: str = "", usage: ModelCalls = ()
     ) -> Session:
-        """The session after these lines. Each is decided on what the log holds, and appended to it."""
+        """The session after these lines. Each command is decided on the log's state, and its event appended."""
         for line in lines:
-            loaded = await self.loaded()
+            loaded = await self.load_at_position()
             command = line(loaded.session) if callable(line) else line
-            by = self.by(command, user, usage)
-            if isinstance(command, PersonCommand):
-                by = by._replace(id=uuid4().hex[:12])  # two people may act on the same version
-            after, event = await commit(self.log, loaded, command, by)
+            meta = self.meta(command, user, usage)
+            if isinstance(command, UserCommand):
+                meta = meta._replace(id=uuid4().hex[:12])  # two users may act on the same version
+            after, event = await commit(self.log, loaded, command, meta)
             self._add(command, event, after.session)
         return self.session
 
     async def load(self) -> Session:
-        """The session as the log has it, with what others appended."""
-        return (await self.loaded()).session
+        """The session as the log has it, including other writers' events."""
+        return (await self.load_at_position()).session
 
-    async def loaded(self) -> SessionAtPosition:
-        """The same, with its position."""
+    async def load_at_position(self) -> SessionAtPosition:
+        """The session as the log has it, with its position."""
         loaded = await InMemoryStore(self.log).load(self.id)
         self.session = loaded.session
         return loaded
 
     def fork(self, new_id: str, user: str = "") -> "Story":
-        """The story of a session that begins as this one is now."""
+        """The story of a fork of this session."""
         child = Story(new_id, log=self._log, user=user or self.user, clock=self._clock)
-        command = c.Fork(parent_id=self.id, parent_version=self.session.version, carried=carried(self.session))
+        command = c.Fork(parent_id=self.id, parent_version=self.session.version, carried=carry_over(self.session))
         child.apply(command)
         return child
 
     def _add(self, command: AnyCommand | None, event: SessionEvent, after: Session) -> None:
-        check(after, event)
+        check_invariants(after, event)
         self.transitions.append(Transition(self.session, command, event, after))
         self.session = after
         if after.work and after.work.version == after.version:
             self._cause = event.id
 
 
-def check(after: Session, event: SessionEvent) -> None:
-    """Raise AssertionError unless what holds after every event holds after this one."""
+def check_invariants(after: Session, event: SessionEvent) -> None:
+    """Asserts the invariants that hold after every event."""
     assert after.version == event.version
     assert SESSION.validate_json(SESSION.dump_json(after)) == after
     assert parse_event(dump_event(event)) == event

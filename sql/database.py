@@ -1,4 +1,4 @@
-"""One database that is only read: its schema, a look at a statement, and a run within limits.
+"""Read-only access to one database: its schema, checks of statements, and queries within limits.
 
 database = open_database("sqlite:///shop.db", hidden=Hidden.parse("users.email, secrets"))
 table = await database.run("SELECT count(*) FROM orders")
@@ -13,77 +13,86 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from sql.hidden import Hidden
-from sql.outcome import BadDatabase, Checked, Kind, Limits, QueryFailed, Refused, SqlError, Table
+from sql.outcome import (
+    BadDatabase,
+    ErrorKind,
+    QueryCheck,
+    QueryFailed,
+    QueryLimits,
+    QueryRefused,
+    QueryResult,
+    SqlError,
+)
 from sql.schema import Dialect, Schema
 
 __all__ = [
     "BadDatabase",
-    "Checked",
-    "Database",
+    "ErrorKind",
     "Hidden",
-    "Kind",
-    "Limits",
+    "QueryCheck",
     "QueryFailed",
-    "Refused",
+    "QueryLimits",
+    "QueryRefused",
+    "QueryResult",
+    "ReadOnlyDatabase",
     "SqlError",
-    "Table",
     "open_database",
 ]
 
-SCHEMA_SECONDS = 300.0
-_LIMITS, _NOTHING_HIDDEN = Limits(), Hidden()
+SCHEMA_MAX_AGE = 300.0
+_LIMITS, _NOTHING_HIDDEN = QueryLimits(), Hidden()
 _HOW = "Give sqlite:///folder/name.db for a file, or postgresql://user:password@host/name for a server"
 
 
-class Database(ABC):
-    """What a dialect has to do; the schema is remembered here."""
+class ReadOnlyDatabase(ABC):
+    """The interface of a dialect, with a cached schema."""
 
     dialect: Dialect
-    schema_seconds = SCHEMA_SECONDS
+    schema_max_age = SCHEMA_MAX_AGE
 
-    def __init__(self, limits: Limits, hidden: Hidden) -> None:
+    def __init__(self, limits: QueryLimits, hidden: Hidden) -> None:
         self.limits, self.hidden = limits, hidden
         self._schema: Schema | None = None
         self._read_at = 0.0
         self._reading = asyncio.Lock()
 
     async def schema(self, refresh: bool = False) -> Schema:
-        """As it was at most five minutes ago. Raises QueryFailed when the database cannot be reached."""
+        """The schema, at most five minutes old. Raises QueryFailed if the database is unreachable."""
         asked_at = time.monotonic()
         async with self._reading:
-            fresh = self._read_at > asked_at if refresh else asked_at - self._read_at < self.schema_seconds
+            fresh = self._read_at > asked_at if refresh else asked_at - self._read_at < self.schema_max_age
             if self._schema is None or not fresh:
                 self._schema = await self._read_schema()
                 self._read_at = time.monotonic()
             return self._schema
 
-    async def check(self, sql: str) -> Checked:
-        """Whether it may run, and would; nothing runs. Raises QueryFailed when the database cannot be reached."""
+    async def check(self, sql: str) -> QueryCheck:
+        """Check a statement without running it. Raises QueryFailed if the database is unreachable."""
         try:
             checked = await self._check(sql)
-        except Refused as refusal:
-            return Checked(ok=False, kind=refusal.kind, error=refusal.message)
+        except QueryRefused as refusal:
+            return QueryCheck(ok=False, kind=refusal.kind, error=refusal.message)
         if self._schema and any(self._schema.table(name) is None for name in checked.tables):
-            self._schema = None  # made since
+            self._schema = None  # the cached schema is older than these tables
         return checked
 
     @abstractmethod
-    async def run(self, sql: str) -> Table:
-        """Check it again and run it. Raises Refused and QueryFailed."""
+    async def run(self, sql: str) -> QueryResult:
+        """Check the statement again and run it. Raises QueryRefused and QueryFailed."""
 
     @abstractmethod
-    async def _check(self, sql: str) -> Checked: ...
+    async def _check(self, sql: str) -> QueryCheck: ...
 
     @abstractmethod
     async def _read_schema(self) -> Schema: ...
 
     @abstractmethod
     async def aclose(self) -> None:
-        """End what it holds open."""
+        """Close all connections."""
 
 
-def open_database(url: str, limits: Limits = _LIMITS, hidden: Hidden = _NOTHING_HIDDEN) -> Database:
-    """Of either dialect. Raises BadDatabase; a server is only reached when it is first asked."""
+def open_database(url: str, limits: QueryLimits = _LIMITS, hidden: Hidden = _NOTHING_HIDDEN) -> ReadOnlyDatabase:
+    """Open a database of either dialect. Raises BadDatabase. Connects to a server only when it is first used."""
     try:
         place = make_url(url)
         dialect = place.get_backend_name()

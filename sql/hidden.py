@@ -1,4 +1,4 @@
-"""What of a database is kept from everybody: tables and columns by name, where * stands for any part of it."""
+"""Hidden tables and columns, by name patterns with *."""
 
 from fnmatch import fnmatchcase
 
@@ -12,27 +12,29 @@ class Hidden(BaseModel):
 
     names: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
-    """If any are named: the only tables that may be read."""
+    """The only tables that may be read, if any are named."""
 
     @classmethod
     def parse(cls, text: str, only: str = "") -> "Hidden":
-        """Of names with commas between them."""
+        """Parse comma-separated names."""
         return cls(names=_split(text), only=_split(only))
 
-    def table(self, name: str) -> bool:
-        """Whether the table is hidden as a whole, by name."""
+    def hides_table(self, name: str) -> bool:
+        """Whether the whole table is hidden."""
         return any(fnmatchcase(name.lower(), hidden.lower()) for hidden in self.names if "." not in hidden)
 
-    def listed(self, name: str) -> bool:
-        """Whether the table may be asked for: not hidden, and among the only ones."""
-        if self.table(name):
+    def allows_table(self, name: str) -> bool:
+        """Whether the table may be read: not hidden, and in `only` if that is set."""
+        if self.hides_table(name):
             return False
         return not self.only or any(fnmatchcase(name.lower(), listed.lower()) for listed in self.only)
 
-    def column(self, table: str, name: str) -> bool:
-        """Whether this column of the table is hidden, with its table or alone."""
+    def hides_column(self, table: str, name: str) -> bool:
+        """Whether this column is hidden, alone or with its table."""
         whole = f"{table}.{name}".lower()
-        return self.table(table) or any(fnmatchcase(whole, hidden.lower()) for hidden in self.names if "." in hidden)
+        return self.hides_table(table) or any(
+            fnmatchcase(whole, hidden.lower()) for hidden in self.names if "." in hidden
+        )
 
 
 def _split(text: str) -> tuple[str, ...]:

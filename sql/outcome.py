@@ -1,10 +1,10 @@
-"""What comes of a statement: rows, or why there are none, in words and as a kind that programs can go by."""
+"""Outcomes of a statement: a result, or an error with a message and a kind."""
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-type Kind = Literal[
+type ErrorKind = Literal[
     "empty",
     "too_long",
     "syntax",
@@ -26,31 +26,31 @@ type Kind = Literal[
 
 
 class SqlError(Exception):
-    """A statement without a result."""
+    """A statement failed."""
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
         self.kind, self.message = kind, message
 
 
-class Refused(SqlError):
-    """It may not run, whatever the data are."""
+class QueryRefused(SqlError):
+    """The statement may not run."""
 
 
 class QueryFailed(SqlError):
-    """It was allowed, and the database could not answer it."""
+    """The statement was allowed, but the database could not answer it."""
 
 
 class BadDatabase(Exception):
     """The database cannot be opened as configured; the text says what to do."""
 
 
-class _Frozen(BaseModel):
+class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Limits(_Frozen):
-    """How much one statement may ask for."""
+class QueryLimits(FrozenModel):
+    """Limits for one statement."""
 
     rows: int = 1000
     bytes: int = 128_000
@@ -60,17 +60,17 @@ class Limits(_Frozen):
     """Of the statement, in characters."""
 
 
-class Checked(_Frozen):
-    """A statement that was looked at and did not run."""
+class QueryCheck(FrozenModel):
+    """The check of a statement, which did not run."""
 
     ok: bool
-    kind: Kind | Literal[""] = ""
+    kind: ErrorKind | Literal[""] = ""
     error: str = ""
     tables: tuple[str, ...] = ()
-    """The tables and views it reads."""
+    """The tables and views that it reads."""
 
 
-class Table(_Frozen):
+class QueryResult(FrozenModel):
     """A result. `truncated`: there were more rows than the limits let through."""
 
     columns: tuple[str, ...]

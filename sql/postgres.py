@@ -1,4 +1,4 @@
-"""A PostgreSQL database through connections that begin read only, and transactions that are."""
+"""A PostgreSQL database, accessed in read-only transactions."""
 
 import asyncio
 import json
@@ -10,56 +10,56 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy.engine import URL
 
-from sql.database import Database
+from sql.database import ReadOnlyDatabase
 from sql.hidden import Hidden
-from sql.look import Look, look
-from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
+from sql.json_rows import JsonText, RowCollector
+from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
 from sql.postgres_catalogs import FINGERPRINT
-from sql.postgres_cover import covered
+from sql.postgres_cover import cover
 from sql.postgres_errors import LOST, failure
-from sql.postgres_guard import examine, explained
-from sql.postgres_moments import MOMENTS
+from sql.postgres_guard import check_query, explain_refusal
 from sql.postgres_names import PgNames, read_pg_names
-from sql.postgres_plan import see
+from sql.postgres_plan import check_plan
 from sql.postgres_schema import read_pg_schema
+from sql.postgres_times import TIME_DECODERS
+from sql.query_parser import ParsedQuery, parse_query
 from sql.schema import Dialect, Schema
-from sql.values import Gathering, JsonText
 
-CONNECTIONS = 4
-GRACE = 1.0  # seconds in which the server may still say itself that the time is over
-BATCH = 50  # rows that are taken into memory together, each of them bounded by the server
-READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
+MAX_CONNECTIONS = 4
+GRACE_PERIOD = 1.0  # seconds for the server's own timeout error to arrive
+FETCH_ROWS = 50  # rows fetched at a time; the server limits the size of each
+SCHEMA_TIMEOUT = 120.0  # seconds for the whole schema; each of its queries has its own limit
 
 _AS_WRITTEN = "money bit varbit point box path polygon line lseg circle"
 
 
-class PostgresDatabase(Database):
-    """Connects when it is first asked. The role may be allowed to write: the transaction is not."""
+class PostgresDatabase(ReadOnlyDatabase):
+    """Connects on first use. Transactions are read-only, even if the role may write."""
 
     dialect: Dialect = "postgres"
 
-    def __init__(self, place: URL, limits: Limits, hidden: Hidden) -> None:
+    def __init__(self, place: URL, limits: QueryLimits, hidden: Hidden) -> None:
         super().__init__(limits, hidden)
         self._dsn = place.set(drivername="postgresql").render_as_string(hide_password=False)
         self._shown = place.set(drivername="postgresql").render_as_string(hide_password=True)
         self._idle: list[Any] = []
-        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._free = asyncio.Semaphore(MAX_CONNECTIONS)
         self._names: PgNames | None = None
 
-    async def run(self, sql: str) -> Table:
+    async def run(self, sql: str) -> QueryResult:
         began = time.monotonic()
-        query = look(sql, self.dialect, self.limits)
+        query = parse_query(sql, self.dialect, self.limits)
 
-        async def work(connection: Any) -> Table:
+        async def work(connection: Any) -> QueryResult:
             text, _ = await self._prepared(connection, query)
             statement = await connection.prepare(text)
             columns = statement.get_attributes()
-            gathering = Gathering(self.limits)
+            gathering = RowCollector(self.limits)
             cursor = await statement.cursor()
-            while rows := await cursor.fetch(BATCH):
-                if gathering.full(row.values() for row in rows):
+            while rows := await cursor.fetch(FETCH_ROWS):
+                if gathering.add(row.values() for row in rows):
                     break
-            return Table(
+            return QueryResult(
                 columns=tuple(column.name for column in columns),
                 types=tuple(column.type.name for column in columns),
                 rows=tuple(gathering.rows),
@@ -67,45 +67,47 @@ class PostgresDatabase(Database):
                 seconds=round(time.monotonic() - began, 4),
             )
 
-        return await self._within(work, self.limits.seconds + GRACE)
+        return await self._run_in_time(work, self.limits.seconds + GRACE_PERIOD)
 
-    async def _check(self, sql: str) -> Checked:
-        query = look(sql, self.dialect, self.limits)
+    async def _check(self, sql: str) -> QueryCheck:
+        query = parse_query(sql, self.dialect, self.limits)
 
-        async def work(connection: Any) -> Checked:
+        async def work(connection: Any) -> QueryCheck:
             _, tables = await self._prepared(connection, query)
-            return Checked(ok=True, tables=tables)
+            return QueryCheck(ok=True, tables=tables)
 
-        return await self._within(work, self.limits.seconds + GRACE)
+        return await self._run_in_time(work, self.limits.seconds + GRACE_PERIOD)
 
     async def _read_schema(self) -> Schema:
         async def work(connection: Any) -> Schema:
-            return await read_pg_schema(connection, await self._known(connection))
+            return await read_pg_schema(connection, await self._current_names(connection))
 
-        return await self._within(work, READING)
+        return await self._run_in_time(work, SCHEMA_TIMEOUT)
 
     async def aclose(self) -> None:
         while self._idle:
             await self._idle.pop().close()
 
-    async def _prepared(self, connection: Any, query: Look) -> tuple[str, tuple[str, ...]]:
-        """The text to run and the tables it reads. Raises Refused."""
-        names = await self._known(connection)
-        tables = examine(query, names)
-        whole = covered(query, names, self.limits)
+    async def _prepared(self, connection: Any, query: ParsedQuery) -> tuple[str, tuple[str, ...]]:
+        """The SQL to run and the tables that it reads. Raises QueryRefused."""
+        names = await self._current_names(connection)
+        tables = check_query(query, names)
+        whole = cover(query, names, self.limits)
         try:
             plan = json.loads(await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}"))
         except RecursionError:
-            raise Refused("syntax", "Its parts stand too deep within each other. Write it simpler.") from None
+            raise QueryRefused("syntax", "Its parts stand too deep within each other. Write it simpler.") from None
         except asyncpg.PostgresError as error:
-            told = failure(error, self._shown, self.limits.seconds)
-            raise explained(told, query, names) if isinstance(told, Refused) else told from error
-        see(plan, names, tables, whole, query.sql)
+            sql_error = failure(error, self._shown, self.limits.seconds)
+            raise (
+                explain_refusal(sql_error, query, names) if isinstance(sql_error, QueryRefused) else sql_error
+            ) from error
+        check_plan(plan, names, tables, whole, query.sql)
         return whole.text, tables
 
-    async def _known(self, connection: Any) -> PgNames:
-        """What may be used, as the catalogs are in this moment. Raises QueryFailed."""
-        if connection.get_settings().standard_conforming_strings != "on":  # a pooler may have dropped what we asked for
+    async def _current_names(self, connection: Any) -> PgNames:
+        """The usable names, from the current catalogs. Raises QueryFailed."""
+        if connection.get_settings().standard_conforming_strings != "on":  # a connection pooler may ignore our setting
             why = f"{self._shown} reads backslashes in texts. Set standard_conforming_strings to on for it."
             raise QueryFailed("unavailable", why)
         schema, mark = await connection.fetchrow(f"SELECT current_schema(), ({FINGERPRINT})")
@@ -115,12 +117,12 @@ class PostgresDatabase(Database):
 
     # --- connections
 
-    async def _within[T](self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
-        """In a read-only transaction, and in time. Raises Refused and QueryFailed."""
+    async def _run_in_time[T](self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """Run the work in a read-only transaction with a timeout. Raises QueryRefused and QueryFailed."""
         try:
             async with self._free, asyncio.timeout(seconds), self._connection() as connection:
                 try:
-                    return await _reading(connection, work)
+                    return await _run_read_only(connection, work)
                 except (asyncpg.PostgresError, *LOST, ValueError, OverflowError) as error:
                     raise failure(error, self._shown, self.limits.seconds) from error
         except TimeoutError:
@@ -129,7 +131,7 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
-        """An idle one that still works, or a new one; given up in the middle, it is thrown away."""
+        """An idle or new connection. After a cancellation or timeout the connection is closed."""
         connection = await self._reused() or await self._connect()
         try:
             yield connection
@@ -171,15 +173,15 @@ class PostgresDatabase(Database):
             why = f"{self._shown} cannot be reached: {error}. Check host, user, password and the database's name."
             raise QueryFailed("unavailable", why) from error
         try:
-            await _settle(connection)
+            await _configure(connection)
         except BaseException:
             connection.terminate()
             raise
         return connection
 
 
-async def _reading[T](connection: Any, work: Callable[[Any], Awaitable[T]]) -> T:
-    """In a transaction that cannot write. Given up, it is not ended but dropped: a busy server would let us wait."""
+async def _run_read_only[T](connection: Any, work: Callable[[Any], Awaitable[T]]) -> T:
+    """Run the work in a read-only transaction. After a cancellation it drops the connection rather than wait for it."""
     transaction = connection.transaction(readonly=True)
     await transaction.start()
     try:
@@ -192,12 +194,12 @@ async def _reading[T](connection: Any, work: Callable[[Any], Awaitable[T]]) -> T
             await transaction.rollback()
 
 
-async def _settle(connection: Any) -> None:
-    """One schema, temporary tables last; and values as PostgreSQL writes them where Python has none like them."""
+async def _configure(connection: Any) -> None:
+    """Set the search path, and decode types without a Python equivalent as PostgreSQL's text."""
     await connection.execute(
         "SELECT set_config('search_path', quote_ident(coalesce(current_schema(), 'public')) || ', pg_temp', false)"
     )
-    # In binary, as whole rows are read: jsonb begins with its version.
+    # Binary format, because whole rows are read in binary. jsonb begins with a version byte.
     for kind, begin in (("json", 0), ("jsonb", 1)):
         await connection.set_type_codec(
             kind,
@@ -206,7 +208,7 @@ async def _settle(connection: Any) -> None:
             decoder=lambda raw, begin=begin: JsonText(raw[begin:].decode()),
             format="binary",
         )
-    for kind, decoder in MOMENTS.items():
+    for kind, decoder in TIME_DECODERS.items():
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=tuple, decoder=decoder, format="tuple")
     for kind in _AS_WRITTEN.split():
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=str, format="text")

@@ -1,7 +1,7 @@
-"""What PostgreSQL's catalogs are asked: what there is in a schema, and whether anything has changed."""
+"""Queries on PostgreSQL's catalogs: the objects of a schema, and a fingerprint that shows changes."""
 
-# Of everything that is not PostgreSQL's own, in all schemas: a row of a catalog has another xmin when it is written
-# again, also by CREATE OR REPLACE, GRANT and RENAME. Temporary tables come and go, and nobody else can read them.
+# Covers all user objects in all schemas: a catalog row gets a new xmin whenever it is rewritten, also by CREATE OR
+# REPLACE, GRANT and RENAME. Temporary tables are left out, as other sessions cannot read them.
 _ROWS = "SELECT concat(count(*), ' ', sum(hashint8(({row})::bigint << 32 | {table}.xmin::text::bigint))) FROM"
 FINGERPRINT = f"""
 SELECT concat_ws(' ',
@@ -47,7 +47,7 @@ JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobji
 JOIN pg_catalog.pg_attribute b ON b.attrelid = c.oid AND b.attnum = d.refobjsubid AND b.attnum <> g.attnum
 WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
 """
-# Of the functions that are not PostgreSQL's own: those of extensions that only reckon, and namesakes that only read.
+# Functions that are not built in are usable only if an extension's and pure, or overloads that only read.
 FUNCTIONS = """
 WITH f AS (
     SELECT p.proname, n.nspname = 'pg_catalog' AS own, p.provolatile, l.lanname IN ('c', 'internal', 'sql') AND EXISTS (

@@ -1,4 +1,4 @@
-"""The schema of a PostgreSQL database: what is declared and commented, and a moment's reading of the data."""
+"""Reads the schema of a PostgreSQL database: declarations, comments, row counts and sample values."""
 
 import time
 from collections import defaultdict
@@ -8,13 +8,13 @@ from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 
+from sql.json_rows import as_json
 from sql.postgres_names import PgNames, quoted
-from sql.schema import EXAMPLES, FEW, ColumnInfo, Schema, TableInfo, few_or_examples
-from sql.values import as_json
+from sql.schema import MAX_DISTINCT, MAX_EXAMPLES, ColumnInfo, Schema, TableInfo, choose_samples
 
-COUNTED = 100_000  # rows as PostgreSQL estimates them, up to which it is asked to count
-MOMENT = 300  # milliseconds for one table's count, one column's values
-ALL_SAMPLES = 20.0  # seconds for all columns of all tables together
+MAX_COUNTED = 100_000  # estimated rows up to which they are counted
+SAMPLE_TIMEOUT_MS = 300  # per table count and per column sample
+ALL_SAMPLES_TIMEOUT = 20.0  # seconds for all columns of all tables
 
 _COLUMNS = """
 SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
@@ -41,47 +41,47 @@ ORDER BY k.conname
 
 
 async def read_pg_schema(connection: Any, names: PgNames) -> Schema:
-    """Of all listed tables."""
+    """The schema of all listed tables."""
     tables = defaultdict(list)
     for row in await connection.fetch(_COLUMNS, quoted(names.schema)):
         if row["name"] in names.visible.get(row["table"].lower(), ()):
             tables[row["table"]].append(row)
-    leads = {
+    references = {
         (row["table"], row["name"]): f"{row['other']}.{row['to']}"
         for row in await connection.fetch(_REFERENCES, quoted(names.schema))
         if row["to"] in names.visible.get(row["other"].lower(), ())
     }
-    until = time.monotonic() + ALL_SAMPLES
-    found = [await _table(connection, names, rows, leads, until) for _, rows in sorted(tables.items())]
-    return Schema(dialect="postgres", tables=tuple(found))
+    until = time.monotonic() + ALL_SAMPLES_TIMEOUT
+    table_infos = [await _table(connection, names, rows, references, until) for _, rows in sorted(tables.items())]
+    return Schema(dialect="postgres", tables=tuple(table_infos))
 
 
 async def _table(
-    connection: Any, names: PgNames, columns: list[Any], leads: dict[tuple[str, str], str], until: float
+    connection: Any, names: PgNames, columns: list[Any], references: dict[tuple[str, str], str], until: float
 ) -> TableInfo:
     first = columns[0]
     table = f"{quoted(names.schema)}.{quoted(first['table'])}"
     rows = await _count(connection, table, first)
-    found = []
-    for one in columns:
-        samples = await _samples(connection, table, one, rows) if rows != 0 and time.monotonic() < until else ()
-        found.append(
+    column_infos = []
+    for column in columns:
+        samples = await _samples(connection, table, column, rows) if rows != 0 and time.monotonic() < until else ()
+        column_infos.append(
             ColumnInfo(
-                name=one["name"],
-                type=one["type"],
-                nullable=one["nullable"],
-                key=one["key"],
-                references=leads.get((one["table"], one["name"])),
-                comment=one["comment"],
+                name=column["name"],
+                type=column["type"],
+                nullable=column["nullable"],
+                key=column["key"],
+                references=references.get((column["table"], column["name"])),
+                comment=column["comment"],
                 samples=samples,
             )
         )
-    return TableInfo(name=first["table"], comment=first["about"], rows=rows, columns=tuple(found))
+    return TableInfo(name=first["table"], comment=first["about"], rows=rows, columns=tuple(column_infos))
 
 
 async def _count(connection: Any, table: str, about: Any) -> int | None:
-    """Exact where it is cheap, else PostgreSQL's own estimate (-1: it has none)."""
-    if about["rows"] > COUNTED:
+    """The row count: exact for small tables, otherwise PostgreSQL's estimate (-1: none)."""
+    if about["rows"] > MAX_COUNTED:
         return int(about["rows"])
     counted = [row["count"] async for row in _try(connection, f"SELECT count(*) FROM {table}")]  # noqa: S608
     return counted[0] if counted else None
@@ -90,21 +90,21 @@ async def _count(connection: Any, table: str, about: Any) -> int | None:
 async def _samples(connection: Any, table: str, column: Any, rows: int | None) -> tuple[Any, ...]:
     name = quoted(column["name"])
     having = f"FROM {table} WHERE {name} IS NOT NULL"
-    if column["is_text"] and rows is not None and rows <= COUNTED * 10:
-        query = f"SELECT DISTINCT {name}::text AS value {having} LIMIT {FEW + 1}"
-        if found := [row["value"] async for row in _try(connection, query)]:
-            return few_or_examples([as_json(value) for value in found], complete=True)
-    query = f"SELECT DISTINCT value FROM (SELECT {name} AS value {having} LIMIT {EXAMPLES * 5}) AS some"  # noqa: S608
-    if not column["is_text"]:  # not every type can be compared
-        query = f"SELECT {name} AS value {having} LIMIT {EXAMPLES}"
-    found = [row["value"] async for row in _try(connection, query)]
-    return few_or_examples([as_json(value) for value in found], complete=False)
+    if column["is_text"] and rows is not None and rows <= MAX_COUNTED * 10:
+        query = f"SELECT DISTINCT {name}::text AS value {having} LIMIT {MAX_DISTINCT + 1}"
+        if values := [row["value"] async for row in _try(connection, query)]:
+            return choose_samples([as_json(value) for value in values], complete=True)
+    query = f"SELECT DISTINCT value FROM (SELECT {name} AS value {having} LIMIT {MAX_EXAMPLES * 5}) AS some"  # noqa: S608
+    if not column["is_text"]:  # not every type is comparable
+        query = f"SELECT {name} AS value {having} LIMIT {MAX_EXAMPLES}"
+    values = [row["value"] async for row in _try(connection, query)]
+    return choose_samples([as_json(value) for value in values], complete=False)
 
 
 async def _try(connection: Any, query: str) -> AsyncIterator[Any]:
-    """Its rows; none when it takes longer than a moment, or cannot be answered."""
+    """The rows of a query; none if it fails or exceeds the timeout."""
     try:
-        async with _moment(connection):
+        async with _short_timeout(connection):
             rows = await connection.fetch(query)
     except asyncpg.PostgresError:
         return
@@ -113,8 +113,8 @@ async def _try(connection: Any, query: str) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def _moment(connection: Any) -> AsyncIterator[None]:
-    async with connection.transaction():  # a savepoint: the setting ends with it, and so does a failure
-        await connection.execute(f"SET LOCAL statement_timeout = {MOMENT}")
+async def _short_timeout(connection: Any) -> AsyncIterator[None]:
+    async with connection.transaction():  # a savepoint limits the setting, and a failure, to this query
+        await connection.execute(f"SET LOCAL statement_timeout = {SAMPLE_TIMEOUT_MS}")
         yield
         await connection.execute("SET LOCAL statement_timeout TO DEFAULT")

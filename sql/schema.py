@@ -1,4 +1,4 @@
-"""What a database holds, as a person and a model are shown it: tables with keys, comments and sample values."""
+"""The schema of a database for users and models: tables with keys, comments and sample values."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 type Dialect = Literal["sqlite", "postgres"]
 
-FEW = 60  # distinct values of a text column that are all shown, as one may have to be named exactly
-EXAMPLES = 3  # shown of every other column
-SAMPLE_LENGTH = 60
+MAX_DISTINCT = 60  # distinct values up to which a text column shows all, since a query may need one exactly
+MAX_EXAMPLES = 3  # values shown of every other column
+MAX_SAMPLE = 60
 
 
 class _Frozen(BaseModel):
@@ -41,7 +41,7 @@ class TableInfo(_Frozen):
     columns: tuple[ColumnInfo, ...] = ()
 
     def line(self) -> dict[str, Any]:
-        """For a prompt: what is false or empty would only cost tokens."""
+        """The table for a prompt, without false and empty values, which would only cost tokens."""
         columns = [
             {
                 "name": column.name,
@@ -59,7 +59,7 @@ class TableInfo(_Frozen):
 
 
 class Schema(_Frozen):
-    """All visible tables. Names are looked up the way SQL does: without regard to case."""
+    """All visible tables. Names are compared without case, as in SQL."""
 
     dialect: Dialect
     tables: tuple[TableInfo, ...] = ()
@@ -68,37 +68,41 @@ class Schema(_Frozen):
         return next((table for table in self.tables if table.name.lower() == name.lower()), None)
 
     def only(self, names: Iterable[str]) -> "Schema":
-        """These tables; a name that is none of them is passed over."""
-        wanted = {name.lower() for name in names}
-        return self.model_copy(update={"tables": tuple(one for one in self.tables if one.name.lower() in wanted)})
+        """The schema with these tables only; unknown names are ignored."""
+        lowered = {name.lower() for name in names}
+        return self.model_copy(
+            update={"tables": tuple(table for table in self.tables if table.name.lower() in lowered)}
+        )
 
     def trimmed(self, columns: Mapping[str, Iterable[str]]) -> "Schema":
-        """These columns of these tables, with keys and references besides; other tables stay whole."""
-        wanted = {table.lower(): {name.lower() for name in names} for table, names in columns.items()}
+        """The schema with these columns of these tables, plus keys and references. Other tables stay complete."""
+        by_table = {table.lower(): {name.lower() for name in names} for table, names in columns.items()}
 
         def trim(table: TableInfo) -> TableInfo:
-            names = wanted.get(table.name.lower())
+            names = by_table.get(table.name.lower())
             if names is None:
                 return table
-            kept = tuple(one for one in table.columns if one.name.lower() in names or one.key or one.references)
-            return table.model_copy(update={"columns": kept})
+            visible = tuple(
+                column for column in table.columns if column.name.lower() in names or column.key or column.references
+            )
+            return table.model_copy(update={"columns": visible})
 
         return self.model_copy(update={"tables": tuple(trim(table) for table in self.tables)})
 
     def lines(self) -> list[str]:
-        """One table a line, as JSON."""
+        """The tables as JSON lines."""
         return [json.dumps(table.line(), ensure_ascii=False) for table in self.tables]
 
 
-def few_or_examples(found: list[JsonValue], *, complete: bool) -> tuple[JsonValue, ...]:
-    """All of them, sorted, when no more were found than are shown and each is short enough to be written out."""
-    short = all(isinstance(value, str) and len(value) <= SAMPLE_LENGTH for value in found)
-    if complete and short and len(found) <= FEW:
-        return tuple(sorted(found, key=str))
-    return tuple(_cut(value) for value in found[:EXAMPLES])
+def choose_samples(values: list[JsonValue], *, complete: bool) -> tuple[JsonValue, ...]:
+    """All values, sorted, if they are complete, few and short; otherwise some examples."""
+    short = all(isinstance(value, str) and len(value) <= MAX_SAMPLE for value in values)
+    if complete and short and len(values) <= MAX_DISTINCT:
+        return tuple(sorted(values, key=str))
+    return tuple(_cut(value) for value in values[:MAX_EXAMPLES])
 
 
 def _cut(value: JsonValue) -> JsonValue:
-    if isinstance(value, str) and len(value) > SAMPLE_LENGTH:
-        return value[: SAMPLE_LENGTH - 1] + "…"
+    if isinstance(value, str) and len(value) > MAX_SAMPLE:
+        return value[: MAX_SAMPLE - 1] + "…"
     return value

@@ -1,6 +1,6 @@
-"""One connection to an SQLite file that can do nothing but read what may be read, within limits.
+"""A restricted read-only connection to an SQLite file, with limits.
 
-It blocks, and holds no thread or loop of its own: `sql/sqlite_process.py` runs it in a process that can be ended.
+It is blocking code without threads: `sql/sqlite_process.py` runs it in a process that can be killed.
 """
 
 import re
@@ -12,22 +12,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from sql.hidden import Hidden
-from sql.look import Look
-from sql.outcome import BadDatabase, Checked, Kind, Limits, QueryFailed, Refused, SqlError, Table
-from sql.sqlite_guard import Guard
-from sql.sqlite_names import HARMLESS_MODULES, Names, quoted, read_names, version
-from sql.tokens import tokens
-from sql.values import Gathering
+from sql.json_rows import RowCollector
+from sql.outcome import (
+    BadDatabase,
+    ErrorKind,
+    QueryCheck,
+    QueryFailed,
+    QueryLimits,
+    QueryRefused,
+    QueryResult,
+    SqlError,
+)
+from sql.query_parser import ParsedQuery
+from sql.sqlite_guard import SqliteGuard
+from sql.sqlite_names import HARMLESS_MODULES, SqliteNames, quoted, read_names, version
+from sql.tokens import tokenize
 
-LONGEST = 20_000_000  # bytes of one value, while it is worked on
-STEPS = 2_000  # of SQLite's program, between two looks at the clock
+MAX_VALUE = 20_000_000  # bytes of one value during evaluation
+CLOCK_STEPS = 2_000  # SQLite instructions between two checks of the deadline
 _LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST,
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_VALUE,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
 }
-_BEFORE_RUNNING: tuple[tuple[str, Kind], ...] = (
+_BEFORE_RUNNING: tuple[tuple[str, ErrorKind], ...] = (
     (r"no such table", "table"),
     (r"no such column|ambiguous column|cannot join using column|has no column", "column"),
     (r"no such function|wrong number of arguments|misuse of|may not be used as a window", "function"),
@@ -37,67 +46,67 @@ _BEFORE_RUNNING: tuple[tuple[str, Kind], ...] = (
 )
 
 
-class Reader:
-    """Opened at once. Raises BadDatabase."""
+class SqliteReader:
+    """One connection, opened in the constructor. Raises BadDatabase."""
 
-    def __init__(self, path: str, hidden: Hidden, limits: Limits) -> None:
+    def __init__(self, path: str, hidden: Hidden, limits: QueryLimits) -> None:
         self.hidden, self._limits = hidden, limits
         self._deadline = float("inf")
-        self._guard: Guard | None = None
-        self._names = Names(version=-1)
+        self._guard: SqliteGuard | None = None
+        self._names = SqliteNames(version=-1)
         self.connection = _open(path)
-        self.connection.set_progress_handler(lambda: time.monotonic() > self._deadline, STEPS)
+        self.connection.set_progress_handler(lambda: time.monotonic() > self._deadline, CLOCK_STEPS)
         self.connection.set_authorizer(self._authorize)
 
-    def check(self, query: Look) -> Checked:
-        """What SQLite makes of it, without running it."""
+    def check(self, query: ParsedQuery) -> QueryCheck:
+        """Prepare the query without running it."""
         try:
             with self.within(self._limits.seconds):
                 guard = self._prepare(query)
         except SqlError as error:
-            return Checked(ok=False, kind=error.kind, error=error.message)
-        return Checked(ok=True, tables=guard.tables)
+            return QueryCheck(ok=False, kind=error.kind, error=error.message)
+        return QueryCheck(ok=True, tables=guard.tables)
 
-    def run(self, query: Look) -> Table:
-        """Its rows. Raises Refused and QueryFailed."""
+    def run(self, query: ParsedQuery) -> QueryResult:
+        """Run the query. Raises QueryRefused and QueryFailed."""
         began = time.monotonic()
         with self.within(self._limits.seconds):
             guard = self._prepare(query)
             guard.running = True
             with self._armed(guard):
-                columns, gathering = self._fetch(query.sql)
-        types = tuple(_type(gathering, place) for place in range(len(columns)))
+                columns, collector = self._fetch(query.sql)
+        types = tuple(_type(collector, place) for place in range(len(columns)))
         seconds = round(time.monotonic() - began, 4)
-        return Table(
-            columns=columns, types=types, rows=tuple(gathering.rows), truncated=gathering.truncated, seconds=seconds
+        return QueryResult(
+            columns=columns, types=types, rows=tuple(collector.rows), truncated=collector.truncated, seconds=seconds
         )
 
     def close(self) -> None:
         self.connection.close()
 
-    def names(self) -> Names:
-        """As the file is now; within a transaction they stay so."""
+    def names(self) -> SqliteNames:
+        """The current names of the file; constant within a transaction."""
         if version(self.connection) != self._names.version:
             self._names = read_names(self.connection, self.hidden)
             self._leave_out_views()
         return self._names
 
     def _leave_out_views(self) -> None:
-        """Those of what is hidden, and those that no longer work: they would only be asked for in vain."""
+        """Remove views that read hidden data, and views that no longer work."""
         names = self._names
         shut: set[str] = set()
         broken: set[str] = set()
         for view in names.views & names.listed:
-            sql = f"SELECT * FROM {quoted(names.real[view])}"  # noqa: S608
+            sql = f"SELECT * FROM {quoted(names.spelling[view])}"  # noqa: S608
             try:
-                self._prepare(Look(sql, tokens(sql, "sqlite"), None))
-            except Refused as refusal:
+                self._prepare(ParsedQuery(sql, tokenize(sql, "sqlite"), None))
+            except QueryRefused as refusal:
                 (shut if refusal.kind == "hidden" else broken).add(view)
-        self._names = replace(names, listed=names.listed - shut - broken, shut=names.shut | shut)
+        self._names = replace(names, listed=names.listed - shut - broken, hidden_tables=names.hidden_tables | shut)
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """A transaction for reading, ended by the clock. Raises QueryFailed."""
+        """A read transaction with a timeout. Raises QueryFailed."""
         self._deadline = time.monotonic() + seconds
         try:
             self.connection.execute("BEGIN")
@@ -110,18 +119,18 @@ class Reader:
             if self.connection.in_transaction:
                 self.connection.rollback()
 
-    def _prepare(self, query: Look) -> Guard:
-        guard = Guard(self._names, query.tokens)
+    def _prepare(self, query: ParsedQuery) -> SqliteGuard:
+        guard = SqliteGuard(self._names, query.tokens)
         with self._armed(guard):
             try:
                 program = self.connection.execute(f"EXPLAIN {query.sql}").fetchall()
             except (sqlite3.Error, ValueError) as error:
-                raise guard.refusal or self._not_prepared(error) from error
-        guard.see(program)
+                raise guard.refusal or self._preparation_error(error) from error
+        guard.check_program(program)
         return guard
 
     @contextmanager
-    def _armed(self, guard: Guard) -> Iterator[None]:
+    def _armed(self, guard: SqliteGuard) -> Iterator[None]:
         self._guard = guard
         try:
             yield
@@ -132,33 +141,35 @@ class Reader:
         finally:
             self._guard = None
 
-    def _authorize(self, action: int, one: str | None, two: str | None, db: str | None, context: str | None) -> int:
-        return self._guard.authorize(action, one, two, db, context) if self._guard else sqlite3.SQLITE_OK
+    def _authorize(
+        self, action: int, first: str | None, second: str | None, db: str | None, context: str | None
+    ) -> int:
+        return self._guard.authorize(action, first, second, db, context) if self._guard else sqlite3.SQLITE_OK
 
-    def _fetch(self, sql: str) -> tuple[tuple[str, ...], Gathering]:
-        gathering = Gathering(self._limits)
-        self.connection.text_factory = _exact
+    def _fetch(self, sql: str) -> tuple[tuple[str, ...], RowCollector]:
+        collector = RowCollector(self._limits)
+        self.connection.text_factory = _decode_text
         cursor = self.connection.execute(sql)
         try:
             columns = tuple(column[0] for column in cursor.description or ())
             while rows := cursor.fetchmany(50):
-                if gathering.full(rows):
+                if collector.add(rows):
                     break
         finally:
             cursor.close()
-            self.connection.text_factory = _readable
-        return columns, gathering
+            self.connection.text_factory = _decode_replacing
+        return columns, collector
 
-    def _not_prepared(self, error: Exception) -> SqlError:
-        """SQLite's own words, and what there is instead."""
+    def _preparation_error(self, error: Exception) -> SqlError:
+        """The error of a statement that cannot be prepared; for an unknown table it lists the existing ones."""
         words = str(error)
         if isinstance(error, sqlite3.OperationalError) and "interrupted" in words:
             return _failure(error, self._limits.seconds)
         kind = next(kind for pattern, kind in _BEFORE_RUNNING if re.search(pattern, words))
         if kind == "table":
             names = self._names
-            words += ". There are: " + (", ".join(sorted(names.real[table] for table in names.listed)) or "none")
-        return Refused(kind, words)
+            words += ". There are: " + (", ".join(sorted(names.spelling[table] for table in names.listed)) or "none")
+        return QueryRefused(kind, words)
 
 
 def _open(path: str) -> sqlite3.Connection:
@@ -171,11 +182,11 @@ def _open(path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{place.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=0, timeout=5
         )
-        connection.text_factory = _readable
+        connection.text_factory = _decode_replacing
         for pragma in ("query_only=ON", "cell_size_check=ON", "mmap_size=0"):
             connection.execute(f"PRAGMA {pragma}")
-        for module in HARMLESS_MODULES:  # connected now, they need no leave for it later
-            with suppress(sqlite3.OperationalError):  # not every SQLite has each
+        for module in HARMLESS_MODULES:  # connected now, they need no authorization later
+            with suppress(sqlite3.OperationalError):  # not every SQLite build has each
                 connection.execute(f"SELECT 1 FROM {module}(1) LIMIT 1").fetchall()  # noqa: S608
         version(connection)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
@@ -186,12 +197,12 @@ def _open(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _readable(raw: bytes) -> str:
+def _decode_replacing(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
-def _exact(raw: bytes) -> str | bytes:
-    """Text, or bytes where it is none: SQLite does not look at what it stores as text."""
+def _decode_text(raw: bytes) -> str | bytes:
+    """Text, or bytes if it is not valid UTF-8: SQLite does not validate what it stores as text."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -209,9 +220,9 @@ def _failure(error: Exception, seconds: float) -> QueryFailed:
     return QueryFailed("database", words)
 
 
-def _type(gathering: Gathering, place: int) -> str:
-    """SQLite's types belong to values: the first that is there speaks for its column."""
-    value = next((row[place] for row in gathering.rows if row[place] is not None), None)
+def _type(collector: RowCollector, place: int) -> str:
+    """The type of a column's first non-null value: SQLite types values, not columns."""
+    value = next((row[place] for row in collector.rows if row[place] is not None), None)
     match value:
         case bool() | int():
             return "INTEGER"

@@ -1,4 +1,4 @@
-"""An SQLite file, read by processes of our own that are ended when they take too long."""
+"""An SQLite file, read by child processes that are killed on timeout."""
 
 import asyncio
 import json
@@ -7,38 +7,38 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
-from sql.database import Database
+from sql.database import ReadOnlyDatabase
 from sql.hidden import Hidden
-from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
+from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
 from sql.schema import Dialect, Schema
-from sql.sqlite import Reader
+from sql.sqlite import SqliteReader
 
-READERS = 4  # at most; as many as are asked at the same time
-GRACE = 1.0  # seconds in which a process may still say itself that the time is over
-READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
-LINE = 2**28  # bytes; what a row limit of our own lets through, and a schema, is far smaller
+MAX_READERS = 4  # concurrent processes
+GRACE_PERIOD = 1.0  # seconds for a process's own timeout error to arrive
+SCHEMA_TIMEOUT = 120.0  # seconds for the whole schema; each of its queries has its own limit
+MAX_LINE = 2**28  # bytes; results within the limits, and schemas, are far smaller
 ROOT = Path(__file__).parents[1]
 
 
-class SqliteDatabase(Database):
-    """Raises BadDatabase at once when the file is none."""
+class SqliteDatabase(ReadOnlyDatabase):
+    """Raises BadDatabase in the constructor if the file is not a database."""
 
     dialect: Dialect = "sqlite"
 
-    def __init__(self, path: Path, limits: Limits, hidden: Hidden) -> None:
+    def __init__(self, path: Path, limits: QueryLimits, hidden: Hidden) -> None:
         super().__init__(limits, hidden)
-        Reader(str(path), hidden, limits).close()
+        SqliteReader(str(path), hidden, limits).close()
         self._path, self._file = path.absolute(), _identity(path)
         begin = {"path": str(self._path), "limits": limits.model_dump(), "hidden": hidden.model_dump()}
         self._begin = json.dumps(begin).encode() + b"\n"
         self._idle: list[Process] = []
-        self._free = asyncio.Semaphore(READERS)
+        self._free = asyncio.Semaphore(MAX_READERS)
 
-    async def run(self, sql: str) -> Table:
-        return Table.model_validate(await self._ask("run", sql))
+    async def run(self, sql: str) -> QueryResult:
+        return QueryResult.model_validate(await self._ask("run", sql))
 
-    async def _check(self, sql: str) -> Checked:
-        return Checked.model_validate(await self._ask("check", sql))
+    async def _check(self, sql: str) -> QueryCheck:
+        return QueryCheck.model_validate(await self._ask("check", sql))
 
     async def _read_schema(self) -> Schema:
         return Schema.model_validate(await self._ask("schema"))
@@ -48,7 +48,7 @@ class SqliteDatabase(Database):
             await _end(self._idle.pop())
 
     async def _ask(self, what: str, sql: str = "") -> Any:
-        seconds = READING if what == "schema" else self.limits.seconds + GRACE
+        seconds = SCHEMA_TIMEOUT if what == "schema" else self.limits.seconds + GRACE_PERIOD
         async with self._free:
             process = await self._process()
             try:
@@ -58,18 +58,20 @@ class SqliteDatabase(Database):
                 await _end(process)
                 why = f"It was stopped after {self.limits.seconds:g} seconds. Ask for less, or more narrowly."
                 raise QueryFailed("timeout", why) from None
-            except _Gone:
+            except _ProcessEnded:
                 await _end(process)
                 why = "SQLite broke off: most likely it took more memory than it is given. Ask for less."
                 raise QueryFailed("too_large", why) from None
-            except BaseException:  # given up by the caller: an answer to come would be taken for the next one's
+            except BaseException:  # cancelled: a late answer would be taken for the next request's
                 await _end(process)
                 raise
             self._idle.append(process)
         return _result(answer)
 
     async def _process(self) -> Process:
-        if (now := _identity(self._path)) != self._file:  # another file has its name: the old one is open in them
+        if (
+            now := _identity(self._path)
+        ) != self._file:  # the file was replaced, and the processes have the old one open
             await self.aclose()
             self._file = now
         while self._idle:
@@ -80,15 +82,15 @@ class SqliteDatabase(Database):
         return await self._start()
 
     async def _start(self) -> Process:
-        """With nothing of our own environment: there may be secrets in it."""
+        """Start a process without Parley's environment, which may contain secrets."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sql.sqlite_process"),
             stdin=PIPE,
             stdout=PIPE,
             cwd=ROOT,
             env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
-            limit=LINE,
-            start_new_session=True,  # Ctrl-C is for us
+            limit=MAX_LINE,
+            start_new_session=True,  # Ctrl-C must not reach it
         )
         try:
             answer = await _exchange(process, self._begin)
@@ -101,7 +103,7 @@ class SqliteDatabase(Database):
         return process
 
 
-class _Gone(Exception):
+class _ProcessEnded(Exception):
     pass
 
 
@@ -114,16 +116,16 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 async def _exchange(process: Process, line: bytes) -> Any:
-    """Raises _Gone when the process is no more."""
+    """Send a line and read the answer. Raises _ProcessEnded."""
     assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018  both are PIPE
     try:
         process.stdin.write(line)
         await process.stdin.drain()
         answer = await process.stdout.readline()
     except (ConnectionError, ValueError) as error:
-        raise _Gone from error
+        raise _ProcessEnded from error
     if not answer.endswith(b"\n"):
-        raise _Gone
+        raise _ProcessEnded
     return json.loads(answer)
 
 
@@ -136,5 +138,5 @@ async def _end(process: Process) -> None:
 def _result(answer: Any) -> Any:
     if "answer" in answer:
         return answer["answer"]
-    kind = Refused if answer["of"] == "Refused" else QueryFailed
+    kind = QueryRefused if answer["of"] == QueryRefused.__name__ else QueryFailed
     raise kind(answer["kind"], answer["error"])

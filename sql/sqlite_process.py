@@ -1,7 +1,7 @@
-"""The process that reads an SQLite file: one JSON line in, one out. It ends with its input.
+"""The child process that reads an SQLite file: one JSON line in, one out, until its input ends.
 
-A process, because a thread inside one of SQLite's functions can neither be stopped nor held to a size: a clever LIKE
-takes hours between two looks at the clock. This one can be ended, and the system keeps it to its share of memory.
+A thread inside an SQLite function can neither be stopped nor limited in memory: a crafted LIKE can run for hours
+between two checks of the deadline. A process can be killed, and the system limits its memory.
 """
 
 import json
@@ -10,63 +10,63 @@ import sys
 from typing import Any
 
 from sql.hidden import Hidden
-from sql.look import look
-from sql.outcome import BadDatabase, Limits, SqlError
-from sql.sqlite import Reader
+from sql.outcome import BadDatabase, QueryLimits, SqlError
+from sql.query_parser import parse_query
+from sql.sqlite import SqliteReader
 from sql.sqlite_schema import read_schema
 
-MEMORY = 1_500_000_000  # bytes of addresses, of which Python and SQLite need a tenth
-ALONE = 5.0  # seconds over the limit, after which it was not ended by whoever asked
-FILE = 2_000_000_000  # bytes of a temporary file, as sorting makes
+MAX_MEMORY = 1_500_000_000  # bytes of address space; Python and SQLite need a tenth of it
+ORPHAN_GRACE = 5.0  # seconds over the limit after which the parent must be gone
+MAX_FILE = 2_000_000_000  # bytes of a temporary file, as used for sorting
 
 
 def main() -> int:
-    """First line: the path, what is hidden, the limits. Then one request a line."""
-    _stay_small()
+    """Read the configuration (path, hidden names, limits) from the first line, then one request per line."""
+    _limit_resources()
     begin = json.loads(sys.stdin.readline())
-    limits = Limits.model_validate(begin["limits"])
+    limits = QueryLimits.model_validate(begin["limits"])
     try:
-        reader = Reader(begin["path"], Hidden.model_validate(begin["hidden"]), limits)
+        reader = SqliteReader(begin["path"], Hidden.model_validate(begin["hidden"]), limits)
     except BadDatabase as error:
-        _say({"bad": str(error)})
+        _send({"bad": str(error)})
         return 0
-    _say({"ready": True})
+    _send({"ready": True})
     for line in sys.stdin:
         request = json.loads(line)
-        _end_by_itself(0 if request["do"] == "schema" else limits.seconds + ALONE)
+        _set_alarm(0 if request["do"] == "schema" else limits.seconds + ORPHAN_GRACE)
         try:
-            _say({"answer": _answer(reader, limits, request)})
+            _send({"answer": _answer(reader, limits, request)})
         except SqlError as error:
-            _say({"error": error.message, "kind": error.kind, "of": type(error).__name__})
-        _end_by_itself(0)
+            _send({"error": error.message, "kind": error.kind, "of": type(error).__name__})
+        _set_alarm(0)
     return 0
 
 
-def _answer(reader: Reader, limits: Limits, request: dict[str, Any]) -> Any:
+def _answer(reader: SqliteReader, limits: QueryLimits, request: dict[str, Any]) -> Any:
     if request["do"] == "schema":
         return read_schema(reader).model_dump(mode="json")
-    query = look(request["sql"], "sqlite", limits)
-    done = reader.check(query) if request["do"] == "check" else reader.run(query)
-    return done.model_dump(mode="json")
+    query = parse_query(request["sql"], "sqlite", limits)
+    outcome = reader.check(query) if request["do"] == "check" else reader.run(query)
+    return outcome.model_dump(mode="json")
 
 
-def _end_by_itself(seconds: float) -> None:
-    """The system ends us then, in whatever function we are: whoever asked may be gone, and cannot. 0: never."""
+def _set_alarm(seconds: float) -> None:
+    """Let the system end this process after so many seconds, in case the parent is gone. 0 cancels the alarm."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _say(answer: dict[str, Any]) -> None:
+def _send(answer: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
-def _stay_small() -> None:
+def _limit_resources() -> None:
     try:
-        import resource  # noqa: PLC0415  not everywhere
+        import resource  # noqa: PLC0415  not on every platform
     except ImportError:
         return
-    for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE), (resource.RLIMIT_CORE, 0)):
+    for what, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_FSIZE, MAX_FILE), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(what)
         if hard == resource.RLIM_INFINITY or hard > most:
             resource.setrlimit(what, (most, hard))

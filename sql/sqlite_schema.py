@@ -1,4 +1,4 @@
-"""The schema of an SQLite file: what is declared, and as much of the data as a moment's reading tells."""
+"""Reads the schema of an SQLite file: declarations, row counts and sample values."""
 
 import sqlite3
 from contextlib import suppress
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from sql.json_rows import as_json
 from sql.outcome import QueryFailed
-from sql.schema import EXAMPLES, FEW, ColumnInfo, Schema, TableInfo, few_or_examples
-from sql.sqlite import Reader
-from sql.sqlite_names import Names, quoted
-from sql.values import as_json
+from sql.schema import MAX_DISTINCT, MAX_EXAMPLES, ColumnInfo, Schema, TableInfo, choose_samples
+from sql.sqlite import SqliteReader
+from sql.sqlite_names import SqliteNames, quoted
 
-COUNTING = 0.3  # seconds for the rows of one table
-SAMPLING = 0.1  # seconds for the values of one column
+COUNT_TIMEOUT = 0.3  # seconds per table
+SAMPLE_TIMEOUT = 0.1  # seconds per column
 
 
 @dataclass(frozen=True)
@@ -24,32 +24,32 @@ class _Declared:
     key: bool
 
 
-def read_schema(reader: Reader) -> Schema:
-    """Of all listed tables. Raises QueryFailed."""
-    with reader.within(SAMPLING):
+def read_schema(reader: SqliteReader) -> Schema:
+    """The schema of all listed tables. Raises QueryFailed."""
+    with reader.within(SAMPLE_TIMEOUT):
         names = reader.names()
-    tables = [_table(reader, names, names.real[name]) for name in sorted(names.listed)]
+    tables = [_table(reader, names, names.spelling[name]) for name in sorted(names.listed)]
     return Schema(dialect="sqlite", tables=tuple(tables))
 
 
-def _table(reader: Reader, names: Names, name: str) -> TableInfo:
+def _table(reader: SqliteReader, names: SqliteNames, name: str) -> TableInfo:
     rows: int | None = None
-    with suppress(QueryFailed), reader.within(COUNTING):
+    with suppress(QueryFailed), reader.within(COUNT_TIMEOUT):
         rows = reader.connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0]  # noqa: S608
     visible = set(names.visible[name.lower()])
-    leads = {one: to for one, to in _references(reader.connection, names, name).items() if one in visible}
+    references = {column: to for column, to in _references(reader.connection, names, name).items() if column in visible}
     columns = []
-    for one in _declared(reader.connection, name):
-        if one.name not in visible:
+    for column in _declared(reader.connection, name):
+        if column.name not in visible:
             continue
         columns.append(
             ColumnInfo(
-                name=one.name,
-                type=one.type,
-                nullable=one.nullable,
-                key=one.key,
-                references=leads.get(one.name),
-                samples=() if rows == 0 else _samples(reader, name, one),
+                name=column.name,
+                type=column.type,
+                nullable=column.nullable,
+                key=column.key,
+                references=references.get(column.name),
+                samples=() if rows == 0 else _samples(reader, name, column),
             )
         )
     return TableInfo(name=name, rows=rows, columns=tuple(columns))
@@ -62,35 +62,40 @@ def _declared(connection: sqlite3.Connection, table: str) -> list[_Declared]:
     ]
 
 
-def _references(connection: sqlite3.Connection, names: Names, table: str) -> dict[str, str]:
-    """Where foreign keys lead, to columns that may be seen. A key that names no column means the other's key."""
+def _references(connection: sqlite3.Connection, names: SqliteNames, table: str) -> dict[str, str]:
+    """Foreign keys to visible columns. One that names no column refers to the other table's primary key."""
     rows = connection.execute('SELECT "from", "table", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq', (table,))
-    found: dict[str, str] = {}
+    references: dict[str, str] = {}
     for column, other, to in rows.fetchall():
-        seen = {name.lower(): name for name in names.visible.get(other.lower(), ())}
+        visible = {name.lower(): name for name in names.visible.get(other.lower(), ())}
         target = (to or "").lower()
-        if to is None and seen:
-            keys = [one.name.lower() for one in _declared(connection, other) if one.key]
+        if to is None and visible:
+            keys = [column_info.name.lower() for column_info in _declared(connection, other) if column_info.key]
             target = keys[0] if len(keys) == 1 else ""
-        if target in seen:
-            mine = next((one for one in names.visible[table.lower()] if one.lower() == column.lower()), column)
-            found[mine] = f"{names.real[other.lower()]}.{seen[target]}"
-    return found
+        if target in visible:
+            spelling = next(
+                (column_info for column_info in names.visible[table.lower()] if column_info.lower() == column.lower()),
+                column,
+            )
+            references[spelling] = f"{names.spelling[other.lower()]}.{visible[target]}"
+    return references
 
 
-def _samples(reader: Reader, table: str, column: _Declared) -> tuple[JsonValue, ...]:
-    """All values of a text column that has few, else some."""
+def _samples(reader: SqliteReader, table: str, column: _Declared) -> tuple[JsonValue, ...]:
+    """All values of a text column with few values, otherwise some."""
     name, source = quoted(column.name), quoted(table)
     query = f"SELECT DISTINCT {name} FROM {source} WHERE {name} IS NOT NULL LIMIT ?"  # noqa: S608
     some: list[JsonValue] = []
     complete = False
-    with suppress(QueryFailed), reader.within(SAMPLING):
-        for (value,) in reader.connection.execute(query, (FEW + 1 if _is_text(column.type) else EXAMPLES,)):
+    with suppress(QueryFailed), reader.within(SAMPLE_TIMEOUT):
+        for (value,) in reader.connection.execute(
+            query, (MAX_DISTINCT + 1 if _is_text(column.type) else MAX_EXAMPLES,)
+        ):
             some.append(as_json(value))
         complete = _is_text(column.type)
-    return few_or_examples(some, complete=complete)
+    return choose_samples(some, complete=complete)
 
 
 def _is_text(declared: str) -> bool:
-    """SQLite's own rule for text; a column without a type may hold some."""
+    """Whether the declared type may hold text, by SQLite's affinity rules."""
     return not declared or any(word in declared for word in ("CHAR", "CLOB", "TEXT", "STRING"))

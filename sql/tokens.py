@@ -1,10 +1,10 @@
-"""A statement cut into tokens as the database's own scanner cuts it: words, names, strings and numbers.
+"""Tokenizes a statement as the database's own scanner does: words, names, strings and numbers.
 
-sqlglot reads nearly as the databases do, and a hostile statement looks for the difference. What has to hold whatever
-sqlglot makes of a text (one statement, how it begins, which functions it calls) is therefore decided on these tokens.
+sqlglot parses almost as the databases do, and a hostile statement exploits the difference. So the security checks (a
+single statement, how it begins, which functions it calls) use these tokens.
 
-The scanners of PostgreSQL 13 to 18 and of SQLite's versions differ from each other, too. Text that two of them could
-cut differently gets a kind of `FAULTS`, and `look` refuses it.
+The scanners of PostgreSQL 13 to 18 and of SQLite's versions differ as well. Text that two of them could tokenize
+differently gets a kind in `FAULTS`, and `parse_query` refuses it.
 """
 
 import re
@@ -27,7 +27,7 @@ FAULTS: dict[TokenKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`word` is bare, in lower case; `name` was quoted and is given without its quotes; positions are in the text."""
+    """One token. A `word` is unquoted, in lower case; a `name` was quoted and has no quotes here."""
 
     kind: TokenKind
     text: str
@@ -36,11 +36,11 @@ class Token:
 
     @property
     def identifier(self) -> str | None:
-        """The name this may stand for, in lower case: the looks compare as SQLite does."""
+        """The name that this may stand for, in lower case, as SQLite compares names."""
         return self.text.lower() if self.kind in ("word", "name") else None
 
 
-# Groups are possessive: a string that has no end must not end at an earlier quotation mark instead.
+# Groups are possessive: an unclosed string must not match up to an earlier quotation mark.
 _NUMBER = r"(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+"
 _SQLITE = re.compile(
     rf"""(?P<space>[\ \t\n\f\r]++|\A\ufeff|--[^\n]*+|/\*.*?\*/)
@@ -74,35 +74,35 @@ _POSTGRES = re.compile(
 _COMMENT = re.compile(r"/\*|\*/")
 
 
-def tokens(sql: str, dialect: Dialect) -> list[Token]:
-    """Without spaces and comments. What is not closed reaches to the end."""
+def tokenize(sql: str, dialect: Dialect) -> list[Token]:
+    """The tokens without spaces and comments. An unclosed token extends to the end."""
     pattern = _SQLITE if dialect == "sqlite" else _POSTGRES
-    found: list[Token] = []
+    result: list[Token] = []
     position = 0
     while match := pattern.match(sql, position):
         start, position, text = position, match.end(), match.group()
-        kind: Any = match.lastgroup  # a TokenKind, where it is none of these
+        kind: Any = match.lastgroup  # a TokenKind, except for the cases below
         match kind:
             case "space":
                 pass
             case "comment":
                 position, closed = _after_comment(sql, position)
                 if not closed:
-                    found.append(Token("unclosed", sql[start:], start, position))
+                    result.append(Token("unclosed", sql[start:], start, position))
             case "word":
-                found.append(Token("word", text.lower(), start, position))
+                result.append(Token("word", text.lower(), start, position))
             case "name":
                 closing = "]" if text[0] == "[" else text[0]
-                found.append(Token("name", text[1:-1].replace(closing * 2, closing), start, position))
-            case "tag":  # the innermost group that took part
-                found.append(Token("string", text, start, position))
+                result.append(Token("name", text[1:-1].replace(closing * 2, closing), start, position))
+            case "tag":  # the innermost matched group
+                result.append(Token("string", text, start, position))
             case _:
-                found.append(Token(kind, text, start, position))
-    return found
+                result.append(Token(kind, text, start, position))
+    return result
 
 
 def _after_comment(sql: str, position: int) -> tuple[int, bool]:
-    """The end of PostgreSQL's comment, which may hold others, and whether it is closed."""
+    """The end of a PostgreSQL comment, which may be nested, and whether it is closed."""
     depth = 1
     while depth and (match := _COMMENT.search(sql, position)):
         depth += 1 if match.group() == "/*" else -1

@@ -1,12 +1,12 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// `npm run dev` shows the page at its own port; the gateway it talks to may be elsewhere.
+// `npm run dev` serves the page on its own port; PARLEY_GATEWAY names the gateway.
 const gateway = process.env.PARLEY_GATEWAY ?? "http://127.0.0.1:8001";
 
 export default defineConfig({
   plugins: [react()],
-  html: { cspNonce: "PARLEY-NONCE" }, // the gateway puts a new one in its place for each answer
+  html: { cspNonce: "PARLEY-NONCE" }, // the gateway replaces it with a new nonce in each response
   build: { outDir: "../services/gateway/page", emptyOutDir: true, chunkSizeWarningLimit: 700, reportCompressedSize: true },
   server: {
     host: "127.0.0.1",

@@ -1,1 +1,1 @@
-"""What Parley itself costs: its services with a model that answers at once, beside NATS with nothing on top."""
+"""Parley's own overhead: its services with a model that replies instantly, compared with bare NATS."""

@@ -7,77 +7,86 @@ from typing import Literal, NamedTuple
 import nats
 from nats.aio.client import Client
 
-from bench.overhead import world
-from bench.overhead.kinds import CONVERSATION
-from bench.overhead.lines import Lines, ids, save
-from bench.overhead.person import Person, Played, Stage
-from bench.overhead.recording import recorded
+from bench.overhead import processes
+from bench.overhead.load_generator import LoadGenerator, LoadResult, StageTime
+from bench.overhead.recorded_events import Recording, new_session_ids, save
+from bench.overhead.recording import record_session
+from bench.overhead.workloads import CONVERSATION
 from shared.bus.topology import SESSIONS
 from shared.services import WORKERS
 
 Side = Literal["parley", "bare"]
-WARM = 20  # sessions before the clock starts, or as many as run at once
+WARM_UP_SESSIONS = 20  # at least; at most as many as are measured
 
 
-class Run(NamedTuple):
-    """`sessions` in all, `concurrency` at once. `stored`: bytes by which the log grew, with subjects and headers."""
+class PipelineRun(NamedTuple):
+    """One measured run. `stored_bytes`: growth of the log, with subjects and headers."""
 
     concurrency: int
     sessions: int
-    played: Played
-    cpu: Mapping[str, float]  # seconds, by process
-    stored: int
+    result: LoadResult
+    cpu_seconds: Mapping[str, float]  # seconds, by process
+    stored_bytes: int
 
     @property
     def rate(self) -> float:
-        return self.sessions / self.played.seconds
+        return self.sessions / self.result.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """Of all processes, for one session."""
-        return 1000 * sum(self.cpu.values()) / self.sessions
+        """CPU time of all processes for one session."""
+        return 1000 * sum(self.cpu_seconds.values()) / self.sessions
 
     def cpu_ms_of(self, process: str) -> float:
-        """Of one process, for one session; 0 if it takes no part."""
-        return 1000 * self.cpu.get(process, 0) / self.sessions
+        """CPU time of one process for one session; 0 if it takes no part."""
+        return 1000 * self.cpu_seconds.get(process, 0) / self.sessions
 
 
-def workers_of(lines: Lines) -> list[str]:
+def workers_of(events: Recording) -> list[str]:
     """The services that take part in a session."""
-    return [name for name in WORKERS if name in {line.by for line in lines}]
+    return [name for name in WORKERS if name in {line.actor for line in events}]
 
 
-async def runs(folder: Path, side: Side, lines: Lines, *, always: bool, plan: Mapping[int, int]) -> list[Run]:
-    """One run for each entry of `plan` (sessions by how many at once), all on a server and processes of their own."""
-    async with world.server(folder, always=always) as (place, server):
-        save(lines, folder / "lines.json")
-        workers = workers_of(lines)
+async def run_pipeline(
+    folder: Path, side: Side, events: Recording, *, sync_always: bool, concurrency_plan: Mapping[int, int]
+) -> list[PipelineRun]:
+    """One run for each entry of `plan` (sessions by concurrency), on a new server with new processes."""
+    async with processes.nats_server(folder, sync_always=sync_always) as (place, server):
+        save(events, folder / "lines.json")
+        workers = workers_of(events)
         is_parley = side == "parley"
-        processes = world.services(place, workers) if is_parley else world.bare(place, workers, folder / "lines.json")
-        async with world.running(processes), await nats.connect(place.url) as client:
+        started = (
+            processes.service_processes(place, workers)
+            if is_parley
+            else processes.bare_processes(place, workers, folder / "lines.json")
+        )
+        async with processes.running(started), await nats.connect(place.url) as client:
             results = []
-            for concurrency, sessions in plan.items():
-                for count in (min(max(WARM, concurrency), sessions), sessions):  # the first round only warms up
-                    before = await _stored(client)
-                    person = Person(client, lines, guarded=is_parley)
-                    with world.clocked({"nats": server, **processes}) as cpu:
-                        played = await person.play(ids(count), concurrency)
-                results.append(Run(concurrency, sessions, played, cpu, await _stored(client) - before))
+            for concurrency, sessions in concurrency_plan.items():
+                for count in (
+                    min(max(WARM_UP_SESSIONS, concurrency), sessions),
+                    sessions,
+                ):  # the first round is the warm-up
+                    before = await _log_bytes(client)
+                    person = LoadGenerator(client, events, guarded=is_parley)
+                    with processes.cpu_times({"nats": server, **started}) as cpu:
+                        played = await person.run(new_session_ids(count), concurrency)
+                results.append(PipelineRun(concurrency, sessions, played, cpu, await _log_bytes(client) - before))
             return results
 
 
-async def _stored(client: Client) -> int:
+async def _log_bytes(client: Client) -> int:
     return (await client.jetstream().stream_info(SESSIONS)).state.bytes
 
 
-async def long_sessions(place: world.Place, sessions: int, exchanges: int) -> list[Stage]:
-    """One conversation after the other, each with so many exchanges."""
-    lines = await recorded(place, CONVERSATION, exchanges)
+async def run_long_sessions(place: processes.BenchServer, sessions: int, exchanges: int) -> list[StageTime]:
+    """Run conversations one after the other, each with `exchanges` requests."""
+    events = await record_session(place, CONVERSATION, exchanges)
     async with await nats.connect(place.url) as client:
-        return (await Person(client, lines, guarded=True).play(ids(sessions), 1)).stages
+        return (await LoadGenerator(client, events, guarded=True).run(new_session_ids(sessions), 1)).stages
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all is not above."""
+    """The nearest-rank percentile; `share` is from 0 to 1."""
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]

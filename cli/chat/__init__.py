@@ -1,11 +1,13 @@
-"""`parley chat`: a conversation with Parley in a terminal. It draws what Parley says, and has no rule of its own.
+"""`parley chat`: a conversation with Parley in a terminal. It shows what the gateway sends and has no rules itself.
 
-state.py    what the screen knows; view.py: after each message of Parley (pure)
-choices.py  what can be chosen now, and what a typed line means (pure); slash.py: the commands that begin with /
-forms.py    a question for tables; paths.py: another rest of a path (pure)
-render.py   how things look; journal.py: what happened, in words; trace.py: turns, approvals, answers; flow.py: paths
-            and rows; lists.py; frames.py; text.py: plans as text that a person edits; spreadsheet.py: rows as CSV
-local.py    what is shown and saved without asking
-screen.py   the terminal (prompt_toolkit), and script.py: lines from a pipe instead
-talk.py     brings them together with the gateway
+state.py            what the chat knows; view.py: updates it after each message (pure)
+choices.py          the choices offered now, and what a typed line means (pure); slash.py: commands that begin with /
+decisions.py        approvals and rejections as messages; effects.py: what a line or choice does
+forms.py            answers to forms; path_editing.py: changes of a path (pure)
+edit.py             editing a plan or program; plan_editing.py: plans as editable text
+render.py           how things look; render_journal.py: events; render_turn.py: turns, approvals, answers;
+                    render_flow.py: paths and result rows; lists.py; panels.py; csv_export.py: rows as CSV
+local_commands.py   commands that need no message to the gateway
+terminal.py         the terminal (prompt_toolkit); pipe.py: lines from a pipe instead
+chat_session.py     connects these to the gateway; run.py: the command; first_request.py: options of the first request
 """

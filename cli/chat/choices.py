@@ -1,18 +1,18 @@
-"""What can be chosen now, and what a typed line means. Pure."""
+"""The choices offered now, and what a typed line means. Pure."""
 
 from dataclasses import replace
 from typing import NamedTuple
 
 from cli.chat import forms
-from cli.chat.decisions import NOTHING, approve, approve_all, refusal, reject, replan
-from cli.chat.doing import Doing, Local, More, Say, Send
-from cli.chat.state import Ask, View
+from cli.chat.decisions import NOTHING_TO_DECIDE, approve, approve_all, refusal, reject, replan
+from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, ShowText
+from cli.chat.state import ChatView, InputRequest
 from parley.protocol import client as c
 from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL
 
 
 class Choice(NamedTuple):
-    """One numbered choice: its word can be typed, too."""
+    """One numbered choice; the user can type its number or its word."""
 
     word: str
     label: str
@@ -25,7 +25,9 @@ _REVIEW = (
     Choice("replan", ACTIONS["different_plan"]),
     Choice("discard", ACTIONS["discard_plan"]),
 )
-_CODE = tuple(one._replace(label=ACTIONS["different_code"]) if one.word == "replan" else one for one in _REVIEW)
+_CODE = tuple(
+    choice._replace(label=ACTIONS["different_code"]) if choice.word == "replan" else choice for choice in _REVIEW
+)
 _DECIDE = (
     Choice("yes", ACTIONS["approve"]),
     Choice("always", ACTIONS["approve_always"]),
@@ -36,58 +38,66 @@ _LEAVE = (Choice("skip", ACTIONS["skip"]), Choice("stop", ACTIONS["stop"]))
 
 
 _CHANGE = Choice("edit", ACTIONS["edit_first"])
-_SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "decline": "no", "deny": "no", "why": "reason"}
+_SYNONYMS = {
+    "y": "yes",
+    "approve": "yes",
+    "remember": "always",
+    "n": "no",
+    "decline": "no",
+    "deny": "no",
+    "why": "reason",
+}
 
 
-# The client message that a choice sends, where it is another word.
-_SENDS = dict.fromkeys(("approve", "yes", "always", "all", "no", "reason"), "approval") | {
+# The type of message that a choice sends, if it differs from the choice's word.
+_MESSAGE_TYPES = dict.fromkeys(("approve", "yes", "always", "all", "no", "reason"), "approval") | {
     "discard": "cancel",
     "start": "retry",
 }
 
 
-def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a question
-    """The numbered choices of what is asked, as far as they would be carried out; () where only words are wanted."""
-    ask = view.ask
-    match ask.kind if ask else None:
+def choices(view: ChatView) -> tuple[Choice, ...]:  # noqa: PLR0911  one case per request
+    """The numbered choices that the session accepts now; () if only text is expected."""
+    request = view.request
+    match request.kind if request else None:
         case "plan":
-            return _possible(view, _REVIEW)
+            return _allowed(view, _REVIEW)
         case "code":
-            return _possible(view, _CODE, edit="edit_code")
+            return _allowed(view, _CODE, edit="edit_code")
         case "actions":
-            first = ask.actions[0] if ask and ask.actions else None
+            first = request.actions[0] if request and request.actions else None
             change = (_CHANGE,) if first and first.arguments and "." in first.tool else ()
-            count = len(ask.actions) if ask else 0
+            count = len(request.actions) if request else 0
             all_of_them = (Choice("all", ACTIONS["approve_all"].format(count=count)),) if count > 1 else ()
-            return _possible(view, (*_DECIDE, *all_of_them, *_LEAVE, *change), edit="edit_path")
-        case "question":  # where tables are asked for, numbers are theirs
-            return () if forms.tables(ask) else _options(ask)
+            return _allowed(view, (*_DECIDE, *all_of_them, *_LEAVE, *change), edit="edit_path")
+        case "question":  # a number selects a table, if the question is about tables
+            return () if forms.table_options(request) else _options(request)
         case "stopped":
-            return (*_possible(view, (Choice("retry", ACTIONS["resume"]),)), *_options(ask))
+            return (*_allowed(view, (Choice("retry", ACTIONS["resume"]),)), *_options(request))
         case "rest":
-            starts = view.stands is not None and view.stands.reason == "approved"
+            starts = view.sections is not None and view.sections.reason == "approved"
             word = "start" if starts else "retry"
-            return (*_possible(view, (Choice(word, ACTIONS[word]),)), *_options(ask))
+            return (*_allowed(view, (Choice(word, ACTIONS[word]),)), *_options(request))
         case "failed":
-            helps = view.stands and view.stands.failure and view.stands.failure.retryable
-            again = (Choice("retry", ACTIONS["retry"]),) if helps else ()
-            return _possible(view, (*again, Choice("complete", ACTIONS["done"])))
+            can_retry = view.sections and view.sections.failure and view.sections.failure.retryable
+            retry = (Choice("retry", ACTIONS["retry"]),) if can_retry else ()
+            return _allowed(view, (*retry, Choice("complete", ACTIONS["done"])))
         case _:
             return ()
 
 
-def _possible(view: View, offered: tuple[Choice, ...], *, edit: str = "edit") -> tuple[Choice, ...]:
-    sends = _SENDS | {"edit": edit}
-    return tuple(choice for choice in offered if sends.get(choice.word, choice.word) in view.can)
+def _allowed(view: ChatView, offered: tuple[Choice, ...], *, edit: str = "edit") -> tuple[Choice, ...]:
+    message_types = _MESSAGE_TYPES | {"edit": edit}
+    return tuple(choice for choice in offered if message_types.get(choice.word, choice.word) in view.allowed)
 
 
-def _options(ask: Ask | None) -> tuple[Choice, ...]:
-    return tuple(Choice(option, OPTIONS.get(option, option)) for option in (ask.options if ask else ()))
+def _options(request: InputRequest | None) -> tuple[Choice, ...]:
+    return tuple(Choice(option, OPTIONS.get(option, option)) for option in (request.options if request else ()))
 
 
-def hint(ask: Ask | None) -> str:  # noqa: C901, PLR0911  one line a question
-    """What can be typed besides a number."""
-    match ask.kind if ask else None:
+def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911  one case per request
+    """What the user can type besides a number."""
+    match request.kind if request else None:
         case "start" | "completed":
             return HINTS["start"]
         case "plan" | "code":
@@ -96,12 +106,12 @@ def hint(ask: Ask | None) -> str:  # noqa: C901, PLR0911  one line a question
             return REVIEW["feedback"]
         case "reason":
             return REVIEW["why_not"]
-        case "question" if ask and forms.tables(ask):
+        case "question" if request and forms.table_options(request):
             return HINTS["tables"]
-        case "question" if ask and _fields(ask):
+        case "question" if request and _fields(request):
             return HINTS["form"]
         case "question":
-            return HINTS["options"] if ask and ask.options else HINTS["question"]
+            return HINTS["options"] if request and request.options else HINTS["question"]
         case "actions":
             return HINTS["actions"]
         case "rest" | "stopped" | "failed":
@@ -112,73 +122,75 @@ def hint(ask: Ask | None) -> str:  # noqa: C901, PLR0911  one line a question
             return HINTS["working"]
 
 
-def _fields(ask: Ask) -> tuple[forms.Field, ...]:
-    return forms.fields(ask.question.form) if ask.question else ()
+def _fields(request: InputRequest) -> tuple[forms.FormField, ...]:
+    return forms.form_fields(request.question.form) if request.question else ()
 
 
-def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out for each thing a line can mean
-    """What a line that does not begin with / means now."""
+def interpret(line: str, view: ChatView) -> ChatEffect:  # noqa: PLR0911  one return per meaning
+    """The effect of a line that does not begin with /."""
     line = line.strip()
-    ask = view.ask
-    if ask and ask.kind == "question" and (offered := forms.tables(ask)):
-        return Send(c.AnswerReply(type="answer", content=forms.picked(line, offered), question_id=_question_id(ask)))
-    if ask and ask.kind == "question" and line and (wanted := _fields(ask)):
-        answer = forms.form_answer(line, wanted)
-        return Send(c.AnswerReply(type="answer", content=answer, question_id=_question_id(ask)))
+    request = view.request
+    if request and request.kind == "question" and (offered := forms.table_options(request)):
+        return SendMessage(
+            c.AnswerReply(type="answer", content=forms.tables_answer(line, offered), question_id=_question_id(request))
+        )
+    if request and request.kind == "question" and line and (words := _fields(request)):
+        answer = forms.form_answer(line, words)
+        return SendMessage(c.AnswerReply(type="answer", content=answer, question_id=_question_id(request)))
     if not line:
-        return More(ask.back) if ask and ask.back else Say("")
-    if ask is None and line.isdigit():
-        return Say(TERMINAL["not_yet"])
-    if ask is None:
-        return Send(c.UserMessage(type="user_message", content=line), moves=False)
-    if picked := _picked(line, choices(view)):
-        return pick(picked, view)
+        return AskFurther(request.previous) if request and request.previous else ShowText("")
+    if request is None and line.isdigit():
+        return ShowText(TERMINAL["not_yet"])
+    if request is None:
+        return SendMessage(c.UserMessage(type="user_message", content=line), is_answer=False)
+    if word := _matching_choice(line, choices(view)):
+        return effect_of_choice(word, view)
     if line.isdigit() and choices(view):
-        return Say(TERMINAL["no_choice"].format(number=line, count=len(choices(view))))
-    return _words(line, ask)
+        return ShowText(TERMINAL["no_choice"].format(number=line, count=len(choices(view))))
+    return _effect_of_text(line, request)
 
 
-def _picked(line: str, offered: tuple[Choice, ...]) -> str | None:
+def _matching_choice(line: str, offered: tuple[Choice, ...]) -> str | None:
     if line.isdigit() and 1 <= int(line) <= len(offered):
         return offered[int(line) - 1].word
     word = line.casefold()
-    wanted = {word, _SAME.get(word, word)}
-    return next((choice.word for choice in offered if choice.word.casefold() in wanted), None)
+    words = {word, _SYNONYMS.get(word, word)}
+    return next((choice.word for choice in offered if choice.word.casefold() in words), None)
 
 
-def chosen(line: str, view: View) -> str:
-    """The label of the choice that a typed number stands for, to be shown after it; "" if it stands for none."""
+def choice_label(line: str, view: ChatView) -> str:
+    """The label to show after a typed number; "" if the number is not a choice."""
     offered = choices(view)
     return f" {offered[int(line) - 1].label}" if line.isdigit() and 1 <= int(line) <= len(offered) else ""
 
 
-def _words(line: str, ask: Ask) -> Doing:
-    match ask.kind:
+def _effect_of_text(line: str, request: InputRequest) -> ChatEffect:
+    match request.kind:
         case "feedback":
-            return Send(c.Feedback(type="feedback", content=line))
+            return SendMessage(c.Feedback(type="feedback", content=line))
         case "question":
-            return Send(c.AnswerReply(type="answer", content=line, question_id=_question_id(ask)))
+            return SendMessage(c.AnswerReply(type="answer", content=line, question_id=_question_id(request)))
         case "actions":
-            return Say(TERMINAL["action_first"])
-        case "reason" if ask.actions:
-            return Send(refusal(ask.actions[0], line))
+            return ShowText(TERMINAL["action_first"])
+        case "reason" if request.actions:
+            return SendMessage(refusal(request.actions[0], line))
         case "escalated":
-            return Send(c.HandBack(type="hand_back", content=line))
+            return SendMessage(c.HandBack(type="hand_back", content=line))
         case _:
-            return Send(c.UserMessage(type="user_message", content=line))
+            return SendMessage(c.UserMessage(type="user_message", content=line))
 
 
-def _question_id(ask: Ask) -> str | None:
-    return ask.question.question_id if ask.question else None
+def _question_id(request: InputRequest) -> str | None:
+    return request.question.question_id if request.question else None
 
 
-def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one line a choice
-    """What choosing this word does; an option of a question or of `continue` goes to the gateway as it is."""
-    ask = view.ask
-    if ask and ask.kind == "question":
-        return Send(c.AnswerReply(type="answer", content=word, question_id=_question_id(ask)))
-    if ask and ask.kind in ("rest", "stopped") and word in ask.options:
-        return Send(c.ContinueChoice(type="continue", content=word))
+def effect_of_choice(word: str, view: ChatView) -> ChatEffect:  # noqa: C901, PLR0911, PLR0912  one case per choice
+    """The effect of choosing this word; options of a question or of `continue` are sent unchanged."""
+    request = view.request
+    if request and request.kind == "question":
+        return SendMessage(c.AnswerReply(type="answer", content=word, question_id=_question_id(request)))
+    if request and request.kind in ("rest", "stopped") and word in request.options:
+        return SendMessage(c.ContinueChoice(type="continue", content=word))
     match word:
         case "approve" | "yes":
             return approve(view)
@@ -188,23 +200,27 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
             return approve_all(view)
         case "no":
             return reject(view)
-        case "reason" if ask:
-            return More(replace(ask, kind="reason", back=ask))
+        case "reason" if request:
+            return AskFurther(replace(request, kind="reason", previous=request))
         case "feedback":
-            return More(Ask("feedback", back=ask))
+            return AskFurther(InputRequest("feedback", previous=request))
         case "edit":
-            return Local("edit")
+            return RunLocally("edit")
         case "replan":
             return replan(view)
         case "skip":
-            return Send(c.Skip(type="skip", action_id=ask.actions[0].action_id)) if ask and ask.actions else NOTHING
+            return (
+                SendMessage(c.Skip(type="skip", action_id=request.actions[0].action_id))
+                if request and request.actions
+                else NOTHING_TO_DECIDE
+            )
         case "discard":
-            return Send(c.Cancel(type="cancel"))
+            return SendMessage(c.Cancel(type="cancel"))
         case "stop":
-            return Send(c.Stop(type="stop"))
+            return SendMessage(c.Stop(type="stop"))
         case "retry" | "start":
-            return Send(c.Retry(type="retry"))
+            return SendMessage(c.Retry(type="retry"))
         case "complete":
-            return Send(c.Complete(type="complete"))
+            return SendMessage(c.Complete(type="complete"))
         case _:
-            return NOTHING
+            return NOTHING_TO_DECIDE

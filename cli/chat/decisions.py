@@ -1,76 +1,76 @@
-"""A person's yes or no to what is on the screen, as messages. Pure."""
+"""The user's approval or rejection of what is on the screen, as messages. Pure."""
 
 from collections.abc import Sequence
 
-from cli.chat.doing import Doing, Say, Send, SendAll
-from cli.chat.state import Ask, View
+from cli.chat.effects import ChatEffect, SendMessage, SendMessages, ShowText
+from cli.chat.state import ChatView, InputRequest
 from parley.protocol import client as c
 from parley.protocol.screen import ActionSection
 from parley.protocol.words import TERMINAL
 
-NOTHING = Say(TERMINAL["no_review"])
+NOTHING_TO_DECIDE = ShowText(TERMINAL["no_review"])
 
 
-def approve(view: View, *, remember: bool = False) -> Doing:
-    """Yes to exactly what is on the screen: its version and its hash."""
-    match view.ask:
-        case Ask(kind="plan"):
+def approve(view: ChatView, *, remember: bool = False) -> ChatEffect:
+    """Approve exactly what is on the screen, by its version and hash."""
+    match view.request:
+        case InputRequest(kind="plan"):
             return approve_plan(view)
-        case Ask(kind="code") if view.code:
+        case InputRequest(kind="code") if view.code:
             code = view.code
-            return Send(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
-        case Ask(kind="actions", actions=(action, *_)):
-            return Send(
+            return SendMessage(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
+        case InputRequest(kind="actions", actions=(action, *_)):
+            return SendMessage(
                 c.Approval(
                     type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
                 )
             )
-    return NOTHING
+    return NOTHING_TO_DECIDE
 
 
-def approve_plan(view: View, *, preapprove: Sequence[str] = (), start: bool = True) -> Doing:
-    """Yes to the plan on the screen: with these steps allowed whatever values they get, and started now or later."""
-    seen = view.plan
-    if seen is None or view.ask is None or view.ask.kind != "plan":
-        return Say(TERMINAL["approve_plan_only"]) if preapprove or not start else NOTHING
-    yes = {"approved": True, "version": seen.version, "hash": seen.hash, "preapprove": preapprove, "start": start}
-    return Send(c.Approval.model_validate({"type": "approval", **yes}))
+def approve_plan(view: ChatView, *, preapprove: Sequence[str] = (), start: bool = True) -> ChatEffect:
+    """Approve the plan on the screen. `preapprove`: steps allowed with any values. `start`: whether it starts now."""
+    plan = view.plan
+    if plan is None or view.request is None or view.request.kind != "plan":
+        return ShowText(TERMINAL["approve_plan_only"]) if preapprove or not start else NOTHING_TO_DECIDE
+    approval = {"approved": True, "version": plan.version, "hash": plan.hash, "preapprove": preapprove, "start": start}
+    return SendMessage(c.Approval.model_validate({"type": "approval", **approval}))
 
 
-def approve_all(view: View) -> Doing:
-    """Yes to each of the actions on the screen, with the arguments that it has there."""
-    match view.ask:
-        case Ask(kind="actions", actions=actions) if actions:
-            return SendAll(
+def approve_all(view: ChatView) -> ChatEffect:
+    """Approve each of the actions on the screen, with the arguments shown."""
+    match view.request:
+        case InputRequest(kind="actions", actions=actions) if actions:
+            return SendMessages(
                 tuple(
-                    c.Approval(type="approval", approved=True, action_id=one.action_id, hash=one.hash)
-                    for one in actions
+                    c.Approval(type="approval", approved=True, action_id=action.action_id, hash=action.hash)
+                    for action in actions
                 )
             )
-    return NOTHING
+    return NOTHING_TO_DECIDE
 
 
-def reject(view: View, reason: str = "") -> Doing:
-    """No to what is in review; what should be different is asked next."""
-    match view.ask:
-        case Ask(kind="plan") if view.plan:
-            return Send(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))
-        case Ask(kind="code") if view.code:
-            return Send(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
-        case Ask(kind="actions", actions=(action, *_)):
-            return Send(refusal(action, reason))
-    return NOTHING
+def reject(view: ChatView, reason: str = "") -> ChatEffect:
+    """Reject what is in review. The gateway then asks for feedback."""
+    match view.request:
+        case InputRequest(kind="plan") if view.plan:
+            return SendMessage(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))
+        case InputRequest(kind="code") if view.code:
+            return SendMessage(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
+        case InputRequest(kind="actions", actions=(action, *_)):
+            return SendMessage(refusal(action, reason))
+    return NOTHING_TO_DECIDE
 
 
 def refusal(action: ActionSection, reason: str) -> c.Approval:
-    """No to this action."""
+    """The message that declines this action."""
     return c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
 
 
-def replan(view: View) -> Doing:
-    """Another plan, or other code for the same plan: whichever is in review."""
-    if view.ask and view.ask.kind == "code" and view.code:
-        return Send(c.Replan(type="replan", plan_type="code", version=view.code.version))
+def replan(view: ChatView) -> ChatEffect:
+    """Ask for another plan, or for other code if code is in review."""
+    if view.request and view.request.kind == "code" and view.code:
+        return SendMessage(c.Replan(type="replan", plan_type="code", version=view.code.version))
     if view.plan:
-        return Send(c.Replan(type="replan", plan_type="text", version=view.plan.version))
-    return NOTHING
+        return SendMessage(c.Replan(type="replan", plan_type="text", version=view.plan.version))
+    return NOTHING_TO_DECIDE

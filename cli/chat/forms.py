@@ -1,4 +1,4 @@
-"""Questions for tables, and those with a form: what may be answered, and what a line means as an answer. Pure."""
+"""Questions about tables and questions with a form: what can be answered, and what a line means. Pure."""
 
 import json
 import shlex
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from cli.chat.state import Ask
+from cli.chat.state import InputRequest
 
 AS_PROPOSED = ("yes", "ok", "y")
 
 
-class Table(NamedTuple):
-    """One line of the question for tables."""
+class TableOption(NamedTuple):
+    """One table in a question about tables."""
 
     name: str
     reason: str
@@ -21,22 +21,24 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
 
 
-def tables(ask: Ask | None) -> tuple[Table, ...]:
-    """What may be chosen from, where tables are asked for; else ()."""
-    form = ask.question.form if ask and ask.question else None
+def table_options(request: InputRequest | None) -> tuple[TableOption, ...]:
+    """The tables to choose from; () if the request is not about tables."""
+    form = request.question.form if request and request.question else None
     lines = form.get("tables") if form and form.get("kind") == "tables" else None
     return tuple(_table(line) for line in lines if isinstance(line, dict)) if isinstance(lines, list) else ()
 
 
-def _table(line: dict[str, JsonValue]) -> Table:
+def _table(line: dict[str, JsonValue]) -> TableOption:
     columns = line.get("columns")
     names = tuple(map(str, columns)) if isinstance(columns, list) else ()
-    return Table(str(line.get("name", "")), str(line.get("reason", "")), line.get("chosen") is True, names)
+    return TableOption(str(line.get("name", "")), str(line.get("reason", "")), line.get("chosen") is True, names)
 
 
-def picked(line: str, offered: tuple[Table, ...]) -> str:
-    """The answer that a line of numbers or names means; "" and “yes”: as proposed. Other words go as they are."""
-    names = {name: table.name for n, table in enumerate(offered, 1) for name in (str(n), table.name.casefold())}
+def tables_answer(line: str, offered: tuple[TableOption, ...]) -> str:
+    """The answer for a line of numbers or names; "" and "yes" accept the proposal. Other text is sent unchanged."""
+    names = {
+        name: table.name for number, table in enumerate(offered, 1) for name in (str(number), table.name.casefold())
+    }
     words = line.replace(",", " ").casefold().split()
     if not words or line.casefold() in AS_PROPOSED:
         chosen = [table.name for table in offered if table.chosen]
@@ -47,8 +49,8 @@ def picked(line: str, offered: tuple[Table, ...]) -> str:
     return json.dumps({"tables": chosen}, ensure_ascii=False)
 
 
-class Field(NamedTuple):
-    """One field of a question's form. `allowed`: the only values that it takes, if it names any."""
+class FormField(NamedTuple):
+    """One field of a question's form. `allowed`: the only permitted values, if there are any."""
 
     name: str
     required: bool
@@ -56,8 +58,8 @@ class Field(NamedTuple):
     allowed: tuple[str, ...]
 
 
-def fields(form: Mapping[str, JsonValue] | None) -> tuple[Field, ...]:
-    """The fields of a question whose answer is an object; () of any other."""
+def form_fields(form: Mapping[str, JsonValue] | None) -> tuple[FormField, ...]:
+    """The fields of a form whose answer is an object; () for any other."""
     properties = form.get("properties") if form and form.get("type") == "object" else None
     if form is None or not isinstance(properties, dict):
         return ()
@@ -66,11 +68,11 @@ def fields(form: Mapping[str, JsonValue] | None) -> tuple[Field, ...]:
     return tuple(_field(name, schema, name in needed) for name, schema in properties.items())
 
 
-def _field(name: str, schema: JsonValue, required: bool) -> Field:
-    said = schema if isinstance(schema, dict) else {}
-    allowed = said.get("enum")
-    description = said.get("description")
-    return Field(
+def _field(name: str, schema: JsonValue, required: bool) -> FormField:
+    properties = schema if isinstance(schema, dict) else {}
+    allowed = properties.get("enum")
+    description = properties.get("description")
+    return FormField(
         name,
         required,
         description if isinstance(description, str) else "",
@@ -78,12 +80,12 @@ def _field(name: str, schema: JsonValue, required: bool) -> Field:
     )
 
 
-def form_answer(line: str, offered: tuple[Field, ...]) -> str:
-    """The answer that `name=value` pairs mean, as JSON; other words go as they are."""
-    names = {one.name for one in offered}
+def form_answer(line: str, offered: tuple[FormField, ...]) -> str:
+    """The answer for `name=value` pairs, as JSON. Other text is sent unchanged."""
+    names = {field.name for field in offered}
     try:
         pairs = [part.partition("=") for part in shlex.split(line)]
-    except ValueError:  # a quotation mark without another
+    except ValueError:  # an unclosed quotation mark
         return line
     if not pairs or any(name not in names for name, _, _ in pairs):
         return line

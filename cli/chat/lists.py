@@ -1,25 +1,24 @@
-"""Lists that the gateway is asked for: tools, the inbox, memories (also to delete one), the library."""
+"""Lists that the gateway is asked for: tools, the inbox, memories (also deleting one), the library."""
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.text import short
-from cli.visible import visible
+from cli.text import short, visible
 from parley.client import Parley, ParleyError
 from parley.protocol.pages import LibraryPage, MemoryPage, SessionRow
 from parley.protocol.tools import ToolPage
 from parley.protocol.words import ACTIONS, ASKS, TERMINAL
 
 NAMES = ("tools", "inbox", "memories", "forget", "library")
-BEST = 5  # tools that are shown for some words
+MAX_MATCHES = 5  # tools shown for a search
 
 
-async def listed(name: str, words: str, parley: Parley) -> RenderableType:
-    """The list of this name, or why there is none."""
+async def render_list(name: str, words: str, parley: Parley) -> RenderableType:
+    """The list of this name, or the error."""
     try:
         if name == "tools":
-            return tools(await parley.tools(words, limit=BEST if words else 500))
+            return tools(await parley.tools(words, limit=MAX_MATCHES if words else 500))
         if name == "memories":
             return memories(await parley.memories(words))
         if name == "forget":
@@ -28,32 +27,32 @@ async def listed(name: str, words: str, parley: Parley) -> RenderableType:
         if name == "library":
             return library(await parley.library(words))
         return inbox((await parley.inbox()).sessions)
-    except ParleyError as why:
-        return Text(visible(str(why)), style="yellow")
+    except ParleyError as error:
+        return Text(visible(str(error)), style="yellow")
 
 
 def tools(page: ToolPage) -> RenderableType:
-    """What each does, with its parameters: a star marks those that it must have."""
+    """Each tool with its description and parameters; a star marks required ones."""
     lines: list[RenderableType] = []
     for tool in page.tools:
         properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
         names = properties if isinstance(properties, dict) else {}
-        must = required if isinstance(required, list) else []
-        told = ", ".join(f"{visible(name)}*" if name in must else visible(name) for name in names)
+        required_names = required if isinstance(required, list) else []
+        parameters = ", ".join(f"{visible(name)}*" if name in required_names else visible(name) for name in names)
         effect = (f" {tool.effect}", "yellow") if tool.effect != "read" else ""
-        lines.append(Text.assemble((visible(tool.name), "cyan"), f"({told})", effect))
+        lines.append(Text.assemble((visible(tool.name), "cyan"), f"({parameters})", effect))
         lines.append(_inset(short(tool.description, 160)))
     lines += [Text(short(trouble, 200), style="yellow") for trouble in page.troubles]
     return Group(*lines, Text(f"{len(page.tools)} of {page.total} tools", style="dim"))
 
 
 def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
-    """The sessions that wait for a person, and how to go there."""
+    """The sessions that wait for the user, and how to open them."""
     if not sessions:
         return Text(TERMINAL["nothing_waits"])
     lines: list[RenderableType] = []
     for session in sessions:
-        goes_on = session.unfinished and session.state not in ASKS  # nothing else is asked before it can
+        goes_on = session.unfinished and session.state not in ASKS  # its plan comes before any other request
         starts = session.state == "approved"
         word = ASKS["not_started" if starts else "unfinished"] if goes_on else session.word
         lines.append(Text.assemble((word, "yellow"), f" {short(session.title or session.request, 100)}"))
@@ -66,7 +65,7 @@ def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
 
 
 def memories(page: MemoryPage) -> RenderableType:
-    """What the planner may be told of earlier requests."""
+    """The memories of earlier requests."""
     lines: list[RenderableType] = []
     for item in page.items:
         lines.append(Text.assemble((f"{item.at:%Y-%m-%d} ", "dim"), short(item.request, 100)))
@@ -79,7 +78,7 @@ def memories(page: MemoryPage) -> RenderableType:
 
 
 def library(page: LibraryPage) -> RenderableType:
-    """The answers that were accepted; a star marks those that are kept."""
+    """The accepted answers; a star marks saved ones."""
     lines: list[RenderableType] = []
     for item in page.items:
         star = ("★ ", "yellow") if item.saved else ("  ", "")

@@ -1,4 +1,4 @@
-"""How things look. Everything that others wrote goes through `visible` first."""
+"""Renders everything but the journal. All foreign text goes through `visible` first."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,16 +7,15 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from cli.chat import flow, trace
+from cli.chat import render_flow, render_turn
 from cli.chat.choices import choices, hint
-from cli.chat.forms import Field, fields, tables
-from cli.chat.frames import Framed, python
-from cli.chat.paths import walks
+from cli.chat.forms import FormField, form_fields, table_options
+from cli.chat.panels import TitledPanel, python_source
+from cli.chat.path_editing import is_on_path
 from cli.chat.slash import COMMANDS
-from cli.chat.state import Ask, View
-from cli.chat.text import short
-from cli.visible import visible
-from parley.client.screen import Draft
+from cli.chat.state import ChatView, InputRequest
+from cli.text import short, visible
+from parley.client.screen import LiveDraft
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
 from parley.protocol.views import CodeView, PlanView
@@ -25,63 +24,70 @@ from parley.protocol.words import DRAFTS, JOURNAL, PHASES, TERMINAL, WELCOME
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-def greeting(message: s.Greeting, *, begins: bool = True) -> RenderableType:
-    """Who is there, and with which model; a banner while it is the rehearsal model. `begins`: with a new session."""
+def render_greeting(message: s.Greeting, *, begins: bool = True) -> RenderableType:
+    """The greeting and the model; a banner for the rehearsal model. `begins`: whether the session is new."""
     lines: list[RenderableType] = [Text(visible(message.message))] if begins else []
     if message.rehearsal:
         words = f"{WELCOME['demo']} {TERMINAL['demo_how']}"
-        lines.append(Framed(Text(words), TERMINAL["demo_title"], "yellow"))
+        lines.append(TitledPanel(Text(words), TERMINAL["demo_title"], "yellow"))
     else:
         lines.append(Text(TERMINAL["model"].format(name=visible(message.model)), style="dim"))
     return Group(*lines)
 
 
-def plan(item: PlanView) -> RenderableType:
-    return Framed(Markdown(visible(item.text), hyperlinks=False), JOURNAL["plan"].format(number=item.number), "cyan")
+def render_plan(item: PlanView) -> RenderableType:
+    return TitledPanel(
+        Markdown(visible(item.text), hyperlinks=False), JOURNAL["plan"].format(number=item.number), "cyan"
+    )
 
 
-def code(item: CodeView) -> RenderableType:
-    """A rule above and below instead of a frame, so that the program can be copied."""
+def render_code(item: CodeView) -> RenderableType:
+    """Code with a rule above and below instead of a frame, so that it can be copied."""
     parts: list[RenderableType] = [Text(f"── {JOURNAL['code'].format(number=item.number)} ──", style="cyan")]
     if item.explanation:
         parts.append(Markdown(visible(item.explanation), hyperlinks=False))
-    parts += [python(item.code.rstrip()), Text("────────────", style="cyan")]
+    parts += [python_source(item.code.rstrip()), Text("────────────", style="cyan")]
     return Group(*parts)
 
 
 Previews = Mapping[str, Preview | None]
-"""What the actions that wait would change, by action; None where nobody could tell."""
+"""What the waiting actions would change, by action id; None if the preview is not available."""
 
 
-def asked(view: View, previews: Previews) -> RenderableType | None:
-    """What a person has to see before they decide; None where the choices say it all.
+def render_request(view: ChatView, previews: Previews) -> RenderableType | None:
+    """What the user has to see before deciding; None if the choices are enough.
 
-    Of actions that wait, those that are in `previews`.
+    Shows only those waiting actions that are in `previews`.
     """
-    ask = view.asked
-    match ask.kind if ask else None:
-        case "plan" if ask and view.plan:
+    request = view.gateway_request
+    match request.kind if request else None:
+        case "plan" if request and view.plan:
             path = view.plan.path
-            return Group(flow.review(view.plan, path) if path else plan(view.plan), Text(visible(ask.message)))
-        case "code" if ask and view.code:
-            return Group(code(view.code), *_checks(view.code), Text(visible(ask.message)))
-        case "question" if ask:
-            asked = fields(ask.question.form if ask.question else None)
-            words = Markdown(f"**?** {visible(ask.message)}", hyperlinks=False)
-            return Group(words, flow.choose(tables(ask)), *map(_field, asked))
-        case "actions" if ask:
-            new = [action for action in ask.actions if action.action_id in previews]
-            return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
-        case "feedback" | "stopped" | "escalated" if ask:
-            return Text(visible(ask.message), style="yellow")
+            return Group(
+                render_flow.path_review(view.plan, path) if path else render_plan(view.plan),
+                Text(visible(request.message)),
+            )
+        case "code" if request and view.code:
+            return Group(render_code(view.code), *_checks(view.code), Text(visible(request.message)))
+        case "question" if request:
+            asked = form_fields(request.question.form if request.question else None)
+            words = Markdown(f"**?** {visible(request.message)}", hyperlinks=False)
+            return Group(words, render_flow.table_choices(table_options(request)), *map(_field, asked))
+        case "actions" if request:
+            new = [action for action in request.actions if action.action_id in previews]
+            return (
+                Group(*(render_turn.action_card(action, previews[action.action_id]) for action in new)) if new else None
+            )
+        case "feedback" | "stopped" | "escalated" if request:
+            return Text(visible(request.message), style="yellow")
     return None
 
 
-def _field(one: Field) -> Text:
-    """A field of a form, with what it takes."""
-    allowed = " or ".join(one.allowed)
-    about = " · ".join(filter(None, (one.description, allowed, "" if one.required else "optional")))
-    return Text.assemble("  ", (visible(one.name), "bold"), (f"  {visible(about)}", "dim"))
+def _field(field: FormField) -> Text:
+    """A form's field with its description and permitted values."""
+    allowed = " or ".join(field.allowed)
+    about = " · ".join(filter(None, (field.description, allowed, "" if field.required else "optional")))
+    return Text.assemble("  ", (visible(field.name), "bold"), (f"  {visible(about)}", "dim"))
 
 
 def _checks(item: CodeView) -> Iterable[RenderableType]:
@@ -92,8 +98,8 @@ def _checks(item: CodeView) -> Iterable[RenderableType]:
         )
 
 
-def told(message: object) -> RenderableType | None:
-    """What a message says that neither is an event nor asks for anything."""
+def render_message(message: object) -> RenderableType | None:
+    """The text of a message that is neither an event nor a request; None for others."""
     match message:
         case s.Log():
             return Text(visible(message.content), style="dim")
@@ -106,70 +112,71 @@ def told(message: object) -> RenderableType | None:
             return None
 
 
-def _walking(view: View) -> Iterable[RenderableType]:
-    """Where the path has come to, while it is walked."""
-    if walks(view) and view.worker == "executor":
-        yield flow.line(view.actions)
+def _current_path(view: ChatView) -> Iterable[RenderableType]:
+    """The path with the current node, while the executor runs it."""
+    if is_on_path(view) and view.worker == "executor":
+        yield render_flow.path_line(view.actions)
 
 
-def writing(draft: Draft) -> RenderableType:
-    """The draft as it stands at this moment."""
+def render_draft(draft: LiveDraft) -> RenderableType:
+    """The current text of a draft."""
     text = visible(("… " if draft.start else "") + draft.text)
-    return python(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
+    return python_source(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
 
 
-def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -> RenderableType:
-    """What stands above the input line: what is being written and who works, or what can be chosen."""
+def render_live(view: ChatView, *, elapsed: float, url: str, rows: int, console: Console) -> RenderableType:
+    """The region above the input line: the draft and who is working, or the choices."""
     parts: list[RenderableType] = []
-    if view.draft and view.ask is None:
-        parts.append(_tail(writing(view.draft), max(rows - 6, 3), console))
-    if not view.online:
+    if view.draft and view.request is None:
+        parts.append(_last_rows(render_draft(view.draft), max(rows - 6, 3), console))
+    if not view.is_online:
         parts.append(Text(f"{TERMINAL['offline'].format(url=url)} {TERMINAL['offline_keys']}", style="yellow"))
-    elif view.ask:
-        parts.append(offered(view, view.ask))
-    elif view.paused:
+    elif view.request:
+        parts.append(render_choices(view, view.request))
+    elif view.is_paused:
         parts.append(Text(TERMINAL["paused"], style="yellow"))
     elif view.worker:
-        parts += [*_walking(view), progress(view, elapsed)]
+        parts += [*_current_path(view), render_progress(view, elapsed)]
     return Group(*parts)
 
 
-def progress(view: View, elapsed: float) -> Text:
+def render_progress(view: ChatView, elapsed: float) -> Text:
     frame = _FRAMES[int(elapsed * 10) % len(_FRAMES)]
-    phase = view.stands.phase if view.stands else ""
-    special = f"{view.stands.workflow}_{phase}" if view.stands else ""
+    phase = view.sections.phase if view.sections else ""
+    special = f"{view.sections.workflow}_{phase}" if view.sections else ""
     doing = f"{visible(view.worker)} {PHASES.get(special) or PHASES.get(phase) or PHASES['working']}"
     if view.draft:
         doing = DRAFTS[view.draft.kind]
     return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · {TERMINAL['working_keys']}", "dim"))
 
 
-def offered(view: View, ask: Ask) -> RenderableType:
-    """The numbered choices, and what else can be typed."""
+def render_choices(view: ChatView, request: InputRequest) -> RenderableType:
+    """The numbered choices, and what else the user can type."""
     lines = [
-        Text.assemble((f"{n:>2} ", "bold cyan"), visible(choice.label)) for n, choice in enumerate(choices(view), 1)
+        Text.assemble((f"{number:>2} ", "bold cyan"), visible(choice.label))
+        for number, choice in enumerate(choices(view), 1)
     ]
-    if len(ask.actions) > 1:
-        first = ask.actions[0]
+    if len(request.actions) > 1:
+        first = request.actions[0]
         lines.insert(0, Text(f"about {visible(first.action_id)}: {short(first.text or first.tool)}"))
-    return Group(*lines, Text(hint(ask), style="dim"))
+    return Group(*lines, Text(hint(request), style="dim"))
 
 
-def _tail(part: RenderableType, rows: int, console: Console) -> RenderableType:
-    """The last `rows` lines of something that is longer than the screen."""
+def _last_rows(part: RenderableType, rows: int, console: Console) -> RenderableType:
+    """The last `rows` lines of a renderable."""
     lines = console.render_lines(part, console.options, pad=False)
-    kept = Text()
+    tail = Text()
     for row in lines[-rows:]:
         for segment in row:
-            kept.append(segment.text, segment.style)
-        kept.append("\n")
-    kept.rstrip()
-    return kept
+            tail.append(segment.text, segment.style)
+        tail.append("\n")
+    tail.rstrip()
+    return tail
 
 
-def usage(view: View) -> RenderableType:
-    """Model calls, tokens and cost so far, with their limits; tool calls and seconds where they have one."""
-    spent = view.stands.usage if view.stands else None
+def render_usage(view: ChatView) -> RenderableType:
+    """Model calls, tokens and cost so far, with limits; tool calls and seconds only if limited."""
+    spent = view.sections.usage if view.sections else None
     if not spent or not (spent.calls or spent.tool_calls or spent.seconds):
         return Text(TERMINAL["nothing_spent"])
     tokens = spent.prompt_tokens + spent.completion_tokens
@@ -182,8 +189,8 @@ def usage(view: View) -> RenderableType:
     )
 
 
-def manual() -> RenderableType:
-    """All slash commands."""
+def render_commands() -> RenderableType:
+    """The list of slash commands."""
     lines = Table.grid(padding=(0, 2))
     lines.add_column(no_wrap=True)
     for name, entry in COMMANDS.items():

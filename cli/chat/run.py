@@ -1,15 +1,15 @@
-"""`parley chat` from the command line's words to an exit code."""
+"""The command `parley chat`, from its options to the exit code."""
 
 import asyncio
 import contextlib
 import signal
 import sys
 
-from cli.chat.first import AS_IT_IS, First
-from cli.chat.screen import Screen
-from cli.chat.script import Script
-from cli.chat.talk import Talk
-from cli.gateway import explained, find_gateway
+from cli.chat.chat_session import ChatSession
+from cli.chat.first_request import UNCHANGED, FirstRequest
+from cli.chat.pipe import PipeFrontend
+from cli.chat.terminal import TerminalFrontend
+from cli.gateway import explain, find_gateway
 from parley.client import Connection, Parley, ParleyError
 from parley.protocol.words import TERMINAL
 from shared.settings import Settings
@@ -24,19 +24,19 @@ async def chat(  # noqa: PLR0913  the command's options
     session_id: str | None = None,
     url: str = "",
     yes: bool = False,
-    first: First = AS_IT_IS,
+    first: FirstRequest = UNCHANGED,
 ) -> int:
-    """Talk until the person leaves; the exit code: 0 fine, 1 failed, 3 a person was needed and none was there."""
+    """Run until the user leaves. Exit codes: 0 fine, 1 failed, 3 a user was needed but not there."""
     gateway = find_gateway(settings, url)
     try:
         async with (
-            Parley(gateway.url, token=gateway.token, patience=0) as parley,
+            Parley(gateway.url, token=gateway.token, timeout=0) as parley,
             parley.connect(session_id, view=2) as connection,
         ):
             await connection.open()
-            talk, code = await _talk(parley, connection, request, yes=yes, first=first)
+            talk, code = await _run_session(parley, connection, request, yes=yes, first=first)
     except ParleyError as error:
-        print(f"parley chat: {explained(error)}", file=sys.stderr)
+        print(f"parley chat: {explain(error)}", file=sys.stderr)
         return 1
     if talk.view.version:
         again = f"parley chat --session {talk.view.session_id}" + (f" --url {url}" if url else "")
@@ -44,19 +44,21 @@ async def chat(  # noqa: PLR0913  the command's options
     return code
 
 
-async def _talk(parley: Parley, connection: Connection, request: str, *, yes: bool, first: First) -> tuple[Talk, int]:
+async def _run_session(
+    parley: Parley, connection: Connection, request: str, *, yes: bool, first: FirstRequest
+) -> tuple[ChatSession, int]:
     if sys.stdin.isatty() and sys.stdout.isatty():
-        screen = Screen(connection.url)
-        talk = Talk(parley, connection, screen, yes=yes, first=first)
+        screen = TerminalFrontend(connection.url)
+        talk = ChatSession(parley, connection, screen, yes=yes, first=first)
         screen.on_interrupt = talk.interrupt
         return talk, await talk.run(request)
-    script = Script([request] if request else [], more=not (yes and request))
-    talk = Talk(parley, connection, script, yes=yes, scripted=True, first=first)
-    return talk, await _interruptible(talk)
+    script = PipeFrontend([request] if request else [], read_stdin=not (yes and request))
+    talk = ChatSession(parley, connection, script, yes=yes, scripted=True, first=first)
+    return talk, await _run_interruptible(talk)
 
 
-async def _interruptible(talk: Talk) -> int:
-    """Run it; an interrupt stops what goes on, the second one, or one when nothing does, ends it."""
+async def _run_interruptible(talk: ChatSession) -> int:
+    """Run the chat. An interrupt stops the current work; a second one, or one without work, ends the chat."""
     task = asyncio.create_task(talk.run())
 
     def interrupted() -> None:

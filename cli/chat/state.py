@@ -1,15 +1,15 @@
-"""What the chat's screen knows, and what a person is asked for. Frozen; nothing but values."""
+"""The state of the chat, and what the user is asked for. Frozen values only."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from parley.client.screen import Draft, Screen
+from parley.client.screen import LiveDraft, Screen
 from parley.events import SessionEvent
 from parley.protocol.screen import ActionSection, QuestionSection, ScreenView
 from parley.protocol.server import Greeting
 from parley.protocol.views import CodeView, PlanView
 
-Kind = Literal[
+RequestKind = Literal[
     "start",
     "plan",
     "code",
@@ -26,68 +26,73 @@ Kind = Literal[
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a person is asked for, in the words of `message`. `back`: where an empty line leads."""
+class InputRequest:
+    """What the user is asked for; `message` says it. An empty line returns to `previous`."""
 
-    kind: Kind
+    kind: RequestKind
     message: str = ""
     version: int = 0  # of the plan or code in review
     options: tuple[str, ...] = ()
     actions: tuple[ActionSection, ...] = ()
     question: QuestionSection | None = None
-    back: "Ask | None" = None
+    previous: "InputRequest | None" = None
 
 
 @dataclass(frozen=True)
-class View:
-    """`version` is that of the last event heard, `known` of the newest that Parley spoke of.
+class ChatView:
+    """`version` is that of the last received event, `newest_version` the highest that the gateway has mentioned.
 
-    `asked` is what Parley asks, `own` what this terminal asks before it answers. `answering`: the answer is on its way.
+    `gateway_request` is what the gateway asks for, `local_request` what this client asks for before it answers.
+    `is_answering`: the answer is on its way. `sections` is the session as the gateway presents it.
     """
 
     session_id: str = ""
     version: int = 0
-    known: int = 0
+    newest_version: int = 0
     greeting: Greeting | None = None
-    stands: ScreenView | None = None
-    can: tuple[str, ...] = ()
-    asked: Ask | None = None
-    own: Ask | None = None
-    answering: bool = False
-    online: bool = True
-    draft: Draft | None = None
+    sections: ScreenView | None = None
+    allowed: tuple[str, ...] = ()
+    gateway_request: InputRequest | None = None
+    local_request: InputRequest | None = None
+    is_answering: bool = False
+    is_online: bool = True
+    draft: LiveDraft | None = None
     events: tuple[SessionEvent, ...] = field(default=(), repr=False, compare=False)
     screen: Screen = field(default_factory=Screen, repr=False, compare=False)
 
     @property
-    def ask(self) -> Ask | None:
-        """What the next line answers; None as long as not all has been heard that led to it."""
-        return None if self.answering or self.version < self.known else self.own or self.asked
+    def request(self) -> InputRequest | None:
+        """What the next line answers; None while events that led to it are still missing."""
+        return (
+            None
+            if self.is_answering or self.version < self.newest_version
+            else self.local_request or self.gateway_request
+        )
 
     @property
-    def paused(self) -> bool:
-        return self.stands is not None and self.stands.paused
+    def is_paused(self) -> bool:
+        return self.sections is not None and self.sections.paused
 
     @property
-    def working(self) -> bool:
-        """Something goes on, and a person is not asked."""
-        return self.ask is None and not self.paused
+    def is_working(self) -> bool:
+        """Whether work goes on and the user is not asked."""
+        return self.request is None and not self.is_paused
 
     @property
     def worker(self) -> str:
-        """The service at work, "" if none is."""
-        return self.stands.work.service if self.stands and self.stands.work else ""
+        """The service at work; "" if there is none."""
+        return self.sections.work.service if self.sections and self.sections.work else ""
 
     @property
     def plan(self) -> PlanView | None:
-        return self.stands.plan if self.stands else None
+        return self.sections.plan if self.sections else None
 
     @property
     def code(self) -> CodeView | None:
-        return self.stands.code if self.stands else None
+        return self.sections.code if self.sections else None
 
     @property
     def actions(self) -> tuple[ActionSection, ...]:
-        """Those of the turn at hand, in order."""
-        turn = self.stands.turn if self.stands else None
-        return tuple(self.stands.actions[name] for name in turn.actions) if self.stands and turn else ()
+        """The actions of the current turn, in order."""
+        turn = self.sections.turn if self.sections else None
+        return tuple(self.sections.actions[name] for name in turn.actions) if self.sections and turn else ()

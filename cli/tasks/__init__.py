@@ -1,4 +1,4 @@
-"""`parley tasks`: makes test tasks by a running Parley, and judges, corrects and exports them.
+"""`parley tasks`: generates test tasks with a running Parley, and validates, corrects and exports them.
 
-`TaskGenerator` (generator.py) does it from Python.
+`TaskGenerator` (generator.py) does the same from Python.
 """

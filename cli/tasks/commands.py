@@ -1,15 +1,13 @@
-"""`parley tasks`: the command group. What its commands do is in the modules beside this one."""
+"""`parley tasks`: the command group."""
 
 # ruff: noqa: PLC0415, PLR0913, PLR0917  imports where they are needed; a command has as many options as it has
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from shared.settings import Settings
+from cli.entry import run_with_settings
 
 app = typer.Typer(
     help="Test tasks for agents over the retail store: make, validate, correct, export and compare them.",
@@ -30,12 +28,6 @@ Count = Annotated[int, typer.Option("-n", "--number", min=1, max=10_000, help="H
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="How many are made at a time.")]
 
 
-def _run(command: "Callable[[Settings], Awaitable[int]]") -> None:
-    from cli import main
-
-    main._run("tasks", command)
-
-
 @app.callback(invoke_without_command=True)
 def tasks(context: typer.Context) -> None:
     """Without a command, on a terminal: asks what to make."""
@@ -46,9 +38,9 @@ def tasks(context: typer.Context) -> None:
     if not sys.stdin.isatty():
         print(context.get_help())
         raise typer.Exit(2)
-    from cli.tasks.ask import ask
+    from cli.tasks.interactive import generate_interactively
 
-    _run(ask)
+    run_with_settings("tasks", generate_interactively)
 
 
 @app.command()
@@ -66,9 +58,9 @@ def generate(
     url: Url = "",
 ) -> None:
     """Make tasks with the running Parley. Cut off, the same command goes on where it was."""
-    from cli.tasks import generate as making
+    from cli.tasks import generate as generation
 
-    wanted = making.Wanted(
+    options = generation.GenerateOptions(
         number=number,
         loop=not direct,
         user=user,
@@ -79,7 +71,9 @@ def generate(
         seed=seed,
         metadata=not no_metadata,
     )
-    _run(lambda settings: making.generate(making.Place(settings, url=url, data=data), wanted))
+    run_with_settings(
+        "tasks", lambda settings: generation.generate(generation.GenerateTarget(settings, url=url, data=data), options)
+    )
 
 
 @app.command()
@@ -93,10 +87,12 @@ def compare(
     url: Url = "",
 ) -> None:
     """Make one brief into a task twice, directly and by the loop, side by side."""
-    from cli.tasks import generate as making
+    from cli.tasks import generate as generation
 
-    wanted = making.Wanted(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
-    _run(lambda settings: making.compare(making.Place(settings, url=url, data=data), wanted))
+    options = generation.GenerateOptions(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
+    run_with_settings(
+        "tasks", lambda settings: generation.compare(generation.GenerateTarget(settings, url=url, data=data), options)
+    )
 
 
 @app.command()
@@ -110,10 +106,14 @@ def scenarios(
     url: Url = "",
 ) -> None:
     """One task, a comparison and a batch (-n), each into its JSON file."""
-    from cli.tasks import generate as making
+    from cli.tasks import generate as generation
 
-    wanted = making.Wanted(number=number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed)
-    _run(lambda settings: making.scenarios(making.Place(settings, url=url, data=data), wanted))
+    options = generation.GenerateOptions(
+        number=number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed
+    )
+    run_with_settings(
+        "tasks", lambda settings: generation.scenarios(generation.GenerateTarget(settings, url=url, data=data), options)
+    )
 
 
 @app.command()
@@ -121,9 +121,9 @@ def validate(
     file: File, data: Data = None, as_json: Annotated[bool, typer.Option("--json", help="The reports.")] = False
 ) -> None:
     """Replay each task on a fresh store and check it; exit code 1 if any is not valid."""
-    from cli.tasks import files as files
+    from cli.tasks import task_files as files
 
-    _run(lambda settings: files.validate(settings, file, data, as_json=as_json))
+    run_with_settings("tasks", lambda settings: files.validate(settings, file, data, as_json=as_json))
 
 
 @app.command()
@@ -133,9 +133,9 @@ def correct(
     data: Data = None,
 ) -> None:
     """Put right the form of tasks, list every correction, and reject what cannot be corrected (exit code 1)."""
-    from cli.tasks import files as files
+    from cli.tasks import task_files as files
 
-    _run(lambda settings: files.correct(settings, file, out, data))
+    run_with_settings("tasks", lambda settings: files.correct(settings, file, out, data))
 
 
 @app.command()
@@ -148,6 +148,6 @@ def export(
     data: Data = None,
 ) -> None:
     """Write valid tasks the way tau-bench keeps its own."""
-    from cli.tasks import files as files
+    from cli.tasks import task_files as files
 
-    _run(lambda settings: files.export(settings, file, out, data, tau_bench))
+    run_with_settings("tasks", lambda settings: files.export(settings, file, out, data, tau_bench))

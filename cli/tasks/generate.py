@@ -1,4 +1,4 @@
-"""`parley tasks generate`, `compare` and `scenarios`: tasks by the running Parley, with a bar, figures and reasons."""
+"""`parley tasks generate`, `compare` and `scenarios`: make tasks with the running Parley, with a progress bar."""
 
 import contextlib
 import json
@@ -13,29 +13,29 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cli.command import Declined, Unreachable
 from cli.gateway import find_gateway
-from cli.tasks import show
-from cli.tasks.batch import write
-from cli.tasks.files import shop_of
+from cli.tasks import report
+from cli.tasks.batch import write_atomically
+from cli.tasks.candidate import TaskResult
 from cli.tasks.generator import TaskGenerator
-from cli.tasks.stages import Result
-from packs.retail.tasks.briefs import DEALT, Kind, NoScenario
-from parley.client import NotAllowed, Parley, ParleyDown, ParleyError
+from cli.tasks.task_files import shop_of
+from packs.retail.tasks.scenarios import DEFAULT_KINDS, NoScenario, ScenarioKind
+from parley.client import NotAllowed, Parley, ParleyError, ParleyUnavailable
 from shared.settings import Settings
 
-_FIRST_PATIENCE = 3  # seconds; later one that is away may be starting again
+_FIRST_TIMEOUT = 3  # seconds; after the first contact, an unavailable Parley may be restarting
 BASIC, COMPARISON, BATCH = "agentflow_test_task.json", "agentflow_comparison.json", "agentflow_batch_tasks.json"
 
 
-class Place(NamedTuple):
-    """Which Parley, and which data its store began with."""
+class GenerateTarget(NamedTuple):
+    """The Parley to use, and the data that its store was created from."""
 
     settings: Settings
     url: str = ""
     data: Path | None = None
 
 
-class Wanted(NamedTuple):
-    """What to make."""
+class GenerateOptions(NamedTuple):
+    """What to generate."""
 
     number: int = 1
     loop: bool = True
@@ -48,63 +48,63 @@ class Wanted(NamedTuple):
     metadata: bool = True
 
 
-async def generate(place: Place, wanted: Wanted) -> int:
-    """Into `wanted.out`; exit code 1 where fewer came of it than were wanted."""
-    async with _generator(place, wanted) as generator:
-        begun = time.monotonic()
-        results = await _results(generator, wanted)
-        generator.save(results, wanted.out)
-        _state(wanted.out).unlink(missing_ok=True)
-        show.summary(Console(), generator, results, wanted.number, time.monotonic() - begun)
-    print(f"{wanted.out}: {len(results)} of {wanted.number} tasks.")
-    return 0 if len(results) == wanted.number else 1
+async def generate(target: GenerateTarget, options: GenerateOptions) -> int:
+    """Generate tasks into `options.out`. Exit code 1 if there are fewer than requested."""
+    async with _generator(target, options) as generator:
+        started_at = time.monotonic()
+        results = await _generate(generator, options)
+        generator.save(results, options.out)
+        _state(options.out).unlink(missing_ok=True)
+        report.print_summary(Console(), generator, results, options.number, time.monotonic() - started_at)
+    print(f"{options.out}: {len(results)} of {options.number} tasks.")
+    return 0 if len(results) == options.number else 1
 
 
-async def compare(place: Place, wanted: Wanted) -> int:
-    async with _generator(place, wanted) as generator:
-        return await _compared(generator, wanted, wanted.out)
+async def compare(target: GenerateTarget, options: GenerateOptions) -> int:
+    async with _generator(target, options) as generator:
+        return await _compare(generator, options, options.out)
 
 
-async def scenarios(place: Place, wanted: Wanted) -> int:
-    """The three of them, one after the other, and the exit code of the worst."""
-    async with _generator(place, wanted) as generator:
+async def scenarios(target: GenerateTarget, options: GenerateOptions) -> int:
+    """Make one task, a comparison and a batch. Exit code 1 if any of them fails."""
+    async with _generator(target, options) as generator:
         console = Console()
         console.print("Basic: one task by the loop", style="bold")
-        basic = await generator.generate_task(max_turns=wanted.max_turns)
-        _save(wanted.out / BASIC, basic)
-        show.one(console, basic)
+        basic = await generator.generate_task(max_turns=options.max_turns)
+        _save(options.out / BASIC, basic)
+        report.print_result(console, basic)
         console.print("Comparison: the same brief directly and by the loop", style="bold")
-        compared = await _compared(generator, wanted, wanted.out / COMPARISON)
-        console.print(f"Batch: {wanted.number} tasks by the loop", style="bold")
-        begun = time.monotonic()
-        batch = wanted._replace(out=wanted.out / BATCH)
+        failed = await _compare(generator, options, options.out / COMPARISON)
+        console.print(f"Batch: {options.number} tasks by the loop", style="bold")
+        started_at = time.monotonic()
+        batch = options._replace(out=options.out / BATCH)
         results = await _batch(generator, batch)
         generator.save(results, batch.out)
         _state(batch.out).unlink(missing_ok=True)
-        show.summary(console, generator, results, wanted.number, time.monotonic() - begun)
-    print(f"{wanted.out / BASIC}, {wanted.out / COMPARISON}, {batch.out}")
-    return 0 if basic["success"] and not compared and len(results) == wanted.number else 1
+        report.print_summary(console, generator, results, options.number, time.monotonic() - started_at)
+    print(f"{options.out / BASIC}, {options.out / COMPARISON}, {batch.out}")
+    return 0 if basic["success"] and not failed and len(results) == options.number else 1
 
 
-async def _results(generator: TaskGenerator, wanted: Wanted) -> list[Result]:
-    """A batch; for one customer, one after the other."""
-    if not wanted.user:
-        return await _batch(generator, wanted)
+async def _generate(generator: TaskGenerator, options: GenerateOptions) -> list[TaskResult]:
+    """A batch; for a given customer, one task after another."""
+    if not options.user:
+        return await _batch(generator, options)
     results = []
-    for _ in range(wanted.number):
-        if wanted.loop:
+    for _ in range(options.number):
+        if options.loop:
             result = await generator.generate_task(
-                wanted.user, include_metadata=wanted.metadata, max_turns=wanted.max_turns
+                options.user, include_metadata=options.metadata, max_turns=options.max_turns
             )
         else:
-            result = await generator.generate_direct(wanted.user)
+            result = await generator.generate_direct(options.user)
         if result["success"]:
             results.append(result)
     return results
 
 
-async def _batch(generator: TaskGenerator, wanted: Wanted) -> list[Result]:
-    state = _state(wanted.out)
+async def _batch(generator: TaskGenerator, options: GenerateOptions) -> list[TaskResult]:
+    state = _state(options.out)
     if state.exists():
         print(f"Going on with {state}.", file=sys.stderr)
     columns = (
@@ -115,59 +115,59 @@ async def _batch(generator: TaskGenerator, wanted: Wanted) -> list[Result]:
         TextColumn("{task.fields[last]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        shown = bar.add_task("tasks", total=wanted.number, last="")
+        bar_task = bar.add_task("tasks", total=options.number, last="")
 
-        def told(done: int, total: int, result: Result) -> None:
+        def report_progress(done: int, total: int, result: TaskResult) -> None:
             last = "" if result["success"] else f"given up: {result['rejected']}"
-            bar.update(shown, completed=done, total=total, last=last)
+            bar.update(bar_task, completed=done, total=total, last=last)
 
         return await generator.generate_diverse(
-            wanted.number,
-            use_agentflow=wanted.loop,
-            progress_callback=told,
-            concurrency=wanted.concurrency,
-            max_turns=wanted.max_turns,
-            include_metadata=wanted.metadata,
+            options.number,
+            use_agentflow=options.loop,
+            progress_callback=report_progress,
+            concurrency=options.concurrency,
+            max_turns=options.max_turns,
+            include_metadata=options.metadata,
             state=state,
         )
 
 
-async def _compared(generator: TaskGenerator, wanted: Wanted, out: Path) -> int:
-    found = await generator.compare(wanted.user or None, max_turns=wanted.max_turns)
-    _save(out, found)
-    show.compared(Console(), found)
-    return 0 if found["direct"]["success"] and found["agentflow"]["success"] else 1
+async def _compare(generator: TaskGenerator, options: GenerateOptions, out: Path) -> int:
+    comparison = await generator.compare(options.user or None, max_turns=options.max_turns)
+    _save(out, comparison)
+    report.print_comparison(Console(), comparison)
+    return 0 if comparison["direct"]["success"] and comparison["agentflow"]["success"] else 1
 
 
 @contextlib.asynccontextmanager
-async def _generator(place: Place, wanted: Wanted) -> AsyncIterator[TaskGenerator]:
-    """For the Parley that is meant; what goes wrong there is said in this command line's words."""
-    gateway = find_gateway(place.settings, place.url)
-    shop = shop_of(place.settings, place.data)
+async def _generator(target: GenerateTarget, options: GenerateOptions) -> AsyncIterator[TaskGenerator]:
+    """A generator for the target. Its errors become Unreachable and Declined, with advice."""
+    gateway = find_gateway(target.settings, target.url)
+    shop = shop_of(target.settings, target.data)
     try:
-        async with Parley(gateway.url, token=gateway.token, patience=_FIRST_PATIENCE) as parley:
-            await parley.me()  # before anything is shown or written
+        async with Parley(gateway.url, token=gateway.token, timeout=_FIRST_TIMEOUT) as parley:
+            await parley.me()  # fails before anything is shown or written
         async with Parley(gateway.url, token=gateway.token) as parley:
-            yield TaskGenerator(parley, shop.data, wanted.seed, kinds=_kinds(wanted.kinds))
-    except (ParleyDown, NotAllowed) as error:
+            yield TaskGenerator(parley, shop.data, options.seed, kinds=_kinds(options.kinds))
+    except (ParleyUnavailable, NotAllowed) as error:
         advice = "Start it with `parley up`, or name another with --url; the same command goes on where it was."
         raise Unreachable(f"{error}\n{advice}") from error
     except (ParleyError, NoScenario) as error:
         raise Declined(str(error)) from error
     except OSError as error:
-        raise Declined(f"{error.filename or wanted.out} cannot be written: {error.strerror}") from error
+        raise Declined(f"{error.filename or options.out} cannot be written: {error.strerror}") from error
 
 
-def _kinds(words: str) -> Sequence[Kind]:
-    """As they are named; the deck knows which there are."""
-    named = [word.strip() for word in words.split(",") if word.strip()]
-    return cast("list[Kind]", named) or DEALT
+def _kinds(words: str) -> Sequence[ScenarioKind]:
+    """The named kinds, or the default ones; the deck validates them."""
+    kinds = [word.strip() for word in words.split(",") if word.strip()]
+    return cast("list[ScenarioKind]", kinds) or DEFAULT_KINDS
 
 
 def _state(out: Path) -> Path:
-    """Beside the output: what is needed to go on."""
+    """The state file beside the output, from which a run resumes."""
     return out.with_name(f"{out.name}.state")
 
 
-def _save(path: Path, found: dict[str, Any] | Result) -> None:
-    write(path, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+def _save(path: Path, comparison: dict[str, Any] | TaskResult) -> None:
+    write_atomically(path, json.dumps(comparison, indent=1, ensure_ascii=False) + "\n")

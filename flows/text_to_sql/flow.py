@@ -3,19 +3,19 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 
-from flows.text_to_sql import prompts, saying, tables
-from flows.text_to_sql.given import meant
-from flows.text_to_sql.reading import Opens, Reading
-from parley.flow import Asked, Flow, FlowRequest, Outputs, Run, State, node
+from flows.text_to_sql import node_texts, prompts, table_choice
+from flows.text_to_sql.database_access import DatabaseAccess, OpenDatabase
+from flows.text_to_sql.user_sql import find_sql_in_conversation
+from parley.flow import Flow, FlowRequest, NodeQuestion, NodeRun, Outputs, State, node
 
 type Hints = Callable[[str, str], Awaitable[Sequence[tuple[str, str]]]]  # user, question -> (question, SQL) accepted
 
 NAME = "text_to_sql"
-REPAIRS = 2
-MENDS = f"(repairs or 0) < {REPAIRS}"
-# what a statement would do besides answering: one that the person gave is refused for it, not rewritten
-HARM = ("writes", "ddl", "administration", "locks", "hidden", "several_statements")
-ODD = ("not_a_query", "function")  # harm or a slip of the pen: rewritten if that was asked for
+MAX_REPAIRS = 2
+MAY_REPAIR = f"(repairs or 0) < {MAX_REPAIRS}"
+# kinds of problems for which a statement of the user is refused, not rewritten
+HARMFUL_KINDS = ("writes", "ddl", "administration", "locks", "hidden", "several_statements")
+DOUBTFUL_KINDS = ("not_a_query", "function")  # harm or a typo: rewritten if the user asked for a fix
 CONFIRM = "this is the SQL that will run"
 
 
@@ -27,19 +27,19 @@ class TextToSql(Flow):
     )
     may_start = (*Flow.may_start, "sql", "fix", "previous_question", "previous_sql", "previous_tables")
 
-    def __init__(self, opens: Opens, hints: Hints) -> None:
-        self._reading = Reading(opens)
+    def __init__(self, opens: OpenDatabase, hints: Hints) -> None:
+        self._database = DatabaseAccess(opens)
         self._hints = hints
 
-    def opening(self, asked: FlowRequest) -> Outputs:
-        """Besides the request: a statement that it is about, and what the request before was about."""
-        state = super().opening(asked)
-        said = meant(asked)
-        if said.sql:
-            return state | {"sql": said.sql, "fix": said.fix}
-        if before := saying.earlier(asked.earlier):
-            state.pop("conversation", None)  # older than that
-        return state | before
+    def opening(self, request: FlowRequest) -> Outputs:
+        """The initial state, with the SQL that the request is about, or the previous question."""
+        state = super().opening(request)
+        user_sql = find_sql_in_conversation(request)
+        if user_sql.sql:
+            return state | {"sql": user_sql.sql, "fix": user_sql.fix}
+        if previous := node_texts.previous_question_state(request.earlier):
+            state.pop("conversation", None)  # it is older than the previous question
+        return state | previous
 
     # --- what is asked
 
@@ -62,17 +62,17 @@ class TextToSql(Flow):
             "validate_sql": "sql",
         },
     )
-    async def classify_prompt(self, run: Run) -> Outputs:
-        known = await self._reading.schema()
+    async def classify_prompt(self, run: NodeRun) -> Outputs:
+        schema = await self._database.schema()
         sections = {
             "request": run.text("request"),
             "conversation": run.text("conversation"),
-            "previous": saying.previous(run.state),
-            "tables": saying.named(known),
+            "previous": node_texts.previous_lines(run.state),
+            "tables": node_texts.table_names(schema),
             "feedback": run.text("feedback"),
         }
-        said = (await run.ask_model("classify_prompt", prompts.CLASSIFY, sections, prompts.ClassifyReply)).reply
-        return {"kind": said.category, "reason": said.reason}
+        reply = (await run.ask_model("classify_prompt", prompts.CLASSIFY, sections, prompts.ClassifyReply)).reply
+        return {"kind": reply.category, "reason": reply.reason}
 
     @node(
         "Rewrites the request as one self-contained question for better SQL generation.",
@@ -82,11 +82,11 @@ class TextToSql(Flow):
         outputs=("question",),
         possible_next_nodes=("get_relevant_tables", "generate_sql"),
     )
-    async def rewrite_prompt(self, run: Run) -> Outputs:
-        about = ("request", "conversation", "previous_question", "previous_sql", "feedback", "findings")
-        sections = {name: saying.told(run.state.get(name)) for name in about}
-        said = (await run.ask_model("rewrite_prompt", prompts.REWRITE, sections, prompts.RewriteReply)).reply
-        return {"question": said.question}
+    async def rewrite_prompt(self, run: NodeRun) -> Outputs:
+        names = ("request", "conversation", "previous_question", "previous_sql", "feedback", "findings")
+        sections = {name: node_texts.as_text(run.state.get(name)) for name in names}
+        reply = (await run.ask_model("rewrite_prompt", prompts.REWRITE, sections, prompts.RewriteReply)).reply
+        return {"question": reply.question}
 
     # --- which tables
 
@@ -99,29 +99,31 @@ class TextToSql(Flow):
         possible_next_nodes=("has_user_approved", "trim_relevant_tables", "generate_sql", "format_final_response"),
         conditions={"format_final_response": "missing"},
     )
-    async def get_relevant_tables(self, run: Run) -> Outputs:
-        schema = await self._reading.schema()
-        question = saying.question(run)
+    async def get_relevant_tables(self, run: NodeRun) -> Outputs:
+        schema = await self._database.schema()
+        question = node_texts.question(run)
         sections = {
             "question": question,
-            "tables": tables.lines(question, schema),
+            "tables": table_choice.schema_lines(question, schema),
             "feedback": run.text("feedback"),
         }
         reply = (await run.ask_model("get_relevant_tables", prompts.RELEVANT, sections, prompts.RelevantReply)).reply
-        found = {table.name: one.reason for one in reply.tables if (table := schema.table(one.name))}
-        if not found and not reply.missing:
-            found = dict.fromkeys(tables.by_words(question, schema), "chosen by the words of the question")
+        reasons = {table.name: choice.reason for choice in reply.tables if (table := schema.table(choice.name))}
+        if not reasons and not reply.missing:
+            reasons = dict.fromkeys(table_choice.rank_tables(question, schema), "chosen by the words of the question")
         return {
-            "tables": [{"name": name, "reason": reason} for name, reason in found.items()],
+            "tables": [{"name": name, "reason": reason} for name, reason in reasons.items()],
             "missing": reply.missing,
         }
 
-    async def _which_tables(self, state: State) -> Asked:
-        proposed = saying.reasons(state)
-        told = "; ".join(f"{name} ({reason})" if reason else name for name, reason in proposed.items())
-        unread = f"“{saying.brief(state.get('feedback'))}” names no table here. " if _asked_before(state) else ""
-        ask = f"May these tables be used: {told}? Say yes, or what to add or to leave out, or what you mean instead."
-        return Asked(unread + ask, form=tables.form(proposed, await self._reading.schema()))
+    async def _ask_tables(self, state: State) -> NodeQuestion:
+        proposed = node_texts.table_reasons(state)
+        names = "; ".join(f"{name} ({reason})" if reason else name for name, reason in proposed.items())
+        notice = (
+            f"“{node_texts.shorten(state.get('feedback'))}” names no table here. " if _no_table_named(state) else ""
+        )
+        ask = f"May these tables be used: {names}? Say yes, or what to add or to leave out, or what you mean instead."
+        return NodeQuestion(notice + ask, form=table_choice.choice_form(proposed, await self._database.schema()))
 
     @node(
         "Asks the person to confirm the tables or to change them (human in the loop).",
@@ -131,13 +133,13 @@ class TextToSql(Flow):
         outputs=("approved_tables", "feedback"),
         possible_next_nodes=("trim_relevant_tables", "generate_sql", "get_relevant_tables"),
         conditions={"get_relevant_tables": "not approved_tables"},
-        asks=_which_tables,
+        asks=_ask_tables,
     )
-    async def has_user_approved(self, run: Run) -> Outputs:
-        proposed = list(saying.reasons(run.state))
+    async def has_user_approved(self, run: NodeRun) -> Outputs:
+        proposed = list(node_texts.table_reasons(run.state))
         if run.answer is None:
             return {"approved_tables": [*proposed], "feedback": run.text("feedback")}
-        allowed = tables.approved(run.answer, proposed, await self._reading.schema())
+        allowed = table_choice.approved_tables(run.answer, proposed, await self._database.schema())
         return {"approved_tables": [*allowed], "feedback": run.text("feedback") if allowed else run.answer}
 
     @node(
@@ -148,16 +150,16 @@ class TextToSql(Flow):
         outputs=("columns",),
         possible_next_nodes=("generate_sql",),
     )
-    async def trim_relevant_tables(self, run: Run) -> Outputs:
-        schema = tables.of_state(run.state, saying.question(run), await self._reading.schema())
-        sections = {"question": saying.question(run), "tables": schema.lines()}
+    async def trim_relevant_tables(self, run: NodeRun) -> Outputs:
+        schema = table_choice.relevant_schema(run.state, node_texts.question(run), await self._database.schema())
+        sections = {"question": node_texts.question(run), "tables": schema.lines()}
         reply = (await run.ask_model("trim_relevant_tables", prompts.TRIM, sections, prompts.TrimReply)).reply
         columns: Outputs = {}
         for chosen in reply.tables:
             table = schema.table(chosen.table)
             known = {column.name.lower() for column in table.columns} if table else set()
-            if table and (kept := [column for column in chosen.columns if column.lower() in known]):
-                columns[table.name] = [*kept]
+            if table and (names := [column for column in chosen.columns if column.lower() in known]):
+                columns[table.name] = [*names]
         return {"columns": columns}
 
     # --- the query
@@ -174,12 +176,14 @@ class TextToSql(Flow):
         possible_next_nodes=("validate_sql", "format_final_response"),
         conditions={"format_final_response": "cannot"},
     )
-    async def generate_sql(self, run: Run) -> Outputs:
-        question, problem = saying.question(run), run.text("problem")
-        schema = tables.of_state(run.state, question, await self._reading.schema())
+    async def generate_sql(self, run: NodeRun) -> Outputs:
+        question, problem = node_texts.question(run), run.text("problem")
+        schema = table_choice.relevant_schema(run.state, question, await self._database.schema())
         columns = run.state.get("columns")
         if isinstance(columns, dict):
-            schema = schema.trimmed({name: tables.names(kept) for name, kept in columns.items()})
+            schema = schema.trimmed(
+                {name: table_choice.names_in(column_names) for name, column_names in columns.items()}
+            )
         hints = await self._hints(run.user, question)
         sections = {
             "question": question,
@@ -187,16 +191,18 @@ class TextToSql(Flow):
             "tables": schema.lines(),
             "previous_question": run.text("previous_question"),
             "previous_sql": run.text("previous_sql"),
-            "hints": [json.dumps({"question": asked, "sql": sql}, ensure_ascii=False) for asked, sql in hints],
+            "hints": [
+                json.dumps({"question": hint_question, "sql": sql}, ensure_ascii=False) for hint_question, sql in hints
+            ],
             "sql": run.text("sql") if problem or run.state.get("fix") else "",
             "problem": problem,
             "feedback": run.text("feedback"),
         }
-        said = (await run.ask_model("generate_sql", prompts.GENERATE, sections, prompts.GenerateReply)).reply
-        repairs = saying.repairs(run.state) + (1 if problem else 0)
-        if isinstance(said, prompts.Cannot):
-            return {"sql": "", "explanation": "", "cannot": said.reason, "repairs": repairs}
-        return {"sql": said.sql, "explanation": said.explanation, "cannot": "", "repairs": repairs}
+        reply = (await run.ask_model("generate_sql", prompts.GENERATE, sections, prompts.GenerateReply)).reply
+        repairs = node_texts.repair_count(run.state) + (1 if problem else 0)
+        if isinstance(reply, prompts.Cannot):
+            return {"sql": "", "explanation": "", "cannot": reply.reason, "repairs": repairs}
+        return {"sql": reply.sql, "explanation": reply.explanation, "cannot": "", "repairs": repairs}
 
     @node(
         "Validates the SQL: one query that only reads, of tables and columns that there are.",
@@ -206,15 +212,23 @@ class TextToSql(Flow):
         outputs=("valid", "problem", "sql_tables", "refused"),
         possible_next_nodes=("execute_sql", "generate_sql", "format_final_response"),
         conditions={
-            "generate_sql": f"not valid and not refused and {MENDS}",
+            "generate_sql": f"not valid and not refused and {MAY_REPAIR}",
             "format_final_response": "not valid",
         },
     )
-    async def validate_sql(self, run: Run) -> Outputs:
-        checked = await self._reading.check(run.text("sql"))
-        own = "repairs" not in run.state or "sql" in run.given  # not the model's
-        problem = checked.error if not checked.ok else "" if own else saying.unasked(run.state, checked)
-        refused = own and (checked.kind in HARM or (checked.kind in ODD and not run.state.get("fix")))
+    async def validate_sql(self, run: NodeRun) -> Outputs:
+        checked = await self._database.check(run.text("sql"))
+        is_users = "repairs" not in run.state or "sql" in run.user_set  # not written by the model
+        problem = (
+            checked.error
+            if not checked.ok
+            else ""
+            if is_users
+            else node_texts.unapproved_tables_problem(run.state, checked)
+        )
+        refused = is_users and (
+            checked.kind in HARMFUL_KINDS or (checked.kind in DOUBTFUL_KINDS and not run.state.get("fix"))
+        )
         return {"valid": not problem, "problem": problem, "sql_tables": [*checked.tables], "refused": refused}
 
     @node(
@@ -224,14 +238,14 @@ class TextToSql(Flow):
         optional=("repairs",),
         outputs=("result", "problem", "refused"),
         possible_next_nodes=("format_final_response", "generate_sql"),
-        conditions={"generate_sql": f"problem and not refused and {MENDS}"},
+        conditions={"generate_sql": f"problem and not refused and {MAY_REPAIR}"},
         confirm=CONFIRM,
     )
-    async def execute_sql(self, run: Run) -> Outputs:
-        table, problem = await self._reading.run(run.text("sql"))
-        own = "sql" in run.given  # what a person wrote by hand is not exchanged for something else
+    async def execute_sql(self, run: NodeRun) -> Outputs:
+        table, problem = await self._database.run(run.text("sql"))
+        is_users = "sql" in run.user_set  # SQL that the user wrote is never replaced
         result = table.model_dump(mode="json") if table else None
-        return {"result": result, "problem": problem, "refused": bool(problem) and own}
+        return {"result": result, "problem": problem, "refused": bool(problem) and is_users}
 
     # --- the answer
 
@@ -242,22 +256,22 @@ class TextToSql(Flow):
         optional=("question", "sql", "result", "kind", "reason", "missing", "cannot", "problem", "valid", "sql_tables"),
         outputs=("answer", "chart"),
     )
-    async def format_final_response(self, run: Run) -> Outputs:
+    async def format_final_response(self, run: NodeRun) -> Outputs:
         result = run.state.get("result")
         if not isinstance(result, dict):
-            return {"answer": saying.refusal(run), "chart": "none"}
+            return {"answer": node_texts.no_result_reason(run), "chart": "none"}
         rows = result.get("rows")
-        found = rows if isinstance(rows, list) else []
+        row_list = rows if isinstance(rows, list) else []
         sections = {
-            "question": saying.question(run),
+            "question": node_texts.question(run),
             "sql": run.text("sql"),
             "columns": json.dumps(result.get("columns"), ensure_ascii=False),
-            "rows": saying.rows(found),
-            "row_count": str(len(found)),
+            "rows": node_texts.row_lines(row_list),
+            "row_count": str(len(row_list)),
             "truncated": "true" if result.get("truncated") else "",
         }
         reply = (await run.ask_model("format_final_response", prompts.FORMAT, sections, prompts.FormatReply)).reply
-        return {"answer": reply.text, "chart": reply.chart if found else "none"}
+        return {"answer": reply.text, "chart": reply.chart if row_list else "none"}
 
     @node(
         "Answers what is not a question about the data.",
@@ -266,17 +280,17 @@ class TextToSql(Flow):
         optional=("previous_question", "previous_sql"),
         outputs=("answer",),
     )
-    async def general_questions(self, run: Run) -> Outputs:
+    async def general_questions(self, run: NodeRun) -> Outputs:
         sections = {
             "request": run.text("request"),
-            "tables": saying.named(await self._reading.schema()),
+            "tables": node_texts.table_names(await self._database.schema()),
             "flows": [f"{flow.name}: {flow.description}" for flow in run.flows],
-            "previous": saying.previous(run.state),
+            "previous": node_texts.previous_lines(run.state),
         }
-        said = (await run.ask_model("general_questions", prompts.GENERAL, sections, prompts.GeneralReply)).reply
-        return {"answer": said.text}
+        reply = (await run.ask_model("general_questions", prompts.GENERAL, sections, prompts.GeneralReply)).reply
+        return {"answer": reply.text}
 
 
-def _asked_before(state: State) -> bool:
-    """The person was asked, and their words named no table."""
+def _no_table_named(state: State) -> bool:
+    """Whether the user was asked, and their answer named no table."""
     return state.get("approved_tables") == [] and bool(state.get("feedback"))

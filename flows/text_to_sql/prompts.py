@@ -1,4 +1,4 @@
-"""What the nodes tell the model, and what they take for a reply. System messages never vary, so they are cached."""
+"""The nodes' prompts and reply types. System messages are constant, so that the model caches them."""
 
 from typing import Annotated, Literal
 

@@ -1,1 +1,1 @@
-"""One database that is only read, as tools: which tables there are, what they hold, and queries within limits."""
+"""Read-only database tools: list tables, describe them, and run queries within limits."""

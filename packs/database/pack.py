@@ -4,31 +4,31 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from packs.database.reader import DatabaseSettings, opened
+from packs.database.configured_database import DatabaseSettings, open_configured
 from parley import Context, Failed, Pack, Refused, Tool
-from sql.database import BadDatabase, Database, SqlError
-from sql.outcome import Table
+from sql.database import BadDatabase, ReadOnlyDatabase, SqlError
+from sql.outcome import QueryResult
 from sql.schema import Dialect, Schema, TableInfo
 
 CONFIRM = "this is the SQL that will run"
-LARGEST = 200_000  # bytes of a result in its event: all that the limits of a query let through
+MAX_RESULT = 200_000  # bytes of a result in its event: more than the query limits allow
 PROMPT = (
     "For questions about data in the database: list_tables tells which tables there are, describe_tables what they "
     "hold, and query_database answers one read-only SQL query over them."
 )
 
 
-class Nothing(BaseModel):
+class ListTables(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class TableNames(BaseModel):
+class DescribeTables(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tables: Annotated[list[str], Field(description="Names from list_tables.", min_length=1, max_length=20)]
 
 
-class Query(BaseModel):
+class QueryDatabase(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     sql: Annotated[
@@ -54,19 +54,19 @@ class TableList(BaseModel):
     tables: list[TableName]
 
 
-class Described(BaseModel):
+class TableDescriptions(BaseModel):
     """Tables with their columns; what is false or empty of one is left out."""
 
     tables: list[TableInfo]
 
 
 class DatabasePack(Pack):
-    """The database is opened when it is first needed; one that cannot be opened is tried again by the next call."""
+    """Opens the database when it is first needed; after a failure the next call tries again."""
 
     def __init__(self) -> None:
         super().__init__("database", self._tools(), prompt=PROMPT)
         self._settings: DatabaseSettings | None = None
-        self._database: Database | None = None
+        self._database: ReadOnlyDatabase | None = None
 
     async def open(self, settings: DatabaseSettings) -> None:
         self._settings = settings
@@ -75,19 +75,19 @@ class DatabasePack(Pack):
         if self._database:
             await self._database.aclose()
 
-    async def database(self) -> Database:
-        """Raises BadDatabase."""
+    async def database(self) -> ReadOnlyDatabase:
+        """The open database. Raises BadDatabase."""
         if self._settings is None:
             raise RuntimeError("open() the pack first")
         if self._database is None:
-            self._database = opened(self._settings)
+            self._database = open_configured(self._settings)
         return self._database
 
     def _tools(self) -> tuple[Tool[Any], ...]:
         return (
             Tool(
                 name="list_tables",
-                arguments=Nothing,
+                arguments=ListTables,
                 run=self._list,
                 description="The tables of the database: name, what it is for, and about how many rows.",
                 returns=TableList,
@@ -95,36 +95,36 @@ class DatabasePack(Pack):
             ),
             Tool(
                 name="describe_tables",
-                arguments=TableNames,
+                arguments=DescribeTables,
                 run=self._describe,
                 description="The columns of these tables: type, keys, references, comments and sample values.",
-                returns=Described,
+                returns=TableDescriptions,
                 quiet=True,
             ),
             Tool(
                 name="query_database",
-                arguments=Query,
+                arguments=QueryDatabase,
                 run=self._query,
                 description="Run one read-only SQL query, within limits, and return its rows.",
                 confirm=CONFIRM,
-                returns=Table,
-                seconds=900,  # the limits of a query end it much sooner
-                largest=LARGEST,
+                returns=QueryResult,
+                seconds=900,  # the query limits end it much earlier
+                largest=MAX_RESULT,
             ),
         )
 
-    async def _list(self, _: Nothing, __: Context) -> TableList:
+    async def _list(self, _: ListTables, __: Context) -> TableList:
         schema = await self._schema()
-        tables = [TableName(name=one.name, comment=one.comment, rows=one.rows) for one in schema.tables]
+        tables = [TableName(name=table.name, comment=table.comment, rows=table.rows) for table in schema.tables]
         return TableList(dialect=schema.dialect, tables=tables)
 
-    async def _describe(self, names: TableNames, _: Context) -> object:
+    async def _describe(self, names: DescribeTables, _: Context) -> object:
         schema = await self._schema()
         if missing := [name for name in names.tables if schema.table(name) is None]:
             raise Refused(f"there is no table {', '.join(missing)}; list_tables tells which there are")
         return {"tables": [table.line() for table in schema.only(names.tables).tables]}
 
-    async def _query(self, query: Query, _: Context) -> Table:
+    async def _query(self, query: QueryDatabase, _: Context) -> QueryResult:
         try:
             return await (await self.database()).run(query.sql)
         except BadDatabase as error:

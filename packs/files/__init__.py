@@ -1,1 +1,1 @@
-"""A session's own files."""
+"""The session's files, as tools."""

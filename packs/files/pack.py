@@ -1,4 +1,4 @@
-"""Four tools over the session's own files: list, read, write, delete."""
+"""Four tools over the session's files: list, read, write, delete."""
 
 import json
 import unicodedata
@@ -11,9 +11,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from parley import Change, Context, Failed, Files, Pack, PastCall, Preview, Refused, tool
 from parley.file_names import file_name
 
-MOST = 40_000  # characters of one reading
-SHOWN = 2_000  # characters that a person is shown before a change
-SECONDS = 120  # longer than the object store is waited for, twice where text is appended: that has words of its own
+MAX_READ = 40_000  # characters per read
+MAX_PREVIEW = 2_000  # characters in the preview of a change
+TIMEOUT = 120  # longer than two waits for the object store (read and append), whose error is clearer
 PROMPT = (
     "The session has files of its own, which stay from one request to the next: list_files, read_file, write_file and "
     "delete_file. They are texts by name, with folders divided by /, and no part of any disk."
@@ -21,7 +21,7 @@ PROMPT = (
 
 
 def _text(value: object) -> object:
-    """A value that a reference stands for, as the JSON that is written of it."""
+    """The value of a reference as text: other types become JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
@@ -30,21 +30,21 @@ Name = Annotated[
 ]
 
 
-class Listing(BaseModel):
+class ListFiles(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     folder: Annotated[str, Field(description="Only what lies in this folder.", max_length=1_000)] = ""
 
 
-class Reading(BaseModel):
+class ReadFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
     offset: Annotated[int, Field(description="Characters to leave out at the beginning.", ge=0)] = 0
-    length: Annotated[int, Field(description="Characters to read at most.", ge=1, le=MOST)] = MOST // 2
+    length: Annotated[int, Field(description="Characters to read at most.", ge=1, le=MAX_READ)] = MAX_READ // 2
 
 
-class Writing(BaseModel):
+class WriteFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
@@ -52,13 +52,13 @@ class Writing(BaseModel):
     append: Annotated[bool, Field(description="Keep what the file holds, and put the text behind it.")] = False
 
 
-class Deleting(BaseModel):
+class DeleteFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
 
 
-class Listed(BaseModel):
+class FileEntry(BaseModel):
     name: str
     size: int
 
@@ -66,11 +66,11 @@ class Listed(BaseModel):
 class FileList(BaseModel):
     """Sizes in bytes; `bytes` is that of all of these files."""
 
-    files: list[Listed]
+    files: list[FileEntry]
     bytes: int
 
 
-class Part(BaseModel):
+class FilePart(BaseModel):
     """`characters` is the length of the whole; `next_offset` where the next part begins, if there is one."""
 
     name: str
@@ -79,7 +79,7 @@ class Part(BaseModel):
     next_offset: int | None
 
 
-class Written(BaseModel):
+class WrittenFile(BaseModel):
     """What the file holds now: its size in bytes and SHA-256 in hex."""
 
     name: str
@@ -87,67 +87,69 @@ class Written(BaseModel):
     sha256: str
 
 
-class Deleted(BaseModel):
+class DeletedFile(BaseModel):
     deleted: str
 
 
-def _fits(_: Reading | Writing | Deleting, __: Sequence[PastCall]) -> Iterable[str]:
-    """Nothing: that a tool has a check is what holds its names against the model before anybody is asked."""
+def _valid_arguments(_: ReadFile | WriteFile | DeleteFile, __: Sequence[PastCall]) -> Iterable[str]:
+    """No violations. A tool with a check gets its arguments validated before the user is asked."""
     return ()
 
 
 @tool(quiet=True)
-async def list_files(call: Listing, context: Context) -> FileList:
+async def list_files(call: ListFiles, context: Context) -> FileList:
     """The session's files: name and size in bytes."""
     inside = unicodedata.normalize("NFC", f"{call.folder.strip('/')}/").lstrip("/")
-    files = [Listed(name=name, size=ref.size) for name, ref in _files(context).all().items() if name.startswith(inside)]
+    files = [
+        FileEntry(name=name, size=ref.size) for name, ref in _files(context).all().items() if name.startswith(inside)
+    ]
     return FileList(files=files, bytes=sum(file.size for file in files))
 
 
-@tool(check=_fits, seconds=SECONDS)
-async def read_file(call: Reading, context: Context) -> Part:
+@tool(check=_valid_arguments, seconds=TIMEOUT)
+async def read_file(call: ReadFile, context: Context) -> FilePart:
     """Read a text file of the session, or a part of it."""
     text = _decoded(call.name, await _files(context).read(call.name))
     end = call.offset + call.length
     next_offset = end if end < len(text) else None
-    return Part(name=call.name, text=text[call.offset : end], characters=len(text), next_offset=next_offset)
+    return FilePart(name=call.name, text=text[call.offset : end], characters=len(text), next_offset=next_offset)
 
 
-async def _preview_write(call: Writing, context: Context) -> Preview:
-    before = await _shown(context, call.name)
+async def _preview_write(call: WriteFile, context: Context) -> Preview:
+    before = await _preview_text(context, call.name)
     after = f"{before or ''}{call.text}" if call.append else call.text
     return _change(call.name, before, after)
 
 
-def _shows_text(call: Writing, result: JsonValue) -> bool:
-    """Whether the file holds the text; of what was appended, whether it holds more than that."""
-    written = Written.model_validate(result)
+def _shows_text(call: WriteFile, result: JsonValue) -> bool:
+    """Whether the file holds the text; for an append, whether it is at least as long."""
+    written = WrittenFile.model_validate(result)
     data = call.text.encode()
     return written.size >= len(data) if call.append else written.sha256 == sha256(data).hexdigest()
 
 
 @tool(
-    effect="write", keyed=True, check=_fits, preview=_preview_write, confirms=_shows_text, seconds=SECONDS
-)  # a change of a file takes effect with its outcome
-async def write_file(call: Writing, context: Context) -> Written:
+    effect="write", keyed=True, check=_valid_arguments, preview=_preview_write, confirms=_shows_text, seconds=TIMEOUT
+)  # a file's change takes effect with the call's outcome
+async def write_file(call: WriteFile, context: Context) -> WrittenFile:
     """Write a text into a file of the session, in place of what it holds, or behind that."""
     files, data = _files(context), _encoded(call.text)
     if call.append and call.name in files.all():
         data = await files.read(call.name) + data
     ref = await files.write(call.name, data)
-    return Written(name=call.name, size=ref.size, sha256=ref.sha256)
+    return WrittenFile(name=call.name, size=ref.size, sha256=ref.sha256)
 
 
-async def _preview_delete(call: Deleting, context: Context) -> Preview:
-    before = await _shown(context, call.name)
+async def _preview_delete(call: DeleteFile, context: Context) -> Preview:
+    before = await _preview_text(context, call.name)
     return Preview(known=True, error=f"There is no file {call.name}.") if before is None else _change(call.name, before)
 
 
-@tool(effect="write", keyed=True, check=_fits, preview=_preview_delete, confirms=lambda *_: True)
-async def delete_file(call: Deleting, context: Context) -> Deleted:
+@tool(effect="write", keyed=True, check=_valid_arguments, preview=_preview_delete, confirms=lambda *_: True)
+async def delete_file(call: DeleteFile, context: Context) -> DeletedFile:
     """Delete a file of the session."""
     _files(context).delete(call.name)
-    return Deleted(deleted=call.name)
+    return DeletedFile(deleted=call.name)
 
 
 def _files(context: Context) -> Files:
@@ -170,8 +172,8 @@ def _encoded(text: str) -> bytes:
         raise Refused("the text holds what UTF-8 cannot tell: half of a pair of surrogates") from None
 
 
-async def _shown(context: Context, name: str) -> str | None:
-    """What a person is shown of the file; None where there is none."""
+async def _preview_text(context: Context, name: str) -> str | None:
+    """The file's text for a preview; None if there is no file."""
     files = _files(context)
     if name not in files.all():
         return None
@@ -183,7 +185,9 @@ async def _shown(context: Context, name: str) -> str | None:
 
 
 def _change(name: str, before: str | None, after: str | None = None) -> Preview:
-    beginnings = (text if text is None or len(text) <= SHOWN else f"{text[:SHOWN]}…" for text in (before, after))
+    beginnings = (
+        text if text is None or len(text) <= MAX_PREVIEW else f"{text[:MAX_PREVIEW]}…" for text in (before, after)
+    )
     old, new = beginnings
     return Preview(known=True, changes=(Change(path=f"files/{name}", label=name, before=old, after=new),))
 

@@ -1,1 +1,1 @@
-"""Requests over HTTP, to the servers that the operator allows and no others."""
+"""HTTP requests, only to servers that the operator allows."""

@@ -1,4 +1,4 @@
-"""Addresses of the internet, and all others: what a name resolves to is held against this before a connection."""
+"""Public and other IP addresses: resolved addresses are checked here before a connection."""
 
 import asyncio
 import socket
@@ -14,13 +14,13 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 async def system_resolver(host: str, port: int) -> list[str]:
-    """All addresses of the host, as the system knows them. Raises OSError, UnicodeError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    """All addresses of the host, by the system's resolver. Raises OSError, UnicodeError."""
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 def literal(host: str) -> Address | None:
-    """The address that the host is written as; None for a name, also for one like `127.1` that resolvers understand."""
+    """The host's literal IP address; None for a name, including forms like `127.1` that resolvers accept."""
     try:
         return ip_address(host)
     except ValueError:
@@ -28,9 +28,9 @@ def literal(host: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is of the internet: not private, loopback, link-local, shared, multicast or reserved.
+    """Whether the address is public: not private, loopback, link-local, shared, multicast or reserved.
 
-    An IPv6 address that carries an IPv4 address leads to that one, so it is what is judged.
+    An IPv6 address that embeds an IPv4 address reaches that one, so the IPv4 address decides.
     """
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast and not address.is_reserved
@@ -40,7 +40,7 @@ def is_public(address: Address) -> bool:
 
 
 def _embedded(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses within: mapped, compatible, NAT64, 6to4, and of Teredo the server's and the client's."""
+    """The embedded IPv4 addresses: mapped, compatible, NAT64, 6to4, and Teredo's server and client."""
     if address.teredo:
         return address.teredo
     inner = address.ipv4_mapped or address.sixtofour

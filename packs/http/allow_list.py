@@ -1,4 +1,4 @@
-"""The operator's list of servers that may be asked, read from the setting PARLEY_HTTP_ALLOW.
+"""The operator's allow-list of servers, read from the setting PARLEY_HTTP_ALLOW.
 
 [{"origin": "https://api.example.org", "methods": ["GET", "POST"],
   "headers": {"Authorization": "Bearer ${EXAMPLE_TOKEN}"}}]
@@ -16,15 +16,15 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from packs.http.addresses import Address, is_public, literal
-from shared.environment import variable
-from shared.logging import SHORTEST, keep_secret
+from shared.environment import environment_variable
+from shared.logging import MIN_SECRET_CHARS, keep_secret
 
 SETTING = "PARLEY_HTTP_ALLOW"
 type Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 READS: tuple[Method, ...] = ("GET", "HEAD")
 WRITES: tuple[Method, ...] = ("POST", "PUT", "PATCH", "DELETE")
 PORTS = {"http": 80, "https": 443}
-OURS = frozenset(  # headers that the pack sets itself, or that would change how a message is framed
+RESERVED_HEADERS = frozenset(  # headers that the pack sets itself, or that change the framing of a message
     (
         *("accept", "accept-encoding", "content-type", "host", "idempotency-key", "user-agent"),
         *("connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
@@ -35,16 +35,16 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
-class NotAllowed(Exception):
+class RequestNotAllowed(Exception):
     """The request may not be made; the message says what is allowed, and by which setting."""
 
 
 class BadAllowList(ValueError):
-    """The setting cannot be used: which entry, and what to do. Never a value: it may be a secret."""
+    """The setting is invalid. The message names the entry and what to do, never a value, which may be a secret."""
 
 
 class Origin(NamedTuple):
-    """`host` is in lower case and ASCII; an address is in its canonical form."""
+    """A server. `host` is lower-case ASCII; an IP address is in canonical form."""
 
     scheme: str
     host: str
@@ -52,14 +52,14 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, url: httpx2.URL) -> Self:
-        """Raises NotAllowed if the URL is not one of a server over HTTP."""
+        """The origin of this URL. Raises RequestNotAllowed if it is not an HTTP URL."""
         if url.scheme not in PORTS:
-            raise NotAllowed("a URL begins with http:// or https://")
+            raise RequestNotAllowed("a URL begins with http:// or https://")
         host = url.raw_host.decode("ascii")
         if not host:
-            raise NotAllowed("the URL names no host")
+            raise RequestNotAllowed("the URL names no host")
         if url.userinfo:
-            raise NotAllowed("a URL holds no user name and no password: leave out what stands before the @")
+            raise RequestNotAllowed("a URL holds no user name and no password: leave out what stands before the @")
         return cls(url.scheme, str(literal(host) or host), PORTS[url.scheme] if url.port is None else url.port)
 
     def __str__(self) -> str:
@@ -68,9 +68,9 @@ class Origin(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One server that may be asked. `headers` go with every request to it, and to no other: they hold secrets.
+    """One allowed server. `headers` contain secrets; they are sent with every request to this server and to no other.
 
-    `private`: its name may resolve to addresses that are not of the internet.
+    `private`: its name may resolve to addresses that are not public.
     """
 
     origin: Origin
@@ -87,27 +87,30 @@ class AllowList:
         self._entries = {entry.origin: entry for entry in entries}
 
     def entry(self, method: Method, url: httpx2.URL) -> Entry:
-        """The entry by which this request is allowed. Raises NotAllowed."""
+        """The entry that allows this request. Raises RequestNotAllowed."""
         try:
             origin = Origin.of(url)
-        except NotAllowed as error:
-            raise NotAllowed(f"{error}. {self._told()}") from None
+        except RequestNotAllowed as error:
+            raise RequestNotAllowed(f"{error}. {self._allowed_summary()}") from None
         entry = self._entries.get(origin)
         if entry is None or method not in entry.methods:
-            raise NotAllowed(f"{method} {str(origin)[:300]} is not allowed. {self._told()}")
+            raise RequestNotAllowed(f"{method} {str(origin)[:300]} is not allowed. {self._allowed_summary()}")
         return entry
 
-    def described(self, methods: Iterable[Method]) -> str:
-        """The servers that may be asked by these methods, for a person or a model; "" if there are none."""
-        lines = ((entry.origin, [one for one in methods if one in entry.methods]) for entry in self._entries.values())
+    def describe(self, methods: Iterable[Method]) -> str:
+        """The allowed servers and methods, as text for a user or a model; "" if there are none."""
+        lines = (
+            (entry.origin, [method for method in methods if method in entry.methods])
+            for entry in self._entries.values()
+        )
         return "; ".join(f"{', '.join(allowed)} {origin}" for origin, allowed in lines if allowed)
 
-    def _told(self) -> str:
-        return f"{SETTING} allows: {self.described((*READS, *WRITES))}. Only the operator can allow more."
+    def _allowed_summary(self) -> str:
+        return f"{SETTING} allows: {self.describe((*READS, *WRITES))}. Only the operator can allow more."
 
 
-class _Item(BaseModel):
-    """An entry as it is written."""
+class _EntryForm(BaseModel):
+    """An entry as written in the setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -117,16 +120,16 @@ class _Item(BaseModel):
     private: bool = False
 
 
-_ITEMS = TypeAdapter(list[_Item])
+_ENTRY_FORMS = TypeAdapter(list[_EntryForm])
 
 
-def read_allow_list(text: str, lookup: Callable[[str], str | None] = variable) -> AllowList:
-    """The list in the setting's text, its secrets looked up by name. Raises BadAllowList.
+def read_allow_list(text: str, lookup: Callable[[str], str | None] = environment_variable) -> AllowList:
+    """Parse the setting and look up its secrets by name. Raises BadAllowList.
 
-    From then on the secrets are in no log, result and event of this process.
+    From then on the secrets are concealed in all logs, results and events of this process.
     """
     try:
-        items = _ITEMS.validate_json(text)
+        items = _ENTRY_FORMS.validate_json(text)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"])
@@ -148,7 +151,7 @@ def _origin(where: str, text: str) -> Origin:
     try:
         url = httpx2.URL(text)
         origin = Origin.of(url)
-    except (httpx2.InvalidURL, NotAllowed):
+    except (httpx2.InvalidURL, RequestNotAllowed):
         origin = None
     if (
         origin is None
@@ -162,19 +165,21 @@ def _origin(where: str, text: str) -> Origin:
 
 
 def _header(where: str, name: str, template: str, lookup: Callable[[str], str | None]) -> str:
-    """The header's value; it is kept as a secret, as are the variables in it."""
-    if not _HEADER_NAME.fullmatch(name) or name.lower() in OURS:
+    """The header's value. It is registered as a secret, as are the variables in it."""
+    if not _HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS:
         raise BadAllowList(f"{where}: this is no header that can be set here.")
     names = _VARIABLE.findall(template)
     if not names:
         raise BadAllowList(
             f"{where}: name the variable that holds the secret, as ${{NAME}}; do not write it down here."
         )
-    values = {one: lookup(one) or "" for one in names}
-    for one, value in values.items():
-        if len(value) < SHORTEST:
-            raise BadAllowList(f"{where}: the executor's environment has no {one} of {SHORTEST} or more characters.")
-    header = _VARIABLE.sub(lambda found: values[found[1]], template)
+    values = {variable_name: lookup(variable_name) or "" for variable_name in names}
+    for variable_name, value in values.items():
+        if len(value) < MIN_SECRET_CHARS:
+            raise BadAllowList(
+                f"{where}: the executor's environment has no {variable_name} of {MIN_SECRET_CHARS} or more characters."
+            )
+    header = _VARIABLE.sub(lambda match: values[match[1]], template)
     if not _HEADER_VALUE.fullmatch(header):
         raise BadAllowList(f"{where}: its value has characters that no header may have, such as an end of line.")
     words = (word for value in values.values() for word in value.split())
@@ -183,7 +188,7 @@ def _header(where: str, name: str, template: str, lookup: Callable[[str], str | 
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """The secret as a server may write it when it quotes the request: plain, in JSON, in a URL, in HTML, or decoded."""
+    """The forms in which a server may echo the secret: plain, in JSON, in a URL, in HTML, or decoded."""
     yield from (secret, json.dumps(secret)[1:-1], quote(secret), quote(secret, safe=""), html.escape(secret))
     try:
         decoded = base64.b64decode(secret, validate=True).decode()

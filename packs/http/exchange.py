@@ -1,7 +1,7 @@
-"""One request and its response: over checked addresses, through at most three redirects, within limits.
+"""One HTTP exchange: over checked addresses, through at most three redirects, within limits.
 
-Every hop has a connection of its own: a shared one could serve another name at the same address, whose certificate
-nobody has looked at. No cookie, proxy or credential of the environment is used.
+Each hop opens its own connection: a reused one could serve another name at the same address without a check of its
+certificate. Cookies, proxies and credentials of the environment are not used.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ import httpx2
 from pydantic import BaseModel, Field, JsonValue
 
 from packs.http.addresses import Address, Resolver, literal, system_resolver
-from packs.http.allow_list import SETTING, WRITES, AllowList, Entry, Method, NotAllowed, Origin
-from packs.http.body import Content, Unreadable, content_of, read
+from packs.http.allow_list import SETTING, WRITES, AllowList, Entry, Method, Origin, RequestNotAllowed
+from packs.http.body import Content, UnreadableContent, decode_content, read_content
 from parley import Failed, Refused
 from shared.logging import conceal
 
-REDIRECTS = 3
-EXCERPT = 500  # characters of what an error says
+MAX_REDIRECTS = 3
+MAX_EXCERPT = 500  # characters of an error response
 
 
-class Limits(NamedTuple):
-    """`seconds` for the whole exchange, `connecting` for one address, `excerpt` for what an error says.
+class ExchangeLimits(NamedTuple):
+    """Timeouts in seconds: `seconds` for the exchange, `connecting` per address, `excerpt` for an error response.
 
-    `size`: bytes of the content, also once it is unpacked.
+    `size`: bytes of the content, compressed or not.
     """
 
     seconds: float = 30
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
     size: int = 2_000_000
 
 
-class Response(BaseModel):
+class HttpResponse(BaseModel):
     """The response to a request; `url` is where it came from in the end.
 
     The content is in `json` where it is JSON, else in `text`; `omitted` says why it is in neither.
@@ -53,7 +53,7 @@ class Response(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class HttpRequest:
     method: Method
     url: httpx2.URL
     accept: str = "*/*"
@@ -66,14 +66,11 @@ class Request:
         return self.method in WRITES
 
     def __str__(self) -> str:
-        return f"{self.method} {_shown(str(self.url.copy_with(query=None, fragment=None)), 300)}"
+        return f"{self.method} {_excerpt_of(str(self.url.copy_with(query=None, fragment=None)), 300)}"
 
 
 class _Exchange:
-    """What is known of one exchange while it goes on.
-
-    `uncertain`: a write was sent, and nobody can tell whether it took effect.
-    """
+    """The state of one exchange. `uncertain`: a write was sent, and it is not known whether it took effect."""
 
     uncertain = False
 
@@ -81,8 +78,8 @@ class _Exchange:
         return Failed(conceal(message), unknown=self.uncertain)
 
 
-class Client:
-    """`verify` checks the certificates of servers; None: as the system does."""
+class HttpClient:
+    """Sends requests to allowed servers. `verify` checks certificates; None uses the system's settings."""
 
     def __init__(
         self,
@@ -90,46 +87,48 @@ class Client:
         *,
         resolver: Resolver = system_resolver,
         verify: ssl.SSLContext | None = None,
-        limits: Limits | None = None,
+        limits: ExchangeLimits | None = None,
     ) -> None:
         self._allowed = allowed
         self._resolver = resolver
         self._verify = verify or httpx2.create_ssl_context(trust_env=False)
-        self._limits = limits or Limits()
+        self._limits = limits or ExchangeLimits()
 
-    async def send(self, request: Request) -> Response:
-        """Raises Refused where the request may not be made, and Failed, which says whether a write is in doubt."""
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Send the request. Raises Refused if it is not allowed, and Failed, which says whether a write is in doubt."""
         exchange = _Exchange()
         try:
             async with asyncio.timeout(self._limits.seconds):
-                return await self._followed(request, exchange)
-        except NotAllowed as error:
+                return await self._follow(request, exchange)
+        except RequestNotAllowed as error:
             raise exchange.failed(str(error)) if exchange.uncertain else Refused(conceal(str(error))) from None
         except TimeoutError:
             raise exchange.failed(f"{request} did not end within {self._limits.seconds:g} seconds.") from None
         except httpx2.HTTPError as error:
             raise exchange.failed(f"{request} broke off: {_words(error)}.") from None
 
-    async def _followed(self, request: Request, exchange: _Exchange) -> Response:
-        for _ in range(REDIRECTS + 1):
+    async def _follow(self, request: HttpRequest, exchange: _Exchange) -> HttpResponse:
+        for _ in range(MAX_REDIRECTS + 1):
             entry = self._allowed.entry(request.method, request.url)
-            async with self._answered(request, entry, exchange) as response:
+            async with self._connect(request, entry, exchange) as response:
                 redirected = _redirected(request, response, exchange)
                 if redirected is None:
-                    return await self._told(request, response, exchange)
+                    return await self._build_response(request, response, exchange)
             request = redirected
-        raise exchange.failed(f"The request was redirected more than {REDIRECTS} times, at last to {request}.")
+        raise exchange.failed(f"The request was redirected more than {MAX_REDIRECTS} times, at last to {request}.")
 
     @asynccontextmanager
-    async def _answered(self, request: Request, entry: Entry, exchange: _Exchange) -> AsyncIterator[httpx2.Response]:
-        """The response's head, over the first of the addresses that takes a connection."""
+    async def _connect(self, request: HttpRequest, entry: Entry, exchange: _Exchange) -> AsyncIterator[httpx2.Response]:
+        """Opens the response, at the first address that accepts a connection."""
         addresses = await self._addresses(entry, exchange)
         async with AsyncExitStack() as opened:
             for address in addresses:
                 transport = httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False)
                 await opened.enter_async_context(transport)
                 try:
-                    response = await transport.handle_async_request(self._prepared(request, entry, address, exchange))
+                    response = await transport.handle_async_request(
+                        self._build_request(request, entry, address, exchange)
+                    )
                 except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                     problem = error
                     continue
@@ -139,26 +138,28 @@ class Client:
             raise exchange.failed(f"{entry.origin} cannot be connected to: {_words(problem)}.")
 
     async def _addresses(self, entry: Entry, exchange: _Exchange) -> list[Address]:
-        """Where the server is. All of its addresses have to be permitted: a name could lead to another each time."""
+        """The server's addresses. All must be permitted, because the name may resolve to any of them."""
         host = entry.origin.host
         try:
-            found = [literal(host) or ip_address(one) for one in await self._resolved(entry.origin)]
+            addresses = [literal(host) or ip_address(text) for text in await self._resolve(entry.origin)]
         except (OSError, UnicodeError, ValueError) as error:
             raise exchange.failed(f"The name {host} cannot be resolved: {_words(error)}.") from None
-        if not found:
+        if not addresses:
             raise exchange.failed(f"The name {host} has no address.")
-        if wrong := [address for address in found if not entry.permits(address)]:
-            raise NotAllowed(
+        if wrong := [address for address in addresses if not entry.permits(address)]:
+            raise RequestNotAllowed(
                 f"{host} leads to {wrong[0]}, which is no address of the internet. If that is meant, the operator "
                 f'names this address as an origin in {SETTING}, or sets "private": true for {entry.origin} there.'
             )
-        return found
+        return addresses
 
-    async def _resolved(self, origin: Origin) -> list[str]:
+    async def _resolve(self, origin: Origin) -> list[str]:
         return [origin.host] if literal(origin.host) else list(await self._resolver(origin.host, origin.port))
 
-    def _prepared(self, request: Request, entry: Entry, address: Address, exchange: _Exchange) -> httpx2.Request:
-        """The request to this address, in the name of the host: in its `Host` header, and for its certificate."""
+    def _build_request(
+        self, request: HttpRequest, entry: Entry, address: Address, exchange: _Exchange
+    ) -> httpx2.Request:
+        """The request to this address, with the host's name in the `Host` header and for the certificate."""
 
         async def trace(event: str, _: object) -> None:
             if event.endswith("send_request_headers.started") and request.writes:
@@ -186,24 +187,26 @@ class Client:
             },
         )
 
-    async def _told(self, request: Request, response: httpx2.Response, exchange: _Exchange) -> Response:
+    async def _build_response(
+        self, request: HttpRequest, response: httpx2.Response, exchange: _Exchange
+    ) -> HttpResponse:
         status = response.status_code
         if not response.is_success:
             if request.writes and response.is_client_error:
                 exchange.uncertain = False
             excerpt = await self._excerpt(response)
-            answer = f"{status} {_shown(response.reason_phrase, 100)}"
+            answer = f"{status} {_excerpt_of(response.reason_phrase, 100)}"
             raise exchange.failed(f"{request} was answered with {answer}.{excerpt}")
-        content_type = _shown(response.headers.get("content-type", ""), 200)
+        content_type = _excerpt_of(response.headers.get("content-type", ""), 200)
         content, omitted = Content(), ""
         if request.method != "HEAD":
             try:
-                content = content_of(await read(response, self._limits.size), content_type)
-            except Unreadable as error:
-                if not exchange.uncertain:  # a read, which has nothing to show
-                    raise exchange.failed(f"{request} cannot be told. {error}") from None
+                content = decode_content(await read_content(response, self._limits.size), content_type)
+            except UnreadableContent as error:
+                if not exchange.uncertain:  # a read has no other result
+                    raise exchange.failed(f"The response to {request} cannot be decoded. {error}") from None
                 omitted = str(error)
-        return Response(
+        return HttpResponse(
             status=status,
             url=conceal(str(request.url)),
             content_type=content_type,
@@ -213,21 +216,21 @@ class Client:
         )
 
     async def _excerpt(self, response: httpx2.Response) -> str:
-        """What the error says, as far as it comes soon and is text."""
+        """The beginning of an error response, if it arrives in time and is text."""
         try:
             async with asyncio.timeout(self._limits.excerpt):
-                body = await read(response, self._limits.size)
-            text = _shown(content_of(body, "").text, EXCERPT)
-        except (Unreadable, TimeoutError, httpx2.HTTPError):
+                body = await read_content(response, self._limits.size)
+            text = _excerpt_of(decode_content(body, "").text, MAX_EXCERPT)
+        except (UnreadableContent, TimeoutError, httpx2.HTTPError):
             return ""
         return f" It says: {' '.join(text.split())}" if text else ""
 
 
-def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange) -> Request | None:
-    """The request that the response asks for instead; None: it is no redirect.
+def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exchange) -> HttpRequest | None:
+    """The next request of a redirect; None if the response is not a redirect.
 
-    After 303, and after 301 and 302 for POST, the answer is read elsewhere: what was sent has been taken, or not, so a
-    write stays uncertain until the answer is here. Every other redirect asks for the same again, and has done nothing.
+    After 303, and after 301 and 302 for POST, the answer is fetched with GET: the server may have processed the write,
+    which stays uncertain until then. Any other redirect repeats the request, and the server has done nothing yet.
     """
     location = response.headers.get("location", "")
     if response.status_code not in (301, 302, 303, 307, 308) or not location:
@@ -242,8 +245,8 @@ def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange
     if request.writes:
         exchange.uncertain = False
         if _server(url) != _server(request.url):
-            target = f"{url.scheme}://{_shown(url.netloc.decode('ascii'), 200)}"
-            raise NotAllowed(
+            target = f"{url.scheme}://{_excerpt_of(url.netloc.decode('ascii'), 200)}"
+            raise RequestNotAllowed(
                 f"{request} was redirected to another server, {target}. What was approved for one server is not sent "
                 "to another: send it there if that is meant."
             )
@@ -254,10 +257,10 @@ def _server(url: httpx2.URL) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port
 
 
-def _shown(text: str, length: int) -> str:
-    """The beginning of a text; a secret in it is hidden before it could be cut in two."""
+def _excerpt_of(text: str, length: int) -> str:
+    """The beginning of a text. Secrets are concealed before the cut, which could split one."""
     return str(conceal(text))[:length]
 
 
 def _words(error: Exception) -> str:
-    return _shown(str(error) or type(error).__name__, 300).rstrip(".")
+    return _excerpt_of(str(error) or type(error).__name__, 300).rstrip(".")

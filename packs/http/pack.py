@@ -1,4 +1,4 @@
-"""Two tools that send requests over HTTP: one that reads, one that changes something."""
+"""Two tools that send HTTP requests: one that reads, and one that changes something."""
 
 import json
 import ssl
@@ -9,11 +9,11 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from packs.http.addresses import Resolver, system_resolver
-from packs.http.allow_list import READS, WRITES, AllowList, NotAllowed, read_allow_list
-from packs.http.exchange import Client, Limits, Request, Response
+from packs.http.allow_list import READS, WRITES, AllowList, RequestNotAllowed, read_allow_list
+from packs.http.exchange import ExchangeLimits, HttpClient, HttpRequest, HttpResponse
 from parley import Context, Pack, PastCall, Refused, Tool
 
-MARGIN = 15  # seconds between the limit of an exchange, which has words of its own, and the deadline of the call
+MARGIN = 15  # seconds between the exchange's timeout, whose error is clearer, and the deadline of the call
 PROMPT = (
     "For servers over HTTP: fetch_url reads, send_request changes something there. Both reach only the servers that "
     "their descriptions name. What they give has `status`, and `json` or `text`."
@@ -31,13 +31,13 @@ MediaType = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$")]
 
 
 class HttpSettings(Protocol):
-    """What of Parley's settings is read here."""
+    """The settings that are read here."""
 
     @property
     def parley_http_allow(self) -> str: ...
 
 
-class Fetch(BaseModel):
+class FetchUrl(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     url: Url
@@ -45,7 +45,7 @@ class Fetch(BaseModel):
     accept: Annotated[MediaType, Field(description="The media types that are wanted.")] = "*/*"
 
 
-class Send(BaseModel):
+class SendRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     url: Url
@@ -56,39 +56,39 @@ class Send(BaseModel):
 
 
 class HttpPack(Pack):
-    """Without an allow-list there are no tools."""
+    """HTTP tools; none without an allow-list."""
 
     def __init__(
         self,
         *,
         resolver: Resolver = system_resolver,
         verify: ssl.SSLContext | None = None,
-        limits: Limits | None = None,
+        limits: ExchangeLimits | None = None,
     ) -> None:
         super().__init__("http", prompt=PROMPT)
         self._resolver = resolver
         self._verify = verify
-        self._limits = limits or Limits()
+        self._limits = limits or ExchangeLimits()
 
     async def open(self, settings: HttpSettings) -> None:
-        """Raises BadAllowList."""
+        """Read the allow-list and create its tools. Raises BadAllowList."""
         if not settings.parley_http_allow.strip():
             return
         allowed = read_allow_list(settings.parley_http_allow)
-        client = Client(allowed, resolver=self._resolver, verify=self._verify, limits=self._limits)
+        client = HttpClient(allowed, resolver=self._resolver, verify=self._verify, limits=self._limits)
         self.tools = tuple(_tools(allowed, client, self._limits.seconds + MARGIN))
 
 
-def _tools(allowed: AllowList, client: Client, seconds: float) -> Iterable[Tool[Any]]:
-    """The tools for which there is a server."""
+def _tools(allowed: AllowList, client: HttpClient, seconds: float) -> Iterable[Tool[Any]]:
+    """The tools for which the list allows a server."""
 
-    async def fetch(call: Fetch, _: Context) -> Response:
-        return await client.send(Request(method=call.method, url=_url(call.url), accept=call.accept))
+    async def fetch(call: FetchUrl, _: Context) -> HttpResponse:
+        return await client.send(HttpRequest(method=call.method, url=_url(call.url), accept=call.accept))
 
-    async def send(call: Send, context: Context) -> Response:
+    async def send(call: SendRequest, context: Context) -> HttpResponse:
         body, media_type = _encoded(call.body)
         return await client.send(
-            Request(
+            HttpRequest(
                 method=call.method,
                 url=_url(call.url),
                 accept=call.accept,
@@ -98,30 +98,30 @@ def _tools(allowed: AllowList, client: Client, seconds: float) -> Iterable[Tool[
             )
         )
 
-    def check(call: Fetch | Send, _: Sequence[PastCall]) -> Iterable[str]:
+    def check(call: FetchUrl | SendRequest, _: Sequence[PastCall]) -> Iterable[str]:
         try:
             allowed.entry(call.method, _url(call.url))
-        except (NotAllowed, Refused) as error:
+        except (RequestNotAllowed, Refused) as error:
             yield str(error)
 
-    if servers := allowed.described(READS):
+    if servers := allowed.describe(READS):
         yield Tool(
             name="fetch_url",
-            arguments=Fetch,
+            arguments=FetchUrl,
             run=fetch,
             description=f"Read what a URL holds. Allowed: {servers}.",
-            returns=Response,
+            returns=HttpResponse,
             check=check,
             seconds=seconds,
         )
-    if servers := allowed.described(WRITES):
+    if servers := allowed.describe(WRITES):
         yield Tool(
             name="send_request",
-            arguments=Send,
+            arguments=SendRequest,
             run=send,
             description=f"Send a request that changes something on a server. Allowed: {servers}.",
             effect="irreversible",
-            returns=Response,
+            returns=HttpResponse,
             check=check,
             seconds=seconds,
         )
@@ -135,7 +135,7 @@ def _url(text: str) -> httpx2.URL:
 
 
 def _encoded(body: JsonValue) -> tuple[bytes | None, str]:
-    """The body's bytes, and their media type where the call names none."""
+    """The body's bytes, and the default media type."""
     try:
         match body:
             case None:

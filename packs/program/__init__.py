@@ -1,1 +1,1 @@
-"""The program that a person approved, run in the sandbox."""
+"""Python programs, run in the sandbox."""

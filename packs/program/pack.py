@@ -1,4 +1,4 @@
-"""Programs in the sandbox: the one that a person approved in the session, and those that stand in a plan's steps."""
+"""Two tools that run programs in the sandbox: the session's approved program, and programs in a plan's steps."""
 
 import json
 from typing import Annotated
@@ -9,10 +9,10 @@ from pydantic_core import to_json
 from parley import Context, Failed, Pack, Refused, tool
 from shared import sandbox
 
-KEPT = 100_000  # bytes of stdout, and of stderr, that the event of a run carries
+MAX_OUTPUT = 100_000  # bytes of stdout, and of stderr, in the event of a run
 PYTHON = "text/x-python"
-LONGEST = 50_000  # characters of a step's program
-MOST_DATA = 16_000_000  # bytes of the session's files that one run sees
+MAX_CODE = 50_000  # characters of a step's program
+MAX_DATA = 16_000_000  # bytes of session files per run
 
 
 class RunCode(BaseModel):
@@ -26,19 +26,19 @@ class RunCode(BaseModel):
     args: list[str] = Field(default_factory=list)
 
 
-@tool(seconds=120, largest=3 * KEPT)  # it only reads: what it writes stays in its scratch folder
-async def run_code(arguments: RunCode, context: Context) -> sandbox.Outcome:
+@tool(seconds=120, largest=3 * MAX_OUTPUT)  # a read: its output files are discarded
+async def run_code(arguments: RunCode, context: Context) -> sandbox.RunResult:
     """Run the program that was approved in this session in the sandbox, and return what it printed."""
     program = context.program
     if program is None or program.hash != arguments.hash:
         raise Failed("The approved code is not the one that was to be run.")
     args = ("program.py", *arguments.args)
     try:
-        outcome = _kept(await sandbox.run({"program.py": program.code}, args=args, stdin=arguments.stdin))
+        outcome = _truncated(await sandbox.run({"program.py": program.code}, args=args, stdin=arguments.stdin))
     except sandbox.SandboxUnavailable as error:
         raise Failed(str(error)) from error
     if outcome.ended != "exited" or outcome.exit_code != 0:
-        raise Failed(f"The program ended with {_how(outcome)}.", result=outcome)
+        raise Failed(f"The program ended with {_ending(outcome)}.", result=outcome)
     return outcome
 
 
@@ -52,7 +52,7 @@ class RunProgram(BaseModel):
         Field(
             description="A Python program. It reads its inputs as JSON from stdin, and prints its result as JSON.",
             min_length=1,
-            max_length=LONGEST,
+            max_length=MAX_CODE,
             json_schema_extra={"contentMediaType": PYTHON, "x-kind": "code"},
         ),
     ]
@@ -64,15 +64,15 @@ class RunProgram(BaseModel):
     ] = Field(default_factory=list)
 
 
-@tool(seconds=120, largest=3 * KEPT, confirm="it runs a program")
+@tool(seconds=120, largest=3 * MAX_OUTPUT, confirm="it runs a program")
 async def run_program(call: RunProgram, context: Context) -> JsonValue:
     """Run a Python program in a sandbox: the standard library only, no network, ten seconds.
 
     The result is what it prints: JSON as its value, anything else as text.
     """
     data = {name: await files.read(name) for name in call.files} if (files := context.files) else {}
-    if sum(map(len, data.values())) > MOST_DATA:
-        raise Refused(f"a program sees at most {MOST_DATA:,} bytes of files")
+    if sum(map(len, data.values())) > MAX_DATA:
+        raise Refused(f"a program sees at most {MAX_DATA:,} bytes of files")
     stdin = json.dumps(call.inputs, ensure_ascii=False)
     try:
         outcome = await sandbox.run({"program.py": call.code}, stdin=stdin, data=data)
@@ -80,12 +80,12 @@ async def run_program(call: RunProgram, context: Context) -> JsonValue:
         raise Failed(str(error)) from error
     if outcome.ended != "exited" or outcome.exit_code != 0:
         last = outcome.stderr.strip().rpartition("\n")[2]
-        raise Failed(f"The program ended with {_how(outcome)}. {last}".strip()[:1_000], result=_kept(outcome))
+        raise Failed(f"The program ended with {_ending(outcome)}. {last}".strip()[:1_000], result=_truncated(outcome))
     return _value(outcome.stdout)
 
 
 def _value(printed: str) -> JsonValue:
-    """What was printed, as JSON if it is any."""
+    """The printed JSON value, or the printed text."""
     try:
         value: JsonValue = json.loads(printed, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -97,21 +97,21 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
 
 
-def _kept(outcome: sandbox.Outcome) -> sandbox.Outcome:
-    """The outcome with as much of its output as an event can hold."""
+def _truncated(outcome: sandbox.RunResult) -> sandbox.RunResult:
+    """The outcome with its output cut to what an event can hold."""
     stdout, stderr = _beginning(outcome.stdout), _beginning(outcome.stderr)
     cut = (stdout, stderr) != (outcome.stdout, outcome.stderr)
     return outcome.model_copy(update={"stdout": stdout, "stderr": stderr, "truncated": outcome.truncated or cut})
 
 
 def _beginning(text: str) -> str:
-    """As many of the first characters as need no more than `KEPT` bytes of JSON."""
-    while (size := len(to_json(text))) > KEPT:
-        text = text[: len(text) * KEPT // size]
+    """The beginning of the text that fits into MAX_OUTPUT bytes of JSON."""
+    while (size := len(to_json(text))) > MAX_OUTPUT:
+        text = text[: len(text) * MAX_OUTPUT // size]
     return text
 
 
-def _how(outcome: sandbox.Outcome) -> str:
+def _ending(outcome: sandbox.RunResult) -> str:
     return f"exit code {outcome.exit_code}" if outcome.ended == "exited" else outcome.ended.replace("_", " ")
 
 

@@ -1,5 +1,5 @@
-"""A retail store to practise on: tau-bench's sixteen tools with their exact behaviour, over worlds kept in SQL.
+"""A sample retail store: tau-bench's sixteen tools with their exact behaviour, over worlds stored in SQL.
 
-`Worlds` opens a database and gives worlds by name; each is a copy of the first state that costs nothing until something
-is changed in it. `SPECS` describes the tools, `RULES` the store's policy, and `violations` judges calls by it.
+`Worlds` opens a database and returns worlds by name. Each world is a copy-on-write copy of the initial state. `SPECS`
+describes the tools, `RULES` the store's policy, and `violations` checks calls against it.
 """

@@ -1,7 +1,7 @@
-"""Arithmetic from untrusted text: what Python's own evaluation would answer, refused where it would take long.
+"""Evaluates arithmetic from untrusted text as Python would, and refuses expressions that would take too long.
 
-The syntax tree is walked with a stack of values, so neither depth nor length of an expression matters; the work on
-large whole numbers is counted beforehand, so `9**9**9` is refused at once.
+The syntax tree is evaluated with an explicit stack, so its depth does not matter. The cost of operations on large
+integers is computed beforehand, so `9**9**9` is refused at once.
 """
 
 import ast
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 ALLOWED = "0123456789+-*/(). "
-LONGEST = 10_000  # characters
-MOST_WORK = 10**11  # bits times bits of whole numbers, summed over the operations: about a tenth of a second
+MAX_EXPRESSION = 10_000  # characters
+MAX_WORK = 10**11  # products of bit lengths, summed over the operations: about a tenth of a second
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -25,9 +25,9 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos,
 
 
 def evaluate(expression: str) -> Any:
-    """The value; raises whatever Python would raise, and ValueError for what would take too long."""
-    if len(expression) > LONGEST:
-        raise ValueError(f"the expression is longer than {LONGEST} characters")
+    """The value. Raises what Python would raise, and ValueError for an expression that would take too long."""
+    if len(expression) > MAX_EXPRESSION:
+        raise ValueError(f"the expression is longer than {MAX_EXPRESSION} characters")
     tree: Any = compile(expression.lstrip(" "), "<string>", "eval", ast.PyCF_ONLY_AST)
     waiting, program = [tree.body], []
     while waiting:
@@ -41,7 +41,7 @@ def evaluate(expression: str) -> Any:
         operands = values[len(values) - count :]
         del values[len(values) - count :]
         work += _work(node, operands)
-        if work > MOST_WORK:
+        if work > MAX_WORK:
             raise ValueError("the numbers are too large to calculate with")
         values.append(_apply(node, operands))
     return values[0]
@@ -69,14 +69,14 @@ def _apply(node: ast.expr, operands: list[Any]) -> Any:
             return _UNARY[type(node.op)](*operands)
         case ast.Tuple(elts=[]):
             return ()
-        case ast.Call() if operands:  # "2(3)": Python takes the first for a function
+        case ast.Call() if operands:  # "2(3)": Python would call the first operand
             raise TypeError(f"'{type(operands[0]).__name__}' object is not callable")
         case _:
             raise ValueError("this is not arithmetic")
 
 
 def _work(node: ast.expr, operands: list[Any]) -> int:
-    """How much there is to do, before it is done; small numbers and fractions cost nothing worth counting."""
+    """The cost of an operation before it runs; small numbers and fractions cost nothing."""
     if not isinstance(node, ast.BinOp) or not all(isinstance(value, int) for value in operands):
         return 0
     left, right = operands

@@ -1,4 +1,4 @@
-"""The shape of a retail store's data, reading it from a folder as tau-bench keeps it, and telling two stores apart."""
+"""The data of a retail store: its types, loading from tau-bench's files, and its fingerprint."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ Documents = dict[str, Document]
 
 
 class Data(TypedDict):
-    """All documents by id. The order of documents and of their keys shows in results, so it is kept."""
+    """All documents by id. Their order and the order of their keys show in results, so both are preserved."""
 
     users: Documents
     products: Documents
@@ -20,19 +20,21 @@ class Data(TypedDict):
 
 
 def load(folder: Path) -> Data:
-    """Read users.json, products.json and orders.json. Raises ValueError that names the file at fault."""
-    found: dict[str, Any] = {}
+    """Read users.json, products.json and orders.json. Raises ValueError naming the bad file."""
+    documents: dict[str, Any] = {}
     for kind in KINDS:
         path = folder / f"{kind}.json"
         try:
-            found[kind] = json.loads(path.read_bytes())
+            documents[kind] = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"{path} cannot be read as the store's {kind}: {error}") from error
-        if not isinstance(found[kind], dict) or not all(isinstance(one, dict) for one in found[kind].values()):
+        if not isinstance(documents[kind], dict) or not all(
+            isinstance(document, dict) for document in documents[kind].values()
+        ):
             raise ValueError(f"{path} should be one JSON object of {kind} by id.")
-    return cast("Data", found)
+    return cast("Data", documents)
 
 
 def fingerprint(data: Data) -> str:
-    """SHA-256 in hex over canonical JSON: the same for the same values in whatever order."""
+    """SHA-256 in hex over canonical JSON, independent of the order of keys."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The worlds' connection to SQL: transactions in which a world's writer is alone, on SQLite and on PostgreSQL."""
+"""The worlds' SQL database: transactions with one writer per world, on SQLite and PostgreSQL."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,19 +13,19 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
-from parley import Unavailable
+from parley import ToolUnavailable
 
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 
-BUSY_MS = 10_000  # how long SQLite waits for another process's write
+BUSY_TIMEOUT_MS = 10_000  # SQLite's wait for another process's write
 
 
-class WorldsDown(Unavailable):
-    """The database of the worlds cannot be reached, or broke off; a call with a key may simply be made again."""
+class WorldsUnavailable(ToolUnavailable):
+    """The worlds' database is unreachable or lost its connection; a call with a key may be repeated."""
 
 
-class Database:
-    """One process's connections; to SQLite a single one, because a second would only wait for the first."""
+class WorldDatabase:
+    """The connections of one process. SQLite has a single one, because a second would only wait for the first."""
 
     def __init__(self, url: str) -> None:
         place = make_url(url)
@@ -42,7 +42,7 @@ class Database:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
 
     async def read[T](self, work: Work[T]) -> T:
-        """Look at what there is. Raises WorldsDown."""
+        """Look at what there is. Raises WorldsUnavailable."""
 
         async def whole() -> T:
             async with self._engine.connect() as connection:
@@ -51,12 +51,15 @@ class Database:
         return await self._finish(whole())
 
     async def write[T](self, world: str, work: Work[T]) -> T:
-        """A transaction in which nobody else writes to this world. Raises WorldsDown: it may then be done or not."""
+        """Run a transaction while no other writer changes this world.
+
+        Raises WorldsUnavailable: the transaction may then have been committed or not.
+        """
 
         async def whole() -> T:
             async with self._engine.begin() as connection:
                 if self._is_sqlite:
-                    await connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver's own would come too late
+                    await connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver would begin too late
                 else:
                     await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _lock(world)})
                 return await work(connection)
@@ -64,21 +67,24 @@ class Database:
         return await self._finish(whole())
 
     async def _finish[T](self, whole: Coroutine[Any, Any, T]) -> T:
-        """To its end, also when the caller gives up: a connection broken off would take a database in memory along."""
+        """Run the work to its end, even if the caller is cancelled.
+
+        A connection lost in the middle would lose an in-memory database.
+        """
         task = asyncio.create_task(whole)
         self._running.add(task)
         task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
         except (IntegrityError, DataError, ProgrammingError):
-            raise  # a fault of ours: trying again does not help
+            raise  # a bug: retrying does not help
         except (DBAPIError, PoolTimeout, OSError) as error:
-            raise WorldsDown(f"{self._shown}: {error}") from error
+            raise WorldsUnavailable(f"{self._shown}: {error}") from error
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waited for it may have given up: then nobody wants to know
+            task.exception()  # retrieved, so that a cancelled caller leaves no warning
 
     async def close(self) -> None:
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -86,12 +92,12 @@ class Database:
 
 
 def _lock(world: str) -> int:
-    """The world's number among PostgreSQL's advisory locks."""
+    """The key of the world's PostgreSQL advisory lock."""
     return int.from_bytes(sha256(f"retail {world}".encode()).digest()[:8], signed=True)
 
 
 def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "foreign_keys=ON"):
+    for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

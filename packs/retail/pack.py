@@ -1,4 +1,4 @@
-"""The store as a pack: each call in its session's world."""
+"""The retail store as a pack. Each call uses its session's world."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ REFUSAL = "Error: "
 
 
 class RetailSettings(Protocol):
-    """What of Parley's settings the store reads. `retail_url` is SQLAlchemy's."""
+    """The settings that the store reads. `retail_url` is an SQLAlchemy URL."""
 
     @property
     def retail_url(self) -> str: ...
@@ -28,14 +28,17 @@ class RetailSettings(Protocol):
 
 
 class Retail(Pack):
-    """Sixteen tools over the worlds of one database; `worlds` where somebody has opened them already."""
+    """Sixteen tools over the worlds of one database. Pass `worlds` if they are open already."""
 
     def __init__(self, worlds: Worlds | None = None) -> None:
         super().__init__(ORIGIN, (replace(tool, **self._bound(tool.name)) for tool in TOOLS), rules=RULES)
         self._worlds = worlds
 
     async def open(self, settings: RetailSettings) -> None:
-        """Fill an empty database. Exits where it holds another store's data: starting again would not help."""
+        """Open the database, and fill it if it is empty.
+
+        Exits if it holds another store's data: a restart would not help.
+        """
         worlds = Worlds(settings.retail_url, partial(_data, settings.parley_retail_data_dir))
         try:
             await worlds.open()
@@ -75,5 +78,5 @@ def _data(folder: Any) -> Any:
 
 
 def result_of(text: str) -> JsonValue:
-    """What the store says as the tool's result: a document as the object that it is, all else as text."""
+    """The store's text as a result: a JSON document as its value, other text as it is."""
     return json.loads(text) if text.startswith(("{", "[")) else text

@@ -1,4 +1,4 @@
-"""Names and places for the project's own shop: invented customers in real cities, whose zip codes begin rightly."""
+"""Names and places for the sample store: invented customers in real cities, with matching zip code prefixes."""
 
 FIRST = """
 Ada Alma Amir Bela Bruno Cara Cleo Dario Dina Edith Elif Enzo Felix Freya Gina Hana Hugo Ines Iris Jonas Jude

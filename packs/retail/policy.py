@@ -1,18 +1,18 @@
-"""The store's policy: as sentences for the planner, and as a judge of planned calls by what a session did before.
+"""The store's policy: as rules for the planner, and as a check of planned calls against the session's earlier calls.
 
-Only what is certain is called a violation: what the session did not read, the judge does not guess, except that a write
-needs its order or customer to have been read. Whether the customer said yes is for the approval to find out.
+Only certain violations are reported: the check does not guess about records that the session has not read, except that
+a write requires its order or customer to have been read. Approvals establish the customer's consent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from packs.retail.seen import Call, Document, Seen
+from packs.retail.known_records import CompletedCall, Document, KnownRecords
 from packs.retail.writes import CANCEL_REASONS
 from parley import PastCall
 
-__all__ = ["RULES", "Call", "forbidden", "violations"]
+__all__ = ["RULES", "CompletedCall", "call_violations", "violations"]
 
 RULES: tuple[str, ...] = (
     "Find out first who the customer is, by e-mail or by name and postal code, also if a user id was given.",
@@ -35,113 +35,119 @@ RULES: tuple[str, ...] = (
 Arguments = Mapping[str, JsonValue]
 
 
-def violations(done: Sequence[Call], planned: Sequence[tuple[str, Arguments]]) -> tuple[str, ...]:
-    """What the planned calls, made in this order after what was done, would break; each as "tool: why and what to do".
+def violations(past_calls: Sequence[CompletedCall], planned: Sequence[tuple[str, Arguments]]) -> tuple[str, ...]:
+    """The violations of the planned calls, made in this order after the past calls; each as "tool: why and what to do".
 
-    Earlier planned writes count as done for later ones; of planned reads nothing is known yet.
+    Earlier planned writes count as done for later calls; the results of planned reads are unknown.
     """
-    seen = Seen(done)
-    found: list[str] = []
-    for tool, given in planned:
-        arguments = _plain(given)
-        wrong = [f"{tool}: {why}" for why in _judge(seen, tool, arguments)]
-        found += wrong
+    records = KnownRecords(past_calls)
+    reasons: list[str] = []
+    for tool, planned_arguments in planned:
+        arguments = _plain(planned_arguments)
+        wrong = [f"{tool}: {why}" for why in _judge(records, tool, arguments)]
+        reasons += wrong
         if not wrong:
-            seen.expect(tool, arguments)
-    return tuple(found)
+            records.expect(tool, arguments)
+    return tuple(reasons)
 
 
-def forbidden(tool: str, arguments: Arguments, past: Sequence[PastCall]) -> list[str]:
-    """What one call would break after these: each reason says what to do."""
-    seen = Seen([Call(one.tool, one.arguments, one.status == "finished", one.result) for one in past])
-    for one in past:
-        if one.status == "planned":
-            seen.expect(one.tool, _plain(one.arguments))
-    return list(_judge(seen, tool, _plain(arguments)))
+def call_violations(tool: str, arguments: Arguments, past: Sequence[PastCall]) -> list[str]:
+    """The violations of one call after the past calls. Each reason says what to do."""
+    records = KnownRecords(
+        [CompletedCall(call.tool, call.arguments, call.status == "finished", call.result) for call in past]
+    )
+    for call in past:
+        if call.status == "planned":
+            records.expect(call.tool, _plain(call.arguments))
+    return list(_judge(records, tool, _plain(arguments)))
 
 
 def _plain(arguments: Arguments) -> Arguments:
     return {name: value if isinstance(value, list) else str(value) for name, value in arguments.items()}
 
 
-def _judge(seen: Seen, tool: str, arguments: Arguments) -> Iterator[str]:
+def _judge(records: KnownRecords, tool: str, arguments: Arguments) -> Iterator[str]:
     subject = "orders" if "order_id" in arguments else "users" if "user_id" in arguments else None
     if subject is None:
-        return  # it concerns nobody, or is about to find out whom
-    if seen.user_id is None:
+        return  # it concerns no customer, or identifies one
+    if records.user_id is None:
         yield "the customer is not known yet; find out by e-mail, or by name and postal code"
         return
-    others = _about_others(seen, arguments)
+    others = _about_others(records, arguments)
     if others:
         yield others
     elif check := _WRITES.get(tool):
-        document = seen.orders.get(str(arguments["order_id"])) if subject == "orders" else seen.users.get(seen.user_id)
+        document = (
+            records.orders.get(str(arguments["order_id"]))
+            if subject == "orders"
+            else records.users.get(records.user_id)
+        )
         if document is None:
-            yield f"{arguments.get('order_id', seen.user_id)} was not read in this session; read its details first"
+            yield f"{arguments.get('order_id', records.user_id)} was not read in this session; read its details first"
         else:
-            yield from check(seen, document, arguments)
+            yield from check(records, document, arguments)
 
 
-def _about_others(seen: Seen, arguments: Arguments) -> str | None:
-    if arguments.get("user_id", seen.user_id) != seen.user_id:
-        return f"this session is about {seen.user_id} and nobody else"
+def _about_others(records: KnownRecords, arguments: Arguments) -> str | None:
+    if arguments.get("user_id", records.user_id) != records.user_id:
+        return f"this session is about {records.user_id} and nobody else"
     order_id = str(arguments["order_id"]) if "order_id" in arguments else None
-    order, user = seen.orders.get(order_id), seen.users.get(seen.user_id)
+    order, user = records.orders.get(order_id), records.users.get(records.user_id)
     if order is not None:
-        mine = order.get("user_id") == seen.user_id
+        is_own = order.get("user_id") == records.user_id
     else:
-        mine = order_id is None or user is None or order_id in user.get("orders", [])
-    return None if mine else f"order {order_id} is not one of {seen.user_id}'s"
+        is_own = order_id is None or user is None or order_id in user.get("orders", [])
+    return None if is_own else f"order {order_id} is not one of {records.user_id}'s"
 
 
 # --- one check for each write; the order or customer was read, and is the session's own
 
 
-def _cancel(_: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _cancel(_: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     yield from _status(order, "pending")
     if arguments.get("reason") not in CANCEL_REASONS:
         yield f"the reason must be one of: {', '.join(CANCEL_REASONS)}"
 
 
-def _address(_: Seen, order: Document, __: Arguments) -> Iterator[str]:
+def _address(_: KnownRecords, order: Document, __: Arguments) -> Iterator[str]:
     yield from _status(order, "pending")
 
 
-def _nothing(_: Seen, __: Document, ___: Arguments) -> Iterator[str]:
+def _nothing(_: KnownRecords, __: Document, ___: Arguments) -> Iterator[str]:
     yield from ()
 
 
-def _payment(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _payment(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     yield from _status(order, "pending")
-    yield from _own_method(seen, order, arguments)
+    yield from _own_method(records, order, arguments)
     first = order["payment_history"][0]
-    method = seen.methods().get(str(arguments.get("payment_method_id")), {})
+    method = records.methods().get(str(arguments.get("payment_method_id")), {})
     if arguments.get("payment_method_id") == first["payment_method_id"]:
         yield "the order is paid with this method already; it takes another one"
     elif method.get("source") == "gift_card" and method["balance"] < first["amount"]:
         yield f"the gift card holds {method['balance']} and does not cover {first['amount']}"
 
 
-def _modify_items(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _modify_items(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     yield from _status(order, "pending")
-    yield from _replaced(seen, order, arguments)
+    yield from _replacements(records, order, arguments)
 
 
-def _exchange(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _exchange(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     yield from _status(order, "delivered")
-    yield from _replaced(seen, order, arguments)
+    yield from _replacements(records, order, arguments)
 
 
-def _return(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _return(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     yield from _status(order, "delivered")
-    yield from _held(order, arguments)
-    yield from _own_method(seen, order, arguments)
+    yield from _contains_items(order, arguments)
+    yield from _own_method(records, order, arguments)
     method, paid = arguments.get("payment_method_id"), order["payment_history"][0]["payment_method_id"]
     if "gift_card" not in str(method) and method != paid:
         yield f"the refund goes to {paid}, which it was paid with, or to a gift card"
 
 
-_WRITES: dict[str, Callable[[Seen, Document, Arguments], Iterator[str]]] = {
+_WRITES: dict[str, Callable[[KnownRecords, Document, Arguments], Iterator[str]]] = {
     "cancel_pending_order": _cancel,
     "exchange_delivered_order_items": _exchange,
     "modify_pending_order_address": _address,
@@ -160,35 +166,35 @@ def _status(order: Document, needed: str) -> Iterator[str]:
         yield f"order {order['order_id']} is {order['status']}, and this takes one that is {needed}"
 
 
-def _own_method(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+def _own_method(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
     method, used = (
         str(arguments.get("payment_method_id")),
-        [one["payment_method_id"] for one in order["payment_history"]],
+        [payment["payment_method_id"] for payment in order["payment_history"]],
     )
     if method in used:
         return
-    if seen.user_id not in seen.users:
+    if records.user_id not in records.users:
         yield f"whose payment method {method} is was not read; get_user_details lists the customer's"
-    elif method not in seen.methods():
-        yield f"{method} is not one of the customer's payment methods: {', '.join(map(str, seen.methods()))}"
+    elif method not in records.methods():
+        yield f"{method} is not one of the customer's payment methods: {', '.join(map(str, records.methods()))}"
 
 
-def _held(order: Document, arguments: Arguments) -> Iterator[str]:
-    wanted, held = _list(arguments, "item_ids"), [item["item_id"] for item in order["items"]]
-    lacking = sorted({one for one in wanted if wanted.count(one) > held.count(one)})
+def _contains_items(order: Document, arguments: Arguments) -> Iterator[str]:
+    requested, ordered = _list(arguments, "item_ids"), [item["item_id"] for item in order["items"]]
+    lacking = sorted({item_id for item_id in requested if requested.count(item_id) > ordered.count(item_id)})
     if lacking:
         yield f"order {order['order_id']} does not hold (so many of) {', '.join(lacking)}"
 
 
-def _replaced(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
-    yield from _held(order, arguments)
-    yield from _own_method(seen, order, arguments)
+def _replacements(records: KnownRecords, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _contains_items(order, arguments)
+    yield from _own_method(records, order, arguments)
     old, new = _list(arguments, "item_ids"), _list(arguments, "new_item_ids")
     if len(old) != len(new):
         yield "each item takes one new item in the same place"
     products = {item["item_id"]: item["product_id"] for item in order["items"]}
     for item_id, new_item_id in zip(old, new, strict=False):
-        product = seen.products.get(products.get(item_id))
+        product = records.products.get(products.get(item_id))
         if product is not None and not _available(product, new_item_id):
             yield f"{new_item_id} is not an available variant of {product['name']}, which {item_id} is"
 
@@ -200,4 +206,4 @@ def _available(product: Document, item_id: str) -> bool:
 
 def _list(arguments: Arguments, name: str) -> list[str]:
     value = arguments.get(name)
-    return [str(one) for one in value] if isinstance(value, list) else []
+    return [str(item) for item in value] if isinstance(value, list) else []

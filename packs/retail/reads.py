@@ -1,4 +1,4 @@
-"""The tools that look something up, and the three that touch no document."""
+"""The tools that look something up, and the three that use no document."""
 
 import json
 
@@ -14,7 +14,7 @@ def find_user_id_by_email(records: Records, email: str) -> str:
 
 
 def find_user_id_by_name_zip(records: Records, first_name: str, last_name: str, zip: str) -> str:  # noqa: A002
-    for user_id, last in records.index.named.get(first_name.lower(), []):
+    for user_id, last in records.index.ids_by_first_name.get(first_name.lower(), []):
         if last == last_name.lower() and (user := records.get("users", user_id)) and user["address"]["zip"] == zip:
             return user_id
     return "Error: user not found"
@@ -44,7 +44,7 @@ def list_all_product_types(records: Records) -> str:
 def calculate(_: Records, expression: str) -> str:
     if not all(char in ALLOWED for char in expression):
         return "Error: invalid characters in expression"
-    if not isinstance(expression, str):  # a list of such characters comes as far as this
+    if not isinstance(expression, str):  # a list of such characters passes the check above
         raise TypeError("eval() arg 1 must be a string, bytes or code object")
     return str(round(float(evaluate(expression)), 2))
 

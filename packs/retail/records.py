@@ -1,7 +1,7 @@
-"""What the tools see of a world: its documents to read and to put back, and a few look-ups that never change.
+"""A tool's view of a world: its documents to read and write, and indexes that never change.
 
-No tool makes or removes a document, or changes a product, a name or an e-mail address: those are indexed once, when the
-store is opened.
+No tool creates or removes a document, or changes a product, a name or an e-mail address, so these are indexed once,
+when the store is opened.
 """
 
 import json
@@ -19,16 +19,16 @@ class Records(Protocol):
     index: "Index"
 
     def get(self, kind: Kind, document_id: JsonValue) -> Document | None:
-        """The caller's own to change, but for products. Raises TypeError for what cannot be an id, like a list."""
+        """The document, which the caller may modify unless it is a product. Raises TypeError for an unhashable id."""
         ...
 
     def put(self, kind: Kind, document_id: str, document: Document) -> None: ...
 
 
 class Index:
-    """Look-ups over what stays as it was. `named`: by first name in lower case, ids with last names in lower case.
+    """Indexes over data that never changes. `ids_by_first_name` has ids with last names; names are in lower case.
 
-    `ids` are all that there are: of another the database is not even asked, which could not take every text as one.
+    `ids` are all existing ids: others are not looked up, because databases do not accept every text.
     """
 
     def __init__(self, data: Data) -> None:
@@ -37,27 +37,27 @@ class Index:
         names = {product["name"]: product["product_id"] for product in self.products.values()}
         self.product_types = json.dumps(dict(sorted(names.items())))
         self.by_email: dict[str, str] = {}
-        self.named: dict[str, list[tuple[str, str]]] = {}
+        self.ids_by_first_name: dict[str, list[tuple[str, str]]] = {}
         for user_id, user in data["users"].items():
             self.by_email.setdefault(user["email"].lower(), user_id)
             first, last = user["name"]["first_name"].lower(), user["name"]["last_name"].lower()
-            self.named.setdefault(first, []).append((user_id, last))
+            self.ids_by_first_name.setdefault(first, []).append((user_id, last))
 
 
-class Stored(NamedTuple):
-    """A document as it lies in the store; `place` is its rank in the dump."""
+class StoredDocument(NamedTuple):
+    """A stored document. `place` is its position in a dump."""
 
     place: int
     body: str
 
 
-class Draft:
-    """Records whose changes are kept aside: whoever called decides whether they come true."""
+class BufferedRecords:
+    """Records that buffer their changes; the caller decides whether to save them."""
 
-    def __init__(self, index: Index, read: Callable[[Kind, str], Stored | None]) -> None:
+    def __init__(self, index: Index, read: Callable[[Kind, str], StoredDocument | None]) -> None:
         self.index = index
         self._read = read
-        self.before: dict[tuple[Kind, str], Stored] = {}
+        self.before: dict[tuple[Kind, str], StoredDocument] = {}
         self.after: dict[tuple[Kind, str], Document] = {}
 
     def get(self, kind: Kind, document_id: JsonValue) -> Document | None:

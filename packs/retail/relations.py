@@ -1,6 +1,6 @@
-"""The shared world as tables with keys, for questions in SQL: derived from its documents, in the same transaction.
+"""The shared world as relational tables for SQL questions, derived from its documents in the same transaction.
 
-Documents are the truth; texts that no database takes are written here with a replacement character.
+The documents are authoritative. Characters that a database does not accept become replacement characters.
 """
 
 import json
@@ -103,11 +103,11 @@ payments = Table(
         ["user_id", "payment_method_id"], ["payment_methods.user_id", "payment_methods.payment_method_id"]
     ),
 )
-TABLES = (users, payment_methods, products, variants, orders, order_items, payments)  # what is referred to comes first
+TABLES = (users, payment_methods, products, variants, orders, order_items, payments)  # referenced tables come first
 
 
 def rows(kind: Kind, document_id: str, document: Document) -> Iterator[Row]:
-    """All rows of one document, those that others refer to first."""
+    """All rows of one document, referenced rows first."""
     derive = {"users": _user, "products": _product, "orders": _order}[kind]
     for table, values in derive(document_id, document):
         yield table, {name: _storable(table.c[name], value) for name, value in values.items()}
@@ -116,25 +116,25 @@ def rows(kind: Kind, document_id: str, document: Document) -> Iterator[Row]:
 def _user(user_id: str, user: Document) -> Iterator[Row]:
     yield users, {"user_id": user_id, **user["name"], "email": user["email"], **user["address"]}
     for method_id, method in user["payment_methods"].items():
-        kept = {name: method.get(name) for name in ("source", "brand", "last_four", "balance")}
-        yield payment_methods, {"user_id": user_id, "payment_method_id": method_id, **kept}
+        columns = {name: method.get(name) for name in ("source", "brand", "last_four", "balance")}
+        yield payment_methods, {"user_id": user_id, "payment_method_id": method_id, **columns}
 
 
 def _product(product_id: str, product: Document) -> Iterator[Row]:
     yield products, {"product_id": product_id, "name": product["name"]}
     for item_id, variant in product["variants"].items():
-        kept = {name: variant[name] for name in ("available", "price", "options")}
-        yield variants, {"item_id": item_id, "product_id": product_id, **kept}
+        columns = {name: variant[name] for name in ("available", "price", "options")}
+        yield variants, {"item_id": item_id, "product_id": product_id, **columns}
 
 
 def _order(order_id: str, order: Document) -> Iterator[Row]:
     names = ("cancel_reason", "return_payment_method_id", "exchange_payment_method_id", "exchange_price_difference")
-    kept = {name: order.get(name) for name in names}
-    front = {"order_id": order_id, "user_id": order["user_id"], "status": order["status"]}
-    yield orders, {**front, **order["address"], **kept}
+    columns = {name: order.get(name) for name in names}
+    key_columns = {"order_id": order_id, "user_id": order["user_id"], "status": order["status"]}
+    yield orders, {**key_columns, **order["address"], **columns}
     for position, item in enumerate(order["items"]):
-        kept = {name: item[name] for name in ("item_id", "product_id", "name", "price", "options")}
-        yield order_items, {"order_id": order_id, "position": position, **kept}
+        columns = {name: item[name] for name in ("item_id", "product_id", "name", "price", "options")}
+        yield order_items, {"order_id": order_id, "position": position, **columns}
     for position, paid in enumerate(order["payment_history"]):
         yield payments, {"order_id": order_id, "position": position, "user_id": order["user_id"], **paid}
 
@@ -146,28 +146,28 @@ def _storable(column: Column[Any], value: Any) -> Any:
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def empty(connection: Connection) -> bool:
+def is_empty(connection: Connection) -> bool:
     return connection.scalar(select(func.count()).select_from(users)) == 0
 
 
 def fill(connection: Connection, data: Data) -> None:
-    """Make all tables anew."""
+    """Rebuild all tables."""
     for table in reversed(TABLES):
         connection.execute(delete(table))
-    found: dict[str, list[dict[str, Any]]] = {table.name: [] for table in TABLES}
+    rows_by_table: dict[str, list[dict[str, Any]]] = {table.name: [] for table in TABLES}
     for kind in KINDS:
         for document_id, document in data[kind].items():
             for table, values in rows(kind, document_id, document):
-                found[table.name].append(values)
+                rows_by_table[table.name].append(values)
     for table in TABLES:
-        if found[table.name]:
-            connection.execute(insert(table), found[table.name])
+        if rows_by_table[table.name]:
+            connection.execute(insert(table), rows_by_table[table.name])
 
 
-def renew(connection: Connection, changed: Mapping[tuple[Kind, str], Document]) -> None:
-    """After a call: no tool takes rows away, so each one is there already or new."""
+def update_rows(connection: Connection, changed: Mapping[tuple[Kind, str], Document]) -> None:
+    """Update the rows of changed documents. No tool removes rows, so each row is updated or inserted."""
     for (kind, document_id), document in changed.items():
         for table, values in rows(kind, document_id, document):
-            mine = [column == values[column.name] for column in table.primary_key]
-            if connection.execute(update(table).where(*mine).values(**values)).rowcount == 0:
+            key = [column == values[column.name] for column in table.primary_key]
+            if connection.execute(update(table).where(*key).values(**values)).rowcount == 0:
                 connection.execute(insert(table).values(**values))

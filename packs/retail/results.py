@@ -1,4 +1,4 @@
-"""What the store's tools return, as schemas: the documents themselves pass as they are stored."""
+"""The schemas of the tools' results. The documents themselves are returned as stored."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Address(_Record):
+class AddressRecord(_Record):
     address1: str
     address2: str
     city: str
@@ -40,13 +40,13 @@ class UserRecord(_Record):
     """`payment_methods` by their ids; `orders` are ids."""
 
     name: FullName
-    address: Address
+    address: AddressRecord
     email: str
     payment_methods: dict[str, PaymentMethod]
     orders: list[str]
 
 
-class OrderItem(_Record):
+class OrderItemRecord(_Record):
     name: str
     product_id: str
     item_id: str
@@ -70,8 +70,8 @@ class OrderRecord(_Record):
 
     order_id: str
     user_id: str
-    address: Address
-    items: list[OrderItem]
+    address: AddressRecord
+    items: list[OrderItemRecord]
     fulfillments: list[Fulfillment]
     status: str
     payment_history: list[Transaction]
@@ -84,7 +84,7 @@ class OrderRecord(_Record):
     exchange_price_difference: float | None = None
 
 
-class Variant(_Record):
+class VariantRecord(_Record):
     item_id: str
     options: dict[str, str]
     available: bool
@@ -96,4 +96,4 @@ class ProductRecord(_Record):
 
     name: str
     product_id: str
-    variants: dict[str, Variant]
+    variants: dict[str, VariantRecord]

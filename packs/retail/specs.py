@@ -1,6 +1,6 @@
-"""The sixteen tools as a model is told of them, with their parameters in the order in which the functions take them.
+"""The specifications of the sixteen tools, with parameters in the order of the functions.
 
-Here they belong to no store yet: `packs.retail.pack` binds them to one.
+They are not bound to a store: `packs.retail.pack` does that.
 """
 
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from packs.retail.confirm import shows
-from packs.retail.policy import forbidden
+from packs.retail.confirmation import shows_change
+from packs.retail.policy import call_violations
 from packs.retail.results import PRODUCT_IDS, TEXT, OrderRecord, ProductRecord, UserRecord
 from packs.retail.writes import Reason
 from parley import Context, Failed, PastCall, Tool
 
 ORIGIN = "retail"
-SECONDS = 60.0
+TIMEOUT = 60.0
 
 OrderId = Annotated[str, Field(description="The order's id with its leading #, like #W0000000.")]
 UserId = Annotated[str, Field(description="The customer's id, like ann_lee_1234.")]
@@ -39,7 +39,7 @@ NewItems = Annotated[
 
 
 class Arguments(BaseModel):
-    """Of one tool."""
+    """The arguments of one tool."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,19 +70,19 @@ class NameZip(Arguments):
     zip: Zip
 
 
-class Order(Arguments):
+class OrderArguments(Arguments):
     order_id: OrderId
 
 
-class Product(Arguments):
+class ProductArguments(Arguments):
     product_id: Annotated[str, Field(description="The product's id, not an item's id: both have ten digits.")]
 
 
-class User(Arguments):
+class UserArguments(Arguments):
     user_id: UserId
 
 
-class Nothing(Arguments):
+class NoArguments(Arguments):
     pass
 
 
@@ -95,11 +95,11 @@ class _Address(Arguments):
     zip: Zip
 
 
-class OrderAddress(_Address, Order):
+class OrderAddress(_Address, OrderArguments):
     pass
 
 
-class UserAddress(_Address, User):
+class UserAddress(_Address, UserArguments):
     pass
 
 
@@ -118,7 +118,7 @@ class Thought(Arguments):
     thought: Annotated[str, Field(description="The thought.")]
 
 
-class Summary(Arguments):
+class TransferArguments(Arguments):
     summary: Annotated[str, Field(description="What the customer wants, and what was done so far.")]
 
 
@@ -127,11 +127,11 @@ async def _unopened(_: Arguments, __: Context) -> object:
 
 
 def _check(name: str, arguments: Arguments, past: Sequence[PastCall]) -> list[str]:
-    return forbidden(name, arguments.model_dump(), past)
+    return call_violations(name, arguments.model_dump(), past)
 
 
 def _confirms(name: str, arguments: Arguments, result: JsonValue) -> bool:
-    return shows(name, arguments.model_dump(), result)
+    return shows_change(name, arguments.model_dump(), result)
 
 
 def _read(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
@@ -151,7 +151,7 @@ def _tool(name: str, arguments: type[Arguments], description: str, **more: Any) 
         run=_unopened,
         description=description,
         check=partial(_check, name),
-        seconds=SECONDS,
+        seconds=TIMEOUT,
         **more,
     )
 
@@ -189,25 +189,25 @@ TOOLS: tuple[Tool[Any], ...] = (
     ),
     _read(
         "get_order_details",
-        Order,
+        OrderArguments,
         "An order: its status, items with item and product ids, options and prices, address, deliveries and payments.",
         returns=OrderRecord,
     ),
     _read(
         "get_product_details",
-        Product,
+        ProductArguments,
         "A product and all its variants: item id, options, price, and whether it is available.",
         returns=ProductRecord,
     ),
     _read(
         "get_user_details",
-        User,
+        UserArguments,
         "A customer: name, address, e-mail, payment methods with gift card balances, and the ids of all orders.",
         returns=UserRecord,
     ),
     _read(
         "list_all_product_types",
-        Nothing,
+        NoArguments,
         "All products of the store, by name, with their product ids.",
         returns=PRODUCT_IDS,
     ),
@@ -243,7 +243,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out.", returns=TEXT),
     _read(
         "transfer_to_human_agents",
-        Summary,
+        TransferArguments,
         "Hand the customer over to a person, where none of the other tools can do what is asked, or on request.",
         hands_over=True,
         returns=TEXT,

@@ -1,7 +1,7 @@
-"""Worlds: copies of one store, named by a string, that differ from the base only where something was written.
+"""Worlds: named copies of one store that share the base data and keep only their own changes.
 
-A call's effect, and its result under the call's idempotency key, are one transaction in which nobody else writes to
-that world, in this process or another.
+A call's effect and its result under the idempotency key are stored in one transaction. A world has one writer at a
+time, across processes.
 """
 
 import json
@@ -16,17 +16,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from packs.retail import relations
 from packs.retail.changes import changes
 from packs.retail.data import KINDS, Data, Documents, Kind, fingerprint
-from packs.retail.database import Database, WorldsDown
-from packs.retail.records import Draft, Index, Stored
+from packs.retail.database import WorldDatabase, WorldsUnavailable
+from packs.retail.records import BufferedRecords, Index, StoredDocument
 from packs.retail.tables import BASE, METADATA, bases, documents, effects
 from packs.retail.tools import READS, TOOLS, perform
 from parley import Change, Preview
 
-__all__ = ["SHARED", "World", "Worlds", "WorldsDown", "WrongBase"]
+__all__ = ["SHARED", "World", "Worlds", "WorldsUnavailable", "WrongBase"]
 
-SHARED = "shared"  # the world that everybody shares
+SHARED = "shared"  # the world that all sessions share
 
-# A document as a world has it: its own, or that of the base.
+# The world's own version of a document, or that of the base.
 _DOCUMENT = (
     select(documents.c.place, documents.c.body)
     .where(
@@ -40,40 +40,40 @@ _DOCUMENT = (
 
 
 class WrongBase(Exception):
-    """The database was filled with other data, or these are broken; the message tells what to do."""
+    """The database holds other data, or the data are inconsistent; the message tells what to do."""
 
 
 class Worlds:
     """All worlds over one base, in one database. `url` is SQLAlchemy's: sqlite+aiosqlite:// or postgresql+asyncpg://.
 
-    `tables` False: the shared world is not kept as tables too, which a world for a moment need not be.
+    `tables`: the shared world is also kept as relational tables, which temporary worlds do not need.
     """
 
     def __init__(self, url: str, base: Callable[[], Data], *, tables: bool = True) -> None:
-        self._database = Database(url)
+        self._database = WorldDatabase(url)
         self._tables = tables
         self._base = base
         self._index: Index | None = None
         self.fingerprint = ""
 
     async def open(self) -> None:
-        """Fill an empty database; several processes may do so at once. Raises WrongBase, WorldsDown."""
+        """Fill an empty database; several processes may do so at once. Raises WrongBase, WorldsUnavailable."""
         data = self._base()
         self.fingerprint = fingerprint(data)
-        index = Index(data)  # before anything is written: not all data are a store's
+        index = Index(data)  # before anything is written: it validates the data
 
         async def fill(connection: AsyncConnection) -> None:
             await connection.run_sync(METADATA.create_all)
-            found = await connection.scalar(select(bases.c.fingerprint))
-            if found is None:
+            stored = await connection.scalar(select(bases.c.fingerprint))
+            if stored is None:
                 await connection.execute(insert(documents), list(_rows(data)))
                 await connection.execute(insert(bases).values(fingerprint=self.fingerprint))
-            elif found != self.fingerprint:
+            elif stored != self.fingerprint:
                 raise WrongBase(
-                    f"This database holds worlds over other data ({found[:12]}, not {self.fingerprint[:12]}): "
+                    f"This database holds worlds over other data ({stored[:12]}, not {self.fingerprint[:12]}): "
                     "name another database for this data, or remove the old one."
                 )
-            if self._tables and await connection.run_sync(relations.empty):
+            if self._tables and await connection.run_sync(relations.is_empty):
                 await connection.run_sync(relations.fill, await _documents(connection, BASE, SHARED))
 
         try:
@@ -96,29 +96,28 @@ class Worlds:
 
 
 class World:
-    """One world. Any number of these may stand for the same one. `tables`: it is kept as tables too."""
+    """One world. Several objects may represent the same world. `tables`: it is also kept as relational tables."""
 
-    def __init__(self, name: str, database: Database, index: Index, *, tables: bool) -> None:
+    def __init__(self, name: str, database: WorldDatabase, index: Index, *, tables: bool) -> None:
         if not 0 < len(name) <= 200:
             raise ValueError("a world's name has 1 to 200 characters")
         self.name = name
         self._database, self._index, self._tables = database, index, tables
 
     async def call(self, name: str, arguments: Mapping[str, JsonValue], *, key: str | None = None) -> str:
-        """The tool's exact result. A write with a key: once, and the stored result whenever the same call comes again.
+        """The tool's exact result. A write with a key runs once; repeating it returns the stored result.
 
-        A read is simply made again. Raises ValueError if the key belongs to another call, WorldsDown if it is not known
-        what happened.
+        Raises ValueError if the key belongs to another call, and WorldsUnavailable if the outcome is unknown.
         """
         if name not in TOOLS:
             return f"Unknown action {name}"
         if name in READS:
-            return (await self._dry(name, arguments))[0]
+            return (await self._dry_run(name, arguments))[0]
 
         async def work(connection: AsyncConnection) -> str:
-            if key is not None and (known := await self._known(connection, key, name, arguments)) is not None:
+            if key is not None and (known := await self._stored_result(connection, key, name, arguments)) is not None:
                 return known
-            result, draft = await connection.run_sync(self._draft, name, arguments)
+            result, draft = await connection.run_sync(self._perform, name, arguments)
             await self._save(connection, draft)
             if key is not None:
                 row = {"world": self.name, "key": key, "tool": name, "arguments": _canonical(arguments)}
@@ -128,25 +127,25 @@ class World:
         return await self._database.write(self.name, work)
 
     async def preview(self, name: str, arguments: Mapping[str, JsonValue]) -> Preview:
-        """What the call would change now; nothing is."""
-        result, draft = await self._dry(name, arguments)
+        """What the call would change now, without changing it."""
+        result, draft = await self._dry_run(name, arguments)
         if name not in TOOLS or result.startswith("Error: "):
             return Preview(known=name in TOOLS, error=result)
-        found: list[Change] = []
+        diffs: list[Change] = []
         for (kind, document_id), after in draft.after.items():
-            found += changes(f"{kind}/{document_id}", json.loads(draft.before[kind, document_id].body), after)
-        return Preview(known=True, changes=tuple(found))
+            diffs += changes(f"{kind}/{document_id}", json.loads(draft.before[kind, document_id].body), after)
+        return Preview(known=True, changes=tuple(diffs))
 
     async def dump(self) -> Data:
         """All documents, in the order of the base."""
         return await self._database.read(lambda connection: _documents(connection, BASE, self.name))
 
     async def changes(self) -> Data:
-        """Only the documents that differ from the base, or were written as they had been."""
+        """The world's own documents: those that were written, even if they equal the base."""
         return await self._database.read(lambda connection: _documents(connection, self.name))
 
     async def reset(self) -> None:
-        """Back to the base; the keys of earlier calls are forgotten with their effects."""
+        """Restore the base, and forget the effects and keys of earlier calls."""
 
         async def work(connection: AsyncConnection) -> None:
             for table in (documents, effects):
@@ -156,40 +155,42 @@ class World:
 
         await self._database.write(self.name, work)
 
-    async def _dry(self, name: str, arguments: Mapping[str, JsonValue]) -> tuple[str, Draft]:
-        return await self._database.read(lambda connection: connection.run_sync(self._draft, name, arguments))
+    async def _dry_run(self, name: str, arguments: Mapping[str, JsonValue]) -> tuple[str, BufferedRecords]:
+        return await self._database.read(lambda connection: connection.run_sync(self._perform, name, arguments))
 
-    def _draft(self, connection: Connection, name: str, arguments: Mapping[str, JsonValue]) -> tuple[str, Draft]:
-        """The call made on documents as they are now, without storing anything."""
+    def _perform(
+        self, connection: Connection, name: str, arguments: Mapping[str, JsonValue]
+    ) -> tuple[str, BufferedRecords]:
+        """Perform the call on the current documents without storing anything."""
 
-        def read(kind: Kind, document_id: str) -> Stored:
+        def read(kind: Kind, document_id: str) -> StoredDocument:
             at = {"kind": kind, "id": document_id, "worlds": [BASE, self.name]}
-            return Stored(*connection.execute(_DOCUMENT, at).one())
+            return StoredDocument(*connection.execute(_DOCUMENT, at).one())
 
-        draft = Draft(self._index, read)
+        draft = BufferedRecords(self._index, read)
         return perform(draft, name, arguments), draft
 
-    async def _known(
+    async def _stored_result(
         self, connection: AsyncConnection, key: str, name: str, arguments: Mapping[str, JsonValue]
     ) -> str | None:
-        """The stored result of the call that was made under this key."""
+        """The stored result of the earlier call with this key; None if there is none."""
         query = select(effects).where((effects.c.world == self.name) & (effects.c.key == key))
-        found = (await connection.execute(query)).first()
-        if found is None:
+        row = (await connection.execute(query)).first()
+        if row is None:
             return None
-        if (found.tool, found.arguments) != (name, _canonical(arguments)):
-            raise ValueError(f"key {key} belongs to another call in world {self.name}: {found.tool} {found.arguments}")
-        return str(json.loads(found.result))
+        if (row.tool, row.arguments) != (name, _canonical(arguments)):
+            raise ValueError(f"key {key} belongs to another call in world {self.name}: {row.tool} {row.arguments}")
+        return str(json.loads(row.result))
 
-    async def _save(self, connection: AsyncConnection, draft: Draft) -> None:
+    async def _save(self, connection: AsyncConnection, draft: BufferedRecords) -> None:
         for (kind, document_id), document in draft.after.items():
             place, body = draft.before[kind, document_id].place, json.dumps(document)
             at = {"world": self.name, "kind": kind, "id": document_id}
-            mine = [documents.c[column] == value for column, value in at.items()]
-            await connection.execute(delete(documents).where(*mine))
+            key = [documents.c[column] == value for column, value in at.items()]
+            await connection.execute(delete(documents).where(*key))
             await connection.execute(insert(documents).values(**at, place=place, body=body))
         if self._tables:
-            await connection.run_sync(relations.renew, draft.after)
+            await connection.run_sync(relations.update_rows, draft.after)
 
 
 def _canonical(arguments: Mapping[str, JsonValue]) -> str:
@@ -203,11 +204,11 @@ def _rows(data: Data) -> Iterable[dict[str, Any]]:
 
 
 async def _documents(connection: AsyncConnection, *worlds: str) -> Data:
-    """Those of the first world in their order, some of them replaced by those of the next."""
-    found: dict[Kind, Documents] = {kind: {} for kind in KINDS}
+    """The documents of the first world in order, replaced by those of the second where it has its own."""
+    by_kind: dict[Kind, Documents] = {kind: {} for kind in KINDS}
     query = (
         select(documents).where(documents.c.world.in_(worlds)).order_by(documents.c.world != BASE, documents.c.place)
     )
     for row in await connection.execute(query):
-        found[row.kind][row.id] = json.loads(row.body)
-    return Data(users=found["users"], products=found["products"], orders=found["orders"])
+        by_kind[row.kind][row.id] = json.loads(row.body)
+    return Data(users=by_kind["users"], products=by_kind["products"], orders=by_kind["orders"])

@@ -1,6 +1,6 @@
 """The store's own tables: documents as text, because the order of their keys shows in results.
 
-The world "" is the base, as it was loaded; another world has rows only for the documents that differ there.
+The world "" is the base as it was loaded; other worlds have rows only for documents that were written there.
 """
 
 from sqlalchemy import Column, Integer, MetaData, String, Table, Text

@@ -1,4 +1,4 @@
-"""The sixteen tools of a retail store by name, and one way to call them: arguments in, the result's exact text out."""
+"""The sixteen tools of the store by name, and a function that calls one: arguments in, the exact result text out."""
 
 from collections.abc import Callable, Mapping
 
@@ -37,8 +37,8 @@ WRITES: dict[str, Tool] = {
     )
 }
 TOOLS = READS | WRITES
-# What arguments can cause: a model gets it as a text to learn from. A store that breaks off is nobody's answer.
-_ANSWERED = (
+# Errors that arguments can cause; they become error results for the model. A database failure propagates.
+_ANSWERABLE_ERRORS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -47,22 +47,22 @@ _ANSWERED = (
     SyntaxError,
     TypeError,
     ValueError,
-    writes.Refused,
+    writes.CallRefused,
 )
 
 
 def perform(records: Records, name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """The tool's result. A refusal begins with "Error: "; then nothing was put into the records.
+    """The tool's result. A refusal begins with "Error: " and has not changed the records.
 
-    Types are not checked beforehand, because tau-bench does not: a number where a text belongs is simply not found.
+    Types are not checked beforehand, as in tau-bench: a number instead of a text id is simply not found.
     """
     if name not in TOOLS:
         return f"Unknown action {name}"
-    wrong = [f"{one} is missing" for one in REQUIRED[name] if one not in arguments]
-    wrong += [f"{one} is not a parameter of it" for one in arguments if one not in REQUIRED[name]]
+    wrong = [f"{parameter} is missing" for parameter in REQUIRED[name] if parameter not in arguments]
+    wrong += [f"{parameter} is not a parameter of it" for parameter in arguments if parameter not in REQUIRED[name]]
     if wrong:
         return f"Error: {name} takes {', '.join(REQUIRED[name]) or 'no arguments'}: {', '.join(wrong)}"
     try:
-        return TOOLS[name](records, *(arguments[one] for one in REQUIRED[name]))
-    except _ANSWERED as error:
+        return TOOLS[name](records, *(arguments[parameter] for parameter in REQUIRED[name]))
+    except _ANSWERABLE_ERRORS as error:
         return f"Error: {error}"

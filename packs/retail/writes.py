@@ -1,8 +1,8 @@
-"""The seven tools that change a world, each with the checks, the order of checks and the effects of tau-bench.
+"""The seven tools that change a world, with the checks, their order and the effects of tau-bench.
 
-Money is rounded where tau-bench rounds it and nowhere else: balances always, the difference of an exchange, but not
-that of modified items. Nothing is put back before the last check is passed. Arguments are what a model sent: a text
-where a list belongs is gone through character by character, as Python does.
+Money is rounded exactly where tau-bench rounds it: balances always, the difference of an exchange, but not that of
+modified items. Nothing is written before all checks have passed. Arguments are used as the model sent them: a text in
+place of a list is iterated by character.
 """
 
 import json
@@ -16,20 +16,27 @@ from packs.retail.records import Records
 
 Reason = Literal["no longer needed", "ordered by mistake"]
 CANCEL_REASONS: tuple[str, ...] = get_args(Reason)
-ADDRESS = ("address1", "address2", "city", "state", "country", "zip")  # in this order, which is not the stored one
+ADDRESS = (
+    "address1",
+    "address2",
+    "city",
+    "state",
+    "country",
+    "zip",
+)  # the order of the arguments, not of the stored address
 
 
-class Refused(Exception):
-    """The tool's own refusal; its text follows "Error: "."""
+class CallRefused(Exception):
+    """The tool refuses the call; the result is "Error: " and this text."""
 
 
 def cancel_pending_order(records: Records, order_id: str, reason: str) -> str:
     order = _order(records, order_id, "pending", "non-pending order cannot be cancelled")
     if reason not in CANCEL_REASONS:
-        raise Refused("invalid reason")
+        raise CallRefused("invalid reason")
     user = _owner(records, order)
     refunds = [_entry("refund", paid["amount"], paid["payment_method_id"]) for paid in order["payment_history"]]
-    for refund in refunds:  # of every entry there is, also of one that was itself a refund
+    for refund in refunds:  # of every entry, even of a refund, as in tau-bench
         _pay_back(user, refund["payment_method_id"], refund["amount"])
     order["status"] = "cancelled"
     order["cancel_reason"] = reason
@@ -46,7 +53,7 @@ def modify_pending_order_address(records: Records, order_id: str, *address: str)
 def modify_user_address(records: Records, user_id: str, *address: str) -> str:
     user = records.get("users", user_id)
     if user is None:
-        raise Refused("user not found")
+        raise CallRefused("user not found")
     user["address"] = dict(zip(ADDRESS, address, strict=True))
     result = json.dumps(user)
     records.put("users", user_id, user)
@@ -59,10 +66,10 @@ def modify_pending_order_payment(records: Records, order_id: str, payment_method
     method = _method(user, payment_method_id)
     history = order["payment_history"]
     if len(history) > 1 or history[0]["transaction_type"] != "payment":
-        raise Refused("there should be exactly one payment for a pending order")
+        raise CallRefused("there should be exactly one payment for a pending order")
     current, amount = history[0]["payment_method_id"], history[0]["amount"]
     if current == payment_method_id:
-        raise Refused("the new payment method should be different from the current one")
+        raise CallRefused("the new payment method should be different from the current one")
     _must_cover(method, amount, "the order")
     history.extend([_entry("payment", amount, payment_method_id), _entry("refund", amount, current)])
     if method["source"] == "gift_card":
@@ -84,7 +91,7 @@ def modify_pending_order_items(
     if method["source"] == "gift_card":
         method["balance"] = round(method["balance"] - difference, 2)
     for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
-        item = _item(order, item_id)  # looked for again: an earlier replacement may be found under this id
+        item = _item(order, item_id)  # looked up again: an earlier replacement may have this id
         variant = records.index.products[item["product_id"]]["variants"][new_item_id]
         item.update(item_id=new_item_id, price=variant["price"], options=variant["options"])
     order["status"] = "pending (item modified)"
@@ -97,9 +104,9 @@ def return_delivered_order_items(
     order = _order(records, order_id, "delivered", "non-delivered order cannot be returned")
     _method(_owner(records, order), payment_method_id)
     if "gift_card" not in payment_method_id and payment_method_id != order["payment_history"][0]["payment_method_id"]:
-        raise Refused("payment method should be either the original payment method or a gift card")
+        raise CallRefused("payment method should be either the original payment method or a gift card")
     if _missing(order, item_ids):
-        raise Refused("some item not found")
+        raise CallRefused("some item not found")
     order["status"] = "return requested"
     order["return_items"] = sorted(item_ids)
     order["return_payment_method_id"] = payment_method_id
@@ -127,49 +134,49 @@ def exchange_delivered_order_items(
 def _order(records: Records, order_id: str, status: str, otherwise: str) -> Document:
     order = records.get("orders", order_id)
     if order is None:
-        raise Refused("order not found")
+        raise CallRefused("order not found")
     if order["status"] != status:
-        raise Refused(otherwise)
+        raise CallRefused(otherwise)
     return order
 
 
 def _owner(records: Records, order: Document) -> Document:
     user = records.get("users", order["user_id"])
     if user is None:
-        raise Refused(f"the order's user {order['user_id']} is not in this store")
+        raise CallRefused(f"the order's user {order['user_id']} is not in this store")
     return user
 
 
 def _method(user: Document, payment_method_id: str) -> Document:
     if payment_method_id not in user["payment_methods"]:
-        raise Refused("payment method not found")
+        raise CallRefused("payment method not found")
     method: Document = user["payment_methods"][payment_method_id]
     return method
 
 
 def _must_cover(method: Document, amount: float, what: str) -> None:
     if method["source"] == "gift_card" and method["balance"] < amount:
-        raise Refused(f"insufficient gift card balance to pay for {what}")
+        raise CallRefused(f"insufficient gift card balance to pay for {what}")
 
 
 def _missing(order: Document, item_ids: Sequence[str]) -> list[str]:
-    """The ids that are named more often than the order holds them."""
-    held = [item["item_id"] for item in order["items"]]
-    return [item_id for item_id in item_ids if item_ids.count(item_id) > held.count(item_id)]
+    """The ids that occur more often than in the order."""
+    ordered = [item["item_id"] for item in order["items"]]
+    return [item_id for item_id in item_ids if item_ids.count(item_id) > ordered.count(item_id)]
 
 
 def _difference(records: Records, order: Document, item_ids: Sequence[str], new_item_ids: Sequence[str]) -> float:
-    """New prices less old ones, unrounded: 0 for no items, and each pair checked in turn."""
+    """New prices minus old ones, unrounded; 0 for no items. Each pair is checked in turn."""
     if missing := _missing(order, item_ids):
-        raise Refused(f"{missing[0]} not found")
+        raise CallRefused(f"{missing[0]} not found")
     if len(item_ids) != len(new_item_ids):
-        raise Refused("the number of items to be exchanged should match")
+        raise CallRefused("the number of items to be exchanged should match")
     difference: float = 0
     for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
         item = _item(order, item_id)
         variant = records.index.products[item["product_id"]]["variants"].get(new_item_id)
         if variant is None or not variant["available"]:
-            raise Refused(f"new item {new_item_id} not found or available")
+            raise CallRefused(f"new item {new_item_id} not found or available")
         difference += variant["price"] - item["price"]
     return difference
 
@@ -178,7 +185,7 @@ def _difference(records: Records, order: Document, item_ids: Sequence[str], new_
 
 
 def _item(order: Document, item_id: str) -> Document:
-    """The first one: an order may hold the same item twice."""
+    """The first item with this id: an order may contain it twice."""
     item: Document = next(item for item in order["items"] if item["item_id"] == item_id)
     return item
 
@@ -188,7 +195,7 @@ def _entry(kind: str, amount: JsonValue, payment_method_id: str) -> Document:
 
 
 def _pay_back(user: Document, payment_method_id: str, amount: float) -> None:
-    """At once where it is a gift card; elsewhere the money comes by itself in a few days."""
+    """Refund a gift card's balance; other methods are refunded outside of the store."""
     if "gift_card" in payment_method_id:
         method = user["payment_methods"][payment_method_id]
         method["balance"] = round(method["balance"] + amount, 2)

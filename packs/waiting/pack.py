@@ -1,4 +1,4 @@
-"""Steps of a plan that are no calls: one asks a person, one waits for a time, one polls until a condition holds."""
+"""Three tools for steps that wait: for the user's answer, for a time, or until a condition holds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
@@ -8,9 +8,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, mod
 from parley import Context, Pack, tool
 from parley.polling import Polling
 
-LONGEST = 90 * 24 * 3600  # seconds
-TEXT = 5_000  # characters of a question
-UNTIL = {  # what the step gives: until when it waited
+MAX_WAIT = 90 * 24 * 3600  # seconds
+MAX_QUESTION = 5_000  # characters of a question
+UNTIL = {  # the step's output: when the wait ended
     "type": "object",
     "properties": {"until": {"type": "string"}},
     "additionalProperties": False,
@@ -24,10 +24,10 @@ PROMPT = (
 )
 
 
-class Asking(BaseModel):
+class AskPerson(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    question: Annotated[str, Field(description="What the person is asked.", min_length=1, max_length=TEXT)]
+    question: Annotated[str, Field(description="What the person is asked.", min_length=1, max_length=MAX_QUESTION)]
     options: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]],
         Field(description="Answers to choose from; none: they answer in words.", max_length=20),
@@ -44,7 +44,7 @@ class WaitUntil(BaseModel):
     until: Annotated[AwareDatetime | None, Field(description="An instant with its offset: 2026-12-24T18:00+01:00.")] = (
         None
     )
-    seconds: Annotated[int | None, Field(description="Instead of an instant.", ge=1, le=LONGEST)] = None
+    seconds: Annotated[int | None, Field(description="Instead of an instant.", ge=1, le=MAX_WAIT)] = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -54,9 +54,9 @@ class WaitUntil(BaseModel):
 
 
 @tool(waits_for="person")
-async def ask_person(asking: Asking, context: Context) -> dict[str, Any]:
+async def ask_person(ask: AskPerson, context: Context) -> dict[str, Any]:
     """Ask the person while the plan is carried out; the step gives their answer."""
-    return {"text": asking.question, "options": asking.options, "form": asking.form}
+    return {"text": ask.question, "options": ask.options, "form": ask.form}
 
 
 @tool(waits_for="time", returns=UNTIL)

@@ -1,4 +1,4 @@
-"""Parley from Python: `Parley` speaks to a running one. It holds no model.
+"""The Python client of a running Parley.
 
 async with Parley("http://127.0.0.1:8001", token=...) as parley:
     session = await parley.start("Cancel order #W1 …", workflow="agentflow")
@@ -6,10 +6,10 @@ async with Parley("http://127.0.0.1:8001", token=...) as parley:
 """
 
 from parley.client.client import Parley as Parley
-from parley.client.client import Session as Session
+from parley.client.client import RemoteSession as RemoteSession
 from parley.client.connection import Connection as Connection
 from parley.client.errors import NotAllowed as NotAllowed
-from parley.client.errors import ParleyDown as ParleyDown
 from parley.client.errors import ParleyError as ParleyError
-from parley.client.errors import Refused as Refused
+from parley.client.errors import ParleyUnavailable as ParleyUnavailable
+from parley.client.errors import RequestRefused as RequestRefused
 from parley.client.screen import Screen as Screen

@@ -1,14 +1,14 @@
-"""What may go wrong between a program and its Parley.
+"""Errors of the client.
 
 ParleyError
-├── ParleyDown    it cannot be reached, or not now: the same again later may work
-├── NotAllowed    it does not let us in, or is none: the same again will not work
-└── Refused       it understood and said no
+├── ParleyUnavailable  not reachable, or not ready: the same request may work later
+├── NotAllowed         access denied, or not a Parley: the same request will fail again
+└── RequestRefused     the request was understood and refused
 """
 
 
 class ParleyError(Exception):
-    """Any of the below. `code` is for programs, `message` and `hint` (what to do) are for people."""
+    """Base class. `code` is for programs; `message` and `hint` (what to do) are for people."""
 
     code = ""
 
@@ -18,8 +18,8 @@ class ParleyError(Exception):
         self.code = code or self.code
 
 
-class ParleyDown(ParleyError):
-    """`retry_after`: it answers, and says in how many seconds the same may work."""
+class ParleyUnavailable(ParleyError):
+    """Parley cannot be reached, or is not ready. `retry_after`: seconds, if the gateway said when to retry."""
 
     code = "unreachable"
 
@@ -32,6 +32,6 @@ class NotAllowed(ParleyError):
     code = "unauthorized"
 
 
-class Refused(ParleyError):
+class RequestRefused(ParleyError):
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message, hint, code=code)

@@ -1,82 +1,82 @@
-"""What a client of protocol 2 keeps of a session: the newest view, the draft, and the journal by key.
+"""A protocol 2 client's copy of a session: its view, the current draft, and the journal by key.
 
-It concludes nothing: every rule of the session is in what Parley sends.
+It contains no rules of its own: everything comes from Parley's messages.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parley.protocol.journal import AnyEntry, Kept, keep, read
+from parley.protocol.journal import AnyEntry, EntriesByKey, apply_entries, read_entry
 from parley.protocol.screen import ScreenDelta, ScreenEvent, ScreenSnapshot, ScreenView
 
 
 @dataclass(frozen=True)
-class Draft:
-    """What is being written at this moment, for the work that began with version `work`."""
+class LiveDraft:
+    """The draft that is being written, for the work that began with version `work`."""
 
     id: str
     kind: str
     text: str
     work: int
-    start: int = 0  # characters before `text` that were missed
+    start: int = 0  # characters before `text`, which were missed
 
 
 class Screen:
-    """`take` every snapshot, event and delta of one session, in order."""
+    """The state of a screen. `apply` every snapshot, event and delta of one session, in order."""
 
     def __init__(self) -> None:
         self.version = 0
         self.can: tuple[str, ...] = ()
-        self.draft: Draft | None = None
-        self.journal: Kept = {}
+        self.draft: LiveDraft | None = None
+        self.journal: EntriesByKey = {}
         self._view: dict[str, Any] = {}
 
     @property
     def view(self) -> ScreenView:
-        """Where the session stands. Only after the first snapshot or event."""
+        """The session's view. Available after the first snapshot or event."""
         return ScreenView.model_validate(self._view)
 
     def entry(self, key: str) -> AnyEntry | None:
-        """The journal's entry with this key as it is now."""
-        found = self.journal.get(key)
-        return read(found) if found else None
+        """The current journal entry with this key."""
+        data = self.journal.get(key)
+        return read_entry(data) if data else None
 
     def entries(self) -> Iterator[AnyEntry]:
-        """The whole journal, in the order in which it came."""
-        return map(read, self.journal.values())
+        """The whole journal, in order of arrival."""
+        return map(read_entry, self.journal.values())
 
     def take(self, message: ScreenSnapshot | ScreenEvent | ScreenDelta) -> None:
         match message:
             case ScreenDelta():
-                self._write(message)
+                self._apply_delta(message)
             case ScreenSnapshot():
                 self._view = message.view.model_dump(mode="json", by_alias=True)
                 self.can, self.version, self.draft = message.can, message.version or 0, None
                 if message.draft:
-                    self._write(message.draft)
+                    self._apply_delta(message.draft)
             case ScreenEvent():
-                self._happened(message)
+                self._apply_event(message)
 
-    def _happened(self, message: ScreenEvent) -> None:
-        keep(self.journal, message.entries)
-        self._change(message.changed)
+    def _apply_event(self, message: ScreenEvent) -> None:
+        apply_entries(self.journal, message.entries)
+        self._apply_changes(message.changed)
         self.can = self.can if message.can is None else message.can
         self.version = max(self.version, message.event.version)
         work = self._view.get("work")
         if message.ends_draft or not work or (self.draft and self.draft.work != work["version"]):
             self.draft = None
 
-    def _change(self, changed: Mapping[str, Any]) -> None:
+    def _apply_changes(self, changed: Mapping[str, Any]) -> None:
         actions = changed.get("actions", {})
-        kept = {**self._view.get("actions", {}), **actions}
+        merged = {**self._view.get("actions", {}), **actions}
         self._view |= changed
-        self._view["actions"] = {name: one for name, one in kept.items() if one is not None}
+        self._view["actions"] = {name: action for name, action in merged.items() if action is not None}
 
-    def _write(self, piece: ScreenDelta) -> None:
-        """Where what came before the piece was missed, the draft begins with it."""
+    def _apply_delta(self, piece: ScreenDelta) -> None:
+        """Add a piece to the draft. If earlier pieces were missed, the draft begins with this one."""
         draft = self.draft
         if draft and draft.id == piece.draft_id and draft.start <= piece.offset <= draft.start + len(draft.text):
             self.draft = replace(draft, text=draft.text[: piece.offset - draft.start] + piece.text)
         else:
-            self.draft = Draft(piece.draft_id, piece.kind, piece.text, piece.work, piece.offset)
+            self.draft = LiveDraft(piece.draft_id, piece.kind, piece.text, piece.work, piece.offset)

@@ -1,4 +1,4 @@
-"""Templates of a running Parley: made from plans, sessions and documents, changed, used, and run by schedule."""
+"""Templates of a running Parley: create them from plans, sessions and documents; change, use and schedule them."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from parley.protocol.templates import CandidatePage, ChosenValue, Schedule, Temp
 
 _PATH = "/api/templates"
 
-type Choice = ChosenValue | Mapping[str, Any]
+type ParameterInput = ChosenValue | Mapping[str, Any]
 
 
 class Templates:
@@ -20,19 +20,24 @@ class Templates:
         self._rest = rest
 
     async def create(self, template: Template) -> TemplateView:
-        return await self._made("", template=template.model_dump(mode="json"))
+        return await self._create("", template=template.model_dump(mode="json"))
 
     async def read(self, document: str, *, format: Literal["json", "yaml"] = "yaml") -> TemplateView:  # noqa: A002
-        """A template of my own from a document."""
-        return await self._made("", document=document, format=format)
+        """Create a template from a document."""
+        return await self._create("", document=document, format=format)
 
     async def from_plan(
-        self, plan: ExecutionPlan | str, *, name: str = "", description: str = "", parameters: Sequence[Choice] = ()
+        self,
+        plan: ExecutionPlan | str,
+        *,
+        name: str = "",
+        description: str = "",
+        parameters: Sequence[ParameterInput] = (),
     ) -> TemplateView:
-        """A plan, drafted or done, with the values that become parameters: `{"name": "order", "value": "#W1"}`."""
+        """Create a template from a plan, with values that become parameters: `{"name": "order", "value": "#W1"}`."""
         task = plan if isinstance(plan, str) else plan.task_id
-        chosen = _sent(parameters)
-        return await self._made("/from-plan", task_id=task, name=name, description=description, parameters=chosen)
+        chosen = _parameters_json(parameters)
+        return await self._create("/from-plan", task_id=task, name=name, description=description, parameters=chosen)
 
     async def candidates(self, plan: ExecutionPlan | str) -> CandidatePage:
         """The values of a plan that can become parameters."""
@@ -40,34 +45,34 @@ class Templates:
         return await self._rest.get(CandidatePage, f"{_PATH}/from-plan", task_id=task)
 
     async def learn(
-        self, session_id: str, *, name: str = "", description: str = "", parameters: Sequence[Choice] = ()
+        self, session_id: str, *, name: str = "", description: str = "", parameters: Sequence[ParameterInput] = ()
     ) -> TemplateView:
-        """What a session did as a plan to do again: its finished calls, in order."""
-        told = {"session_id": session_id, "name": name, "description": description}
-        return await self._made("/from-session", **told, parameters=_sent(parameters))
+        """Create a template from a session's finished calls, in order."""
+        fields = {"session_id": session_id, "name": name, "description": description}
+        return await self._create("/from-session", **fields, parameters=_parameters_json(parameters))
 
     async def learnable(self, session_id: str) -> CandidatePage:
-        """The values of what a session did that can become parameters."""
+        """The values of a session's calls that can become parameters."""
         return await self._rest.get(CandidatePage, f"{_PATH}/from-session", session_id=session_id)
 
     async def list(self, *, limit: int = 50, offset: int = 0) -> TemplatePage:
-        """Mine, newest first, and those that come with Parley."""
+        """My templates, newest first, and those that come with Parley."""
         return await self._rest.get(TemplatePage, _PATH, limit=limit, offset=offset)
 
     async def get(self, template_id: str) -> TemplateView:
         return await self._rest.get(TemplateView, f"{_PATH}/{template_id}")
 
     async def document(self, template_id: str, *, format: Literal["json", "yaml"] = "yaml") -> str:  # noqa: A002
-        """The template as a document, for others and for later."""
+        """The template as a document."""
         return await self._rest.text(f"{_PATH}/{template_id}", format=format)
 
     async def change(self, template: TemplateView, new: Template) -> TemplateView:
-        """The next version. Raises Refused where there is a newer one already."""
+        """Save the next version. Raises RequestRefused if there is a newer one already."""
         body = {"version": template.version, "template": new.model_dump(mode="json")}
         return TemplateView.model_validate(await self._rest.ask("PUT", f"{_PATH}/{template.id}", body=body))
 
     async def schedule(self, template: TemplateView, schedule: Schedule | None) -> TemplateView:
-        """Run it each day or once, or by hand only. Each run's plan waits for approval."""
+        """Run the template daily or once; None: only by hand. Each run's plan awaits approval."""
         body = {"version": template.version, "schedule": schedule.model_dump(mode="json") if schedule else None}
         return TemplateView.model_validate(await self._rest.ask("PUT", f"{_PATH}/{template.id}/schedule", body=body))
 
@@ -82,15 +87,18 @@ class Templates:
         request: str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> ExecutionPlan:
-        """A plan with these values, to be approved; with a `request`, one that the planner makes with it in mind."""
-        told = {"values": dict(values or {}), "request": request, "settings": settings}
-        body = {**told, "id": uuid.uuid4().hex, "timeout": 20}
+        """A plan with these values, to approve. With a `request`, the planner makes one with the template as a hint."""
+        fields = {"values": dict(values or {}), "request": request, "settings": settings}
+        body = {**fields, "id": uuid.uuid4().hex, "timeout": 20}
         return ExecutionPlan.model_validate(await self._rest.ask("POST", f"{_PATH}/{template_id}/use", body=body))
 
-    async def _made(self, path: str, **body: Any) -> TemplateView:
+    async def _create(self, path: str, **body: Any) -> TemplateView:
         answer = await self._rest.ask("POST", f"{_PATH}{path}", body={**body, "id": uuid.uuid4().hex})
         return TemplateView.model_validate(answer)
 
 
-def _sent(chosen: Sequence[Choice]) -> list[Any]:
-    return [one.model_dump(mode="json") if isinstance(one, ChosenValue) else dict(one) for one in chosen]
+def _parameters_json(parameters: Sequence[ParameterInput]) -> list[Any]:
+    return [
+        parameter.model_dump(mode="json") if isinstance(parameter, ChosenValue) else dict(parameter)
+        for parameter in parameters
+    ]

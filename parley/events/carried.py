@@ -1,4 +1,4 @@
-"""What a fork takes over from its parent, so that nobody needs the parent to fold the fork."""
+"""What a fork takes over from its parent, so that folding the fork does not need the parent."""
 
 from typing import Annotated
 
@@ -21,61 +21,77 @@ from parley.events.values import (
 
 
 class EarlierRound(Stored):
-    """An earlier request, and what became of it: both by their beginnings."""
+    """An earlier request and its outcome, both shortened."""
 
-    request: str
-    outcome: str
+    request: str = Field(description="the request of this round")
+    outcome: str = Field(description="its outcome")
 
 
 class CarriedPlan(Stored):
-    """The parent's plan; `author` is the actor that drafted or edited it, `task` that of an execution plan.
+    """The parent's plan. `author` is the actor that drafted or edited it; `task` is that of an execution plan.
 
-    The fork's plan is a task of its own: what the parent has done, or does, is none of it.
+    The fork's plan becomes a task of its own: steps that the parent has run or runs do not count for it.
     """
 
-    kind: PlanKind = "text"
-    goal: Text
-    steps: Steps
-    notes: str = ""
-    author: Line
-    path: PathPlan | None = None
-    task: Annotated[str, Field(max_length=32, exclude_if=is_empty)] = ""
-    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
+    kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
+    goal: Text = Field(description="what the plan is for, in a sentence")
+    steps: Steps = Field(description="what to do, in order")
+    notes: str = Field("", description="anything the steps do not say")
+    author: Line = Field(description="the actor that drafted or edited it")
+    path: PathPlan | None = Field(
+        None, description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
+    task: Annotated[
+        str,
+        Field(
+            max_length=32,
+            exclude_if=is_empty,
+            description="of an execution plan: the parent's task id; the fork's own differs",
+        ),
+    ] = ""
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty, description="checks, with their results")] = ()
 
 
 class CarriedCode(Stored):
-    """The program of the carried plan, with its checks and the tests that were written for it."""
+    """The code of the carried plan, with its checks and the tests that were written for it."""
 
-    code: Text
-    explanation: str = ""
-    author: Line
-    checks: tuple[Check, ...] = ()
-    tests: str = ""
+    code: Text = Field(description="the whole program")
+    explanation: str = Field("", description="what the generator says about it")
+    author: Line = Field(description="the actor that drafted or edited it")
+    checks: tuple[Check, ...] = Field((), description="checks, with their results")
+    tests: str = Field("", description="the tests that were written from the plan")
 
 
 class Carried(Stored):
-    """All that the fork begins with. It names no artefact, so a purge of the parent takes nothing from the fork.
+    """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the fork.
 
-    `plan_number` and `code_number` count the versions that the parent had. A carried plan or program is the newest of
-    them, and the fork's next one gets the next number.
-    `feedback` is what the next draft must take in, `unread` what nobody has looked at yet.
-    `flow_states` tells, by flow, what earlier paths produced. `files`, by name: the session's files, whose bytes are
-    stored under the fork's own name before this event.
+    `plan_number` and `code_number` count the parent's versions. A carried plan or program is the newest of them, and
+    the fork's next one gets the next number. `feedback` is what the next draft must take in, `unread` the messages that
+    no draft has taken in. `flow_states` holds, by flow, what earlier paths returned. `files`, by name: the session's
+    files, whose bytes are stored under the fork's own name before this event.
     """
 
-    title: Annotated[str, Field(max_length=500)] = ""
-    workflow: Workflow = "conversation"
-    settings: SessionSettings = SessionSettings()
-    knowledge: tuple[Knowledge, ...] = ()
-    request: str = ""
-    rounds: tuple[EarlierRound, ...] = ()
-    feedback: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    plan: CarriedPlan | None = None
-    plan_number: int = Field(0, ge=0)
-    code: CarriedCode | None = None
-    code_number: int = Field(0, ge=0)
-    answer: str = ""
-    confidence: float = Field(0, ge=0, le=1)
-    flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(default_factory=dict)
-    files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(default_factory=dict)  # format 2
+    title: Annotated[str, Field(max_length=500, description="the session's title")] = ""
+    workflow: Workflow = Field("conversation", description="the name of the workflow that the session follows")
+    settings: SessionSettings = Field(SessionSettings(), description="what the session may do")
+    knowledge: tuple[Knowledge, ...] = Field((), description="what the planner is given beside the request")
+    request: str = Field("", description="the request of this round")
+    rounds: tuple[EarlierRound, ...] = Field((), description="earlier requests with their outcomes")
+    feedback: tuple[str, ...] = Field((), description="feedback for the next draft")
+    unread: tuple[str, ...] = Field((), description="messages sent during work that no draft has used yet")
+    plan: CarriedPlan | None = Field(None, description="the parent's plan; it is in review again")
+    plan_number: int = Field(
+        0, ge=0, description="how many versions of the plan the parent had; the plan is the last of them"
+    )
+    code: CarriedCode | None = Field(None, description="the program of this plan; it is in review again")
+    code_number: int = Field(
+        0, ge=0, description="how many versions of the program the parent had; the program is the last of them"
+    )
+    answer: str = Field("", description="the answer to the request, if there is one")
+    confidence: float = Field(0, ge=0, le=1, description="0 to 1")
+    flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(
+        default_factory=dict, description="by flow, what its earlier paths produced, the newest last"
+    )
+    files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(
+        default_factory=dict, description="by name, the session's files; absent where there are none"
+    )  # format 2

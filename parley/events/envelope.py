@@ -1,15 +1,16 @@
-"""What every event carries, whatever it tells, and how much of it each release reads."""
+"""The envelope of every event, and which formats this release reads."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from parley.events.values import ActionId, Ended, ModelCall, SessionId, Stored
+from parley.events.values import ActionId, Ended, ModelCall, Service, SessionId, Stored
 
 FORMAT = 2  # the newest format that this release reads
 RULES = 1  # the newest rules by which this release folds
 
 Number = Annotated[int, Field(ge=1)]
+Maker = Service | Literal["plan_store", "gateway"]
 
 
 def _is_empty(value: tuple[object, ...]) -> bool:
@@ -21,31 +22,82 @@ class Event(Stored):
 
     `version` counts the accepted events of its session, 1..n. `causation_id` is the id of the event that led to this
     one. `actor` is `user:<id>`, the name of a service, or `keeper`. `needs` is the format that a reader must know: a
-    release whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
-    `usage`: the model calls that are accounted with this event. `ended`: the actions that this event ends without an
-    outcome of their own, and why. `begins`: the quiet reads that it sets running. What says nothing is not stored.
+    release with a lower FORMAT does not fold the event. `rules` raises the session's rules to this number. `usage`: the
+    model calls that this event accounts for. `ended`: the actions that this event ends without an outcome of their own,
+    and why. `begins`: the quiet reads that it starts. Fields with their default value are not stored.
     """
 
-    id: Annotated[str, Field(min_length=1, max_length=300)]
-    session_id: SessionId
-    version: Number
-    causation_id: str | None = None
-    at: AwareDatetime
-    actor: Annotated[str, Field(min_length=1, max_length=200)]
-    needs: Number = Field(1, exclude_if=lambda needs: needs == 1)
-    rules: Number | None = Field(None, exclude_if=lambda rules: rules is None)
-    usage: Annotated[tuple[ModelCall, ...], Field(exclude_if=_is_empty)] = ()
-    ended: Annotated[tuple[Ended, ...], Field(exclude_if=_is_empty)] = ()
-    begins: Annotated[tuple[ActionId, ...], Field(exclude_if=_is_empty)] = ()
+    made_by: ClassVar[tuple[Maker, ...]] = ()  # services that NATS lets append it; the gateway for users
+    sentence: ClassVar[str] = ""  # the journal's line after the actor's name; "": the views word it
+
+    id: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=300,
+            description="unique and deterministic: `<session>:<command id>` of a person, `<session>:<work "
+            "version>:<type>[:…]` of a service",
+        ),
+    ]
+    session_id: SessionId = Field(description="the session")
+    version: Number = Field(description="counts the accepted events of the session: 1, 2, 3 …")
+    causation_id: str | None = Field(None, description="the id of the event that led to this one")
+    at: AwareDatetime = Field(description="when it was decided, with its time zone")
+    actor: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="`user:<id>` or a service; `keeper` is plan_store's scheduler, which ends overdue work and "
+            "approvals",
+        ),
+    ]
+    needs: Number = Field(
+        1,
+        exclude_if=lambda needs: needs == 1,
+        description="the format that a reader must know to fold this event; left out where it is 1",
+    )
+    rules: Number | None = Field(
+        None,
+        exclude_if=lambda rules: rules is None,
+        description="raises the session's rules to this number: later events fold by them; left out where it "
+        "changes nothing",
+    )
+    usage: Annotated[
+        tuple[ModelCall, ...],
+        Field(
+            exclude_if=_is_empty,
+            description="the model calls that this event accounts for; left out where there are none",
+        ),
+    ] = ()
+    ended: Annotated[
+        tuple[Ended, ...],
+        Field(
+            exclude_if=_is_empty,
+            description="actions that this event ends without an outcome of their own; left out where there are none",
+        ),
+    ] = ()
+    begins: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            exclude_if=_is_empty,
+            description="the quiet reads that start with this event, without an event of their own; left out where "
+            "there are none",
+        ),
+    ] = ()
 
     @classmethod
     def type_name(cls) -> str:
-        """What `type` holds in every event of this class: "plan.drafted"."""
+        """The value of `type` in every event of this class, such as "plan.drafted"."""
         return str(cls.model_fields["type"].default)
+
+    def describe(self) -> str:
+        """The `sentence` of this event with its values filled in."""
+        return self.sentence.format_map(vars(self))
 
 
 class Head(BaseModel):
-    """The part of an envelope that every release can read, whatever the event's type and shape are."""
+    """The part of the envelope that every release can read, whatever the event's type and shape."""
 
     session_id: str
     version: int
@@ -55,7 +107,7 @@ class Head(BaseModel):
 
 
 def read_head(body: bytes | str) -> Head | None:
-    """The head of a stored body; None where it has none."""
+    """The head of a stored body; None if it has none."""
     try:
         return Head.model_validate_json(body)
     except ValidationError:
@@ -63,5 +115,5 @@ def read_head(body: bytes | str) -> Head | None:
 
 
 def is_newer(head: Event | Head) -> bool:
-    """Whether only a newer release knows what this event means."""
+    """Whether only a newer release can fold this event."""
     return head.needs > FORMAT or (head.rules or 1) > RULES

@@ -1,11 +1,11 @@
-"""Every fact a session can record, and nothing else. The shape of a stored event never changes in place."""
+"""Every event that a session can record. The shape of a stored event type never changes."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from parley.events.carried import Carried
-from parley.events.envelope import Event
+from parley.events.envelope import Event, Maker
 from parley.events.values import (
     STEP_ID,
     ActionAttempt,
@@ -39,494 +39,780 @@ from parley.events.values import (
     is_none,
 )
 
+WORKERS: tuple[Maker, ...] = ("planner", "executor", "verifier", "generator")
 Intent = Literal["request", "feedback", "guidance", "remark"]
 PollEnd = Literal["met", "given_up"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 # 1, 2, 3 for people; 0 in what older releases stored.
-PeopleNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
+DisplayNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
-SHORTEST_POLL, LONGEST_POLL = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
-MOST_LOOKS = 1_000  # of one such step
+MIN_POLL_INTERVAL, MAX_POLL_TIME = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
+MAX_LOOKS = 1_000  # of one such step
 
 
 class MessageReceived(Event):
-    """A person said something. Version 1 of a session is a request, with workflow, settings and knowledge.
+    """A user sent a message. Version 1 of a session is a request, with workflow, settings and knowledge.
 
-    Where the keeper begins it by a schedule, `owner` is whose session it is, and `via` what it begins it by:
+    For a session that the keeper begins by schedule, `owner` is the user that it belongs to, and `via` is
     `template/<id>/<time>`.
 
-    A remark is said of what is in review, or at rest: it only makes a service due, whose event says what becomes of it.
+    A remark is about what is in review or at rest. It only makes a service due; that service's event decides how it
+    counts.
     """
 
+    made_by = ("gateway", "plan_store")
     type: Literal["message.received"] = "message.received"
-    text: Text
-    intent: Intent = "request"
-    workflow: Workflow | None = None
-    settings: SessionSettings | None = None
-    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
-    brings_plan: bool = Field(False, exclude_if=is_empty)  # `plan.edited` follows: nobody is to plan (format 2)
-    owner: Line | None = Field(None, exclude_if=is_none)
-    via: Line | None = Field(None, exclude_if=is_none)
+    text: Text = Field(description="the words")
+    intent: Intent = Field(
+        "request",
+        description="`request` begins a round; `feedback` asks for another version of what is in review; `remark` "
+        "is about what is in review or at rest; `guidance` was sent during work",
+    )
+    workflow: Workflow | None = Field(None, description="the name of the workflow that the session follows")
+    settings: SessionSettings | None = Field(None, description="the session's settings; unchanged where left out")
+    knowledge: Annotated[
+        tuple[Knowledge, ...], Field(max_length=20, description="what the planner is given beside the request")
+    ] = ()
+    brings_plan: bool = Field(
+        False,
+        exclude_if=is_empty,
+        description="true: the person's own plan follows as `plan.edited`, so no service drafts one; left out "
+        "otherwise",
+    )  # `plan.edited` follows, so no plan is drafted (format 2)
+    owner: Line | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the owner, where the scheduler begins the session; left out where a person begins it",
+    )
+    via: Line | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the schedule that began the session, `template/<id>/<time>`; left out where a person began it",
+    )
 
 
 class RemarkAnswered(Event):
-    """A service answered a remark in words: all else is as it was before the remark."""
+    """A service answered a remark in words. Everything else is as it was before the remark."""
 
+    made_by = ("generator", "planner")
     type: Literal["remark.answered"] = "remark.answered"
-    text: Text
+    text: Text = Field(description="the reply")
 
 
 class PlanDrafted(Event):
     """The planner's proposal. Its version as a plan is the version of this event.
 
-    `begins_round`, here and below: the remark that it answers is a new request. `task`: one id for all its versions.
-    `checks`: how the draft of an execution plan was held against the tools there are.
+    `begins_round`, here and below: the remark that the draft answers is a new request. `task`: one id for all versions
+    of an execution plan. `checks`: how its draft was checked against the tools.
     """
 
+    made_by = ("planner",)
     type: Literal["plan.drafted"] = "plan.drafted"
-    kind: PlanKind = "text"
-    goal: Text
-    steps: Steps
-    notes: str = ""
-    path: PathPlan | None = None
-    task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(None, exclude_if=is_none)
-    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
-    reason: Annotated[str, Field(max_length=500, exclude_if=is_empty)] = ""
-    begins_round: bool = False
-    number: PeopleNumber = 0
+    kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
+    goal: Text = Field(description="what the plan is for, in a sentence")
+    steps: Steps = Field(description="what to do, in order")
+    notes: str = Field("", description="anything the steps do not say")
+    path: PathPlan | None = Field(
+        None, description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
+    task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="of an execution plan: the id of its request, which all its versions share",
+    )
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty, description="checks, with their results")] = ()
+    reason: Annotated[
+        str,
+        Field(
+            max_length=500,
+            exclude_if=is_empty,
+            description="the beginning of the message that this version answers; left out by older releases",
+        ),
+    ] = ""
+    begins_round: bool = Field(
+        False,
+        description="true: the remark that this event answers is a new request; false: it is about what was in review",
+    )
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class PlanEdited(Event):
-    """A person's own version of the plan of version `base_version`."""
+    """A user's own version of the plan, based on version `base_version`."""
 
+    made_by = ("gateway", "plan_store")
     type: Literal["plan.edited"] = "plan.edited"
-    base_version: Version
-    goal: Text
-    steps: Steps
-    notes: str = ""
-    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty)] = ()
-    number: PeopleNumber = 0
+    base_version: Version = Field(description="the version that was edited")
+    goal: Text = Field(description="what the plan is for, in a sentence")
+    steps: Steps = Field(description="what to do, in order")
+    notes: str = Field("", description="anything the steps do not say")
+    checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty, description="checks, with their results")] = ()
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class PlanApproved(Event):
-    """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions.
+    """A user approved exactly this version and content. For an execution plan it holds the turn of its steps.
 
-    `already_done`: those of the actions that an earlier version of the plan has done. They are not done again.
-    `preapproved`: the steps with references whose calls the person allowed with whatever values they get (format 2).
-    `deferred`: nothing of the plan begins before a person starts it (format 2).
+    `already_done`: the actions that an earlier version of the plan has finished; they do not run again. `preapproved`:
+    the steps with references whose calls the user approved with any values (format 2). `deferred`: nothing starts
+    before the user starts the plan (format 2).
     """
 
+    made_by = ("gateway",)
     type: Literal["plan.approved"] = "plan.approved"
-    plan_version: Version
-    hash: str
-    turn: Version | None = None
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
-    already_done: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
-    number: PeopleNumber = 0
-    preapproved: Annotated[tuple[StepId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
-    deferred: bool = Field(False, exclude_if=is_empty)
+    plan_version: Version = Field(description="the plan's version: the version of the event that made it")
+    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    turn: Version | None = Field(None, description="counts the session's turns")
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100, description="the tool calls of the turn")] = ()
+    already_done: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            max_length=100,
+            exclude_if=is_empty,
+            description="actions that an earlier version of the plan finished: they do not run again",
+        ),
+    ] = ()
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
+    preapproved: Annotated[
+        tuple[StepId, ...],
+        Field(
+            max_length=100,
+            exclude_if=is_empty,
+            description="steps whose calls are approved in advance, whatever values their references get",
+        ),
+    ] = ()
+    deferred: bool = Field(False, exclude_if=is_empty, description="true: the plan waits until a person starts it")
 
 
 class PlanRejected(Event):
-    """A person refused the plan; with `replan` another one is wanted from scratch, else their feedback is awaited."""
+    """A user rejected the plan. With `replan` the planner drafts another one, else the user's feedback follows."""
 
+    made_by = ("gateway",)
     type: Literal["plan.rejected"] = "plan.rejected"
-    plan_version: Version
-    replan: bool = False
-    number: PeopleNumber = 0
+    plan_version: Version = Field(description="the plan's version: the version of the event that made it")
+    replan: bool = Field(False, description="true: the person wants a different one; false: Parley waits for feedback")
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class PlanCancelled(Event):
-    """A person gave the plan up, before or while it was carried out."""
+    """A user cancelled the plan, before or while it was carried out."""
 
+    made_by = ("gateway",)
+    sentence = "discarded the plan"
     type: Literal["plan.cancelled"] = "plan.cancelled"
-    plan_version: Version
+    plan_version: Version = Field(description="the plan's version: the version of the event that made it")
 
 
 class PlanDeleted(Event):
-    """A person removed the plan from the lists; the log keeps its history."""
+    """A user removed the plan from the lists. The log keeps its history."""
 
+    made_by = ("gateway",)
+    sentence = "deleted the plan"
     type: Literal["plan.deleted"] = "plan.deleted"
-    plan_version: Version
+    plan_version: Version = Field(description="the plan's version: the version of the event that made it")
 
 
 class CodeDrafted(Event):
     """The generator's program for the approved plan. Its version as code is the version of this event."""
 
+    made_by = ("generator",)
     type: Literal["code.drafted"] = "code.drafted"
-    plan_version: Version
-    code: Text
-    explanation: str = ""
-    begins_round: bool = False
-    number: PeopleNumber = 0
+    plan_version: Version = Field(description="the plan's version: the version of the event that made it")
+    code: Text = Field(description="the whole program")
+    explanation: str = Field("", description="what the generator says about it")
+    begins_round: bool = Field(
+        False,
+        description="true: the remark that this event answers is a new request; false: it is about what was in review",
+    )
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class CodeEdited(Event):
-    """A person's own version of the code of version `base_version`."""
+    """A user's own version of the code, based on version `base_version`."""
 
+    made_by = ("gateway",)
     type: Literal["code.edited"] = "code.edited"
-    base_version: Version
-    code: Text
-    number: PeopleNumber = 0
+    base_version: Version = Field(description="the version that was edited")
+    code: Text = Field(description="the whole program")
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class CodeVerified(Event):
     """The verifier's checks of one version of the code, and the tests it wrote from the plan ("" if none ran)."""
 
+    made_by = ("verifier",)
     type: Literal["code.verified"] = "code.verified"
-    code_version: Version
-    checks: tuple[Check, ...]
-    tests: str = ""
+    code_version: Version = Field(description="the code's version: the version of the event that made it")
+    checks: tuple[Check, ...] = Field(description="checks, with their results")
+    tests: str = Field("", description="the tests that were written from the plan")
 
 
 class CodeApproved(Event):
-    """A person approved exactly this code."""
+    """A user approved exactly this code."""
 
+    made_by = ("gateway",)
     type: Literal["code.approved"] = "code.approved"
-    code_version: Version
-    hash: str
-    number: PeopleNumber = 0
+    code_version: Version = Field(description="the code's version: the version of the event that made it")
+    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class CodeRejected(Event):
-    """A person refused the code; with `replan` other code for the same plan is wanted, else feedback is awaited."""
+    """A user rejected the code. With `replan` the generator writes other code, else the user's feedback follows."""
 
+    made_by = ("gateway",)
     type: Literal["code.rejected"] = "code.rejected"
-    code_version: Version
-    replan: bool = False
-    number: PeopleNumber = 0
+    code_version: Version = Field(description="the code's version: the version of the event that made it")
+    replan: bool = Field(False, description="true: the person wants a different one; false: Parley waits for feedback")
+    number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
 class QuestionAsked(Event):
-    """A person must say something before the session goes on. `question_id` names what the answer finishes.
+    """The session waits for the user's answer. `question_id` names what the answer is about.
 
-    `form`: what the question is about in values, for a page that can show it better than words.
+    `form`: the subject of the question as data, for a page that shows it in its own way.
     """
 
+    made_by = (*WORKERS, "gateway")
     type: Literal["question.asked"] = "question.asked"
-    question_id: ActionId
-    kind: QuestionKind
-    text: Text
-    options: tuple[Option, ...] = ()
-    form: dict[str, JsonValue] | None = None
+    question_id: ActionId = Field(description="the question meant; none: the open one")
+    kind: QuestionKind = Field(
+        description="what the question is about: the request, what comes next, the budget, an action, or an "
+        "uncertain action"
+    )
+    text: Text = Field(description="the words")
+    options: tuple[Option, ...] = Field((), description="the answers to choose from; empty: any text")
+    form: dict[str, JsonValue] | None = Field(
+        None, description="the values that the question is about; none: the text says it all"
+    )
 
 
 class QuestionAnswered(Event):
-    """The person's answer to the question of `question_id`, which was of this `kind`.
+    """The user's answer to the question `question_id` of this `kind`.
 
-    `key`: that of the option they chose, if they chose one. `is_input`: the action goes on with it; else it is the
-    action's result. `asked_version`: of the event that asked; 0 where none did, as when an
-    outcome is uncertain.
+    `key`: the option that the user chose, if any. `is_input`: the answer is the action's input; otherwise its result.
+    `asked_version`: version of the event that asked; 0 if no event did, as for an uncertain outcome.
     """
 
+    made_by = ("gateway",)
     type: Literal["question.answered"] = "question.answered"
-    question_id: ActionId
-    text: Text
-    key: str | None = None
-    kind: QuestionKind | None = Field(None, exclude_if=is_none)
-    is_input: bool = Field(False, exclude_if=is_empty)
-    asked_version: Annotated[int, Field(ge=0, exclude_if=is_empty)] = 0
+    question_id: ActionId = Field(description="the question meant; none: the open one")
+    text: Text = Field(description="the words")
+    key: str | None = Field(None, description="the key of the chosen option; none: the person wrote something else")
+    kind: QuestionKind | None = Field(
+        None, exclude_if=is_none, description="the question's kind; left out by older releases"
+    )
+    is_input: bool = Field(
+        False,
+        exclude_if=is_empty,
+        description="true: the action continues with the answer as input; left out where the answer is its result",
+    )
+    asked_version: Annotated[
+        int,
+        Field(
+            ge=0,
+            exclude_if=is_empty,
+            description="version of the event that asked; left out where none did, and by older releases",
+        ),
+    ] = 0
 
 
 class TurnPlanned(Event):
-    """What will be done next: the actions of one turn, and which of them need approval and why.
+    """The actions of the next turn, and which of them need approval and why.
 
-    Without actions there is nothing left to do: the answer follows. `sub_goals` is the way to the end as it is seen
-    now, this turn's among them; `final`: when these actions succeed, the request is fulfilled.
+    Without actions nothing is left to do, and the answer follows. `sub_goals` are the remaining sub-goals of the
+    request, including this turn's. `final`: when these actions succeed, the request is fulfilled.
 
-    `plan_version`: the actions are the steps of this execution plan, which the session's settings let run without a
-    person's approval (format 2). `already_done`: those of them that an earlier version of the plan has done.
+    `plan_version`: the actions are the steps of this execution plan, which the session's settings approve (format 2).
+    `already_done`: the actions that an earlier version of the plan has finished.
     """
 
+    made_by = ("planner",)
     type: Literal["turn.planned"] = "turn.planned"
-    turn: Version
-    sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
-    selected_tool: str = ""
-    required_skills: tuple[str, ...] = ()
-    reasoning: str = ""
-    sub_goals: Annotated[tuple[Line, ...], Field(max_length=100)] = ()
-    final: bool = False
-    recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
-    path: PathPlan | None = None
-    begins_round: bool = False
-    plan_version: Version | None = Field(None, exclude_if=is_none)
-    already_done: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
+    turn: Version = Field(description="counts the session's turns")
+    sub_goal: Text = Field(description="what the turn is for")
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS, description="the tool calls of the turn")]
+    selected_tool: str = Field("", description="the tool that the planner chose first")
+    required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
+    reasoning: str = Field("", description="why, in words")
+    sub_goals: Annotated[
+        tuple[Line, ...], Field(max_length=100, description="the sub-goals that remain, in order")
+    ] = ()
+    final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
+    recalled: Annotated[
+        tuple[Recalled, ...],
+        Field(max_length=10, description="the outcomes of earlier sessions in the planner's prompt"),
+    ] = ()
+    path: PathPlan | None = Field(
+        None, description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
+    begins_round: bool = Field(
+        False,
+        description="true: the remark that this event answers is a new request; false: it is about what was in review",
+    )
+    plan_version: Version | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the execution plan whose steps these are, where the session's settings let it run without an "
+        "approval; absent otherwise",
+    )
+    already_done: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            max_length=100,
+            exclude_if=is_empty,
+            description="actions that an earlier version of the plan finished: they do not run again",
+        ),
+    ] = ()
 
 
 class TurnRequested(Event):
-    """A person plans a turn: a run of the approved code, or calls of their own after they took over.
+    """A user planned a turn: a run of the approved code, or their own calls after a takeover.
 
-    To send them is to allow them, so this type is the gateway's alone.
+    Sending the calls approves them, so only the gateway may append this event.
     """
 
+    made_by = ("gateway",)
     type: Literal["turn.requested"] = "turn.requested"
-    turn: Version
-    sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+    turn: Version = Field(description="counts the session's turns")
+    sub_goal: Text = Field(description="what the turn is for")
+    actions: Annotated[
+        tuple[ActionSpec, ...], Field(min_length=1, max_length=MAX_ACTIONS, description="the tool calls of the turn")
+    ]
 
 
 class TurnChanged(Event):
-    """The actions of a turn that have not begun are these from now on; one that is the same keeps its approval.
+    """The open actions of the turn are replaced by these. An unchanged action keeps its approval.
 
-    A condition left the path, a person changed it, its next node got its arguments, or the executor rules an action
-    more strictly than its plan did. `overrides`: values that the person set in the flow's state on the way, and
-    `override_id` the finished action that they become. `dropped`: the actions that will not be run after all;
-    `unchanged`: those that stay as they were.
+    Reasons: a condition leaves the path, the user changed it, the next node got its arguments, or the executor ruled an
+    action more strictly than planned. `overrides`: values that the user set in the flow's state, and `override_id` the
+    finished action that they become. `dropped`: actions that will not run; `unchanged`: actions that stay as they were.
     """
 
+    made_by = ("executor", "gateway")
     type: Literal["turn.changed"] = "turn.changed"
-    turn: Version
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
-    overrides: dict[str, JsonValue] = Field(default_factory=dict)
-    reason: Annotated[str, Field(max_length=5_000)] = ""
-    dropped: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
-    unchanged: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
-    override_id: ActionId | None = Field(None, exclude_if=is_none)
+    turn: Version = Field(description="counts the session's turns")
+    actions: Annotated[
+        tuple[ActionSpec, ...],
+        Field(max_length=MAX_ACTIONS, description="the actions that replace all that have not started"),
+    ]
+    overrides: dict[str, JsonValue] = Field(
+        default_factory=dict, description="values that the person set in the flow's state, by name"
+    )
+    reason: Annotated[
+        str,
+        Field(
+            max_length=5_000,
+            description="the condition that left the path, or the executor's ruling; empty when a person changed it",
+        ),
+    ] = ""
+    dropped: Annotated[
+        tuple[ActionId, ...],
+        Field(exclude_if=is_empty, description="actions that will not run; left out where there are none"),
+    ] = ()
+    unchanged: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            exclude_if=is_empty,
+            description="actions that stay unchanged, with their approval; left out where there are none",
+        ),
+    ] = ()
+    override_id: ActionId | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the id of the finished action that holds `overrides`; left out where there are none",
+    )
 
 
 class ApprovalGiven(Event):
-    """A person allowed one action with exactly these arguments (`hash`)."""
+    """A user approved one action with exactly these arguments (`hash`)."""
 
+    made_by = ("gateway",)
     type: Literal["approval.given"] = "approval.given"
-    action_id: ActionId
-    hash: str
+    action_id: ActionId = Field(description="the action's id")
+    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
 
 
 class ApprovalDenied(Event):
-    """A person refused one action."""
+    """A user denied one action."""
 
+    made_by = ("gateway",)
     type: Literal["approval.denied"] = "approval.denied"
-    action_id: ActionId
-    reason: str = ""
+    action_id: ActionId = Field(description="the action's id")
+    reason: str = Field("", description="why, in words")
 
 
 class ApprovalExpired(Event):
-    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited.
+    """The request of event `requested_version` was not answered in time. `denied`:
 
-    `unanswered`: the step whose question it was. It has failed.
+    the actions that waited for approval.
+
+    `unanswered`: the step whose question expired; it has failed.
     """
 
+    made_by = ("plan_store",)
     type: Literal["approval.expired"] = "approval.expired"
-    requested_version: Version
-    denied: Annotated[tuple[ActionId, ...], Field(max_length=MAX_ACTIONS)] = ()
-    unanswered: ActionId | None = Field(None, exclude_if=is_none)
+    requested_version: Version = Field(description="version of the event that asked for the approval")
+    denied: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            max_length=MAX_ACTIONS,
+            description="the actions that waited for approval and are now denied; none where a plan or code was in "
+            "review",
+        ),
+    ] = ()
+    unanswered: ActionId | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the step that fails because its question was not answered; left out where none asked",
+    )
 
 
 class ActionsStarted(Event):
-    """A wave begins: recorded before any of its actions touches the world."""
+    """A batch starts: recorded before any of its actions runs."""
 
+    made_by = ("executor",)
     type: Literal["actions.started"] = "actions.started"
-    actions: Annotated[tuple[ActionAttempt, ...], Field(min_length=1)]
+    actions: Annotated[tuple[ActionAttempt, ...], Field(min_length=1, description="the actions that start together")]
 
 
 class ActionsWaiting(Event):
-    """Steps of a plan that wait for a time or poll for a condition: the others go on meanwhile."""
+    """Steps of a plan begin to wait for a time or to poll for a condition. The other steps go on."""
 
+    made_by = ("executor",)
     type: Literal["actions.waiting"] = "actions.waiting"
-    actions: Annotated[tuple[Waiting, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+    actions: Annotated[
+        tuple[Waiting, ...],
+        Field(min_length=1, max_length=MAX_ACTIONS, description="the steps that wait, and until when"),
+    ]
 
 
 class ActionsWoken(Event):
-    """The time has come that these steps waited for: they are finished."""
+    """The time that these steps waited for has come: they are finished."""
 
+    made_by = ("plan_store",)
     type: Literal["actions.woken"] = "actions.woken"
-    actions: Annotated[tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+    actions: Annotated[
+        tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS, description="the steps that have waited")
+    ]
 
 
 class ActionPolled(Event):
-    """A step that polls saw another value than before, or has come to its end. `looks`: how often it looked by then.
+    """A polling step saw a new value, or ended. `looks` counts its polls so far.
 
-    `error` tells why the look failed, or why the step gave up. Looks that show nothing new are not recorded.
+    `error` tells why the poll failed, or why the step gave up. Polls that see nothing new are not recorded.
     """
 
+    made_by = ("plan_store",)
     type: Literal["action.polled"] = "action.polled"
-    action_id: ActionId
-    attempt: Attempt = 1
-    looks: Annotated[int, Field(ge=1)]
-    value: JsonValue = None
-    error: str = ""
-    end: PollEnd | None = None
+    action_id: ActionId = Field(description="the action's id")
+    attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
+    looks: Annotated[int, Field(ge=1, description="the number of polls so far")]
+    value: JsonValue = Field(
+        None, description="the value that the poll returned; when the condition holds, the step's output"
+    )
+    error: str = Field("", description="why the poll failed or the step gave up; empty otherwise")
+    end: PollEnd | None = Field(
+        None, description="`met`: the condition holds; `given_up`: the step failed; null: it polls again"
+    )
 
 
 class ActionsFinished(Event):
-    """The outcomes of started actions: of those that ended while the last event was being appended."""
+    """The outcomes of started actions; several if they ended while the previous event was being appended."""
 
+    made_by = ("executor",)
     type: Literal["actions.finished"] = "actions.finished"
-    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1, max_length=MAX_OUTCOMES)]
+    outcomes: Annotated[
+        tuple[Outcome, ...],
+        Field(
+            min_length=1, max_length=MAX_OUTCOMES, description="the outcomes, in the order in which the actions ended"
+        ),
+    ]
 
 
 class ResultStored(Event):
-    """The whole result of an action is in the object store; its outcome has only the beginning."""
+    """The full result of an action is in the object store. Its outcome holds only the beginning."""
 
+    made_by = ("executor",)
     type: Literal["result.stored"] = "result.stored"
-    action_id: ActionId
-    attempt: Attempt = 1
-    artefact: Artefact
+    action_id: ActionId = Field(description="the action's id")
+    attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
+    artefact: Artefact = Field(description="where the whole result is")
 
 
 class ResultLost(Event):
-    """The whole result of an action could not be stored: there is no more than the beginning in its outcome."""
+    """The full result of an action could not be stored. Only the beginning in its outcome remains."""
 
+    made_by = ("executor", "plan_store")
     type: Literal["result.lost"] = "result.lost"
-    action_id: ActionId
-    attempt: Attempt = 1
-    reason: str
+    action_id: ActionId = Field(description="the action's id")
+    attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
+    reason: str = Field(description="why, in words")
 
 
 class ActionSkipped(Event):
-    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now.
+    """An action that will not run. `planned_again`: the plan's actions that can go on now.
 
-    `output`: what a person gave in its place. `dependents`: skipped with it, as they refer to its output (format 2).
+    `output`: what the user gave in its place. `dependents`: actions skipped with it, because they refer to its output
+    (format 2).
     """
 
+    made_by = ("gateway",)
     type: Literal["action.skipped"] = "action.skipped"
-    action_id: ActionId
-    reason: str = ""
-    output: JsonValue = Field(None, exclude_if=is_none)
-    dependents: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
-    planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
+    action_id: ActionId = Field(description="the action's id")
+    reason: str = Field("", description="why, in words")
+    output: JsonValue = Field(
+        None,
+        exclude_if=is_none,
+        description="the output that a person gave in its place, for steps that refer to it (format 2); left out "
+        "where there is none",
+    )
+    dependents: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            max_length=100,
+            exclude_if=is_empty,
+            description="actions that are skipped with it because they refer to its output (format 2); left out "
+            "where there are none",
+        ),
+    ] = ()
+    planned_again: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            exclude_if=is_empty,
+            description="ended actions that will run again; left out where there are none",
+        ),
+    ] = ()
 
 
 class ActionUncertain(Event):
-    """A started action whose outcome nobody knows. A person must look, unless it was a read: that changed nothing."""
+    """The outcome of a started action is unknown. The user must decide, unless it was a read, which changed nothing."""
 
+    made_by = ("executor", "plan_store")
     type: Literal["action.uncertain"] = "action.uncertain"
-    action_id: ActionId
-    attempt: Attempt = 1
-    reason: str
-    effect: Effect | None = Field(None, exclude_if=is_none)
+    action_id: ActionId = Field(description="the action's id")
+    attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
+    reason: str = Field(description="why, in words")
+    effect: Effect | None = Field(None, exclude_if=is_none, description="what the tool does to the world")
 
 
 class TurnVerified(Event):
-    """The verifier's verdict on a turn. `rule` names the rule that gave it; "" when a model did.
+    """The verifier's verdict on a turn. `rule` names the rule that decided; "" if a model did.
 
-    `sub_goals`: a verdict on each sub-goal, where the turn worked on several.
+    `sub_goals`: a verdict on each sub-goal, if the turn worked on several.
     """
 
+    made_by = ("verifier",)
     type: Literal["turn.verified"] = "turn.verified"
-    turn: Version
-    status: Status
-    next_action: NextAction
-    execution_analysis: str = ""
-    memory_analysis: str = ""
-    reasoning: str = ""
-    rule: str = ""
-    sub_goals: Annotated[tuple[SubGoalVerdict, ...], Field(max_length=MAX_ACTIONS, exclude_if=is_empty)] = ()
+    turn: Version = Field(description="counts the session's turns")
+    status: Status = Field(description="how the turn went")
+    next_action: NextAction = Field(description="what should happen next")
+    execution_analysis: str = Field("", description="the verifier's analysis of the execution")
+    memory_analysis: str = Field("", description="the verifier's analysis of the memory")
+    reasoning: str = Field("", description="why, in words")
+    rule: str = Field("", description="the rule that gave the verdict; empty when a model did")
+    sub_goals: Annotated[
+        tuple[SubGoalVerdict, ...],
+        Field(max_length=MAX_ACTIONS, exclude_if=is_empty, description="the sub-goals that remain, in order"),
+    ] = ()
 
 
 class AnswerGiven(Event):
     """The generator's answer; `confidence` 0..1, `evidence` the ids of the actions that support it."""
 
+    made_by = ("generator",)
     type: Literal["answer.given"] = "answer.given"
-    text: Text
-    confidence: float = Field(ge=0, le=1)
-    evidence: tuple[ActionId, ...] = ()
+    text: Text = Field(description="the words")
+    confidence: float = Field(ge=0, le=1, description="0 to 1")
+    evidence: tuple[ActionId, ...] = Field((), description="ids of the actions that support it")
 
 
 class AnswerJudged(Event):
-    """The person's word on the answer: accepted, its path is an example for later; saved, it is in their library."""
+    """The user's judgement of the answer. An accepted answer's path becomes an example;
 
+    a saved one is in the library.
+    """
+
+    made_by = ("gateway",)
     type: Literal["answer.judged"] = "answer.judged"
-    accepted: bool
-    saved: bool = False
+    accepted: bool = Field(description="true: the person accepts the answer; its path is an example for later requests")
+    saved: bool = Field(False, description="true: the person saves it to their library")
 
 
 class UsageRecorded(Event):
-    """Model calls whose cost no other event has carried: another call follows, or their work came to nothing."""
+    """Model calls that no other event accounts for: another call follows, or their work had no result."""
 
+    made_by = WORKERS
     type: Literal["usage.recorded"] = "usage.recorded"
-    usage: Annotated[tuple[ModelCall, ...], Field(min_length=1)]
+    usage: Annotated[tuple[ModelCall, ...], Field(min_length=1, description="the model calls")]
 
 
 class BudgetRaised(Event):
-    """A person allows more: added to the session's budgets."""
+    """A user raised the session's budgets by these amounts."""
 
+    made_by = ("gateway",)
     type: Literal["budget.raised"] = "budget.raised"
-    tokens: int = Field(0, ge=0)
-    cost: float = Field(0, ge=0, allow_inf_nan=False)
-    calls: int = Field(0, ge=0, exclude_if=is_empty)
-    seconds: int = Field(0, ge=0, exclude_if=is_empty)
+    tokens: int = Field(0, ge=0, description="the number of tokens to add")
+    cost: float = Field(0, ge=0, allow_inf_nan=False, description="US dollars")
+    calls: int = Field(0, ge=0, exclude_if=is_empty, description="the number of tool calls to add; left out where 0")
+    seconds: int = Field(0, ge=0, exclude_if=is_empty, description="the seconds of work to add; left out where 0")
 
 
 class PolicySet(Event):
-    """From now on in this session, this approval policy holds for this tool."""
+    """A user set the approval policy of this tool for the session."""
 
+    made_by = ("gateway",)
+    sentence = "set approval for {tool} to {policy}"
     type: Literal["policy.set"] = "policy.set"
-    tool: Line
-    policy: ToolPolicy
+    tool: Line = Field(description="name of the tool")
+    policy: ToolPolicy = Field(description="which calls of the tool need an approval")
 
 
 class SessionStopped(Event):
-    """A person pressed stop: late drafts are refused from here on."""
+    """A user stopped the session. Drafts that are still being written are refused."""
 
+    made_by = ("gateway",)
     type: Literal["session.stopped"] = "session.stopped"
-    reason: str = ""
+    reason: str = Field("", description="why, in words")
 
 
 class SessionPaused(Event):
-    """The step at work may end; no new one begins."""
+    """The current step may end; no new one starts."""
 
+    made_by = ("gateway",)
+    sentence = "paused"
     type: Literal["session.paused"] = "session.paused"
 
 
 class SessionResumed(Event):
     """A paused session goes on."""
 
+    made_by = ("gateway",)
+    sentence = "resumed"
     type: Literal["session.resumed"] = "session.resumed"
 
 
 class SessionFailed(Event):
-    """A stage could not be done within its tries. `model_reply` is what a model said instead, if it did."""
+    """A phase could not be completed within its attempts. `model_reply`: what a model replied instead, if it did."""
 
+    made_by = (*WORKERS, "plan_store")
     type: Literal["session.failed"] = "session.failed"
-    phase: Line
-    reason: Text
-    retryable: bool = True
-    model_reply: Annotated[str, Field(max_length=20_000)] = ""
+    phase: Line = Field(description="the phase that failed")
+    reason: Text = Field(description="why, in words")
+    retryable: bool = Field(True, description="whether `retry` can help")
+    model_reply: Annotated[
+        str, Field(max_length=20_000, description="the model's raw reply, at most 20,000 characters")
+    ] = ""
 
 
 class SessionRetried(Event):
-    """The stage that failed or was stopped is due again; `planned_again`: the actions that wait to be run once more."""
+    """The phase that failed or was stopped is due again. `planned_again`: the actions that will run once more."""
 
+    made_by = ("gateway",)
+    sentence = "retried"
     type: Literal["session.retried"] = "session.retried"
-    planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
+    planned_again: Annotated[
+        tuple[ActionId, ...],
+        Field(
+            exclude_if=is_empty,
+            description="ended actions that will run again; left out where there are none",
+        ),
+    ] = ()
 
 
 class SessionCompleted(Event):
-    """The person is done for now; a later message still goes on in the same session."""
+    """The user is done for now. A later message goes on in the same session."""
 
+    made_by = ("gateway",)
+    sentence = "marked this as done"
     type: Literal["session.completed"] = "session.completed"
 
 
 class SessionForked(Event):
-    """Version 1 of a session that goes on from version `parent_version` of another, with all that it takes over."""
+    """Version 1 of a fork of another session at version `parent_version`, with everything that it takes over."""
 
+    made_by = ("gateway",)
     type: Literal["session.forked"] = "session.forked"
-    parent_id: SessionId
-    parent_version: Version
-    carried: Carried
+    parent_id: SessionId = Field(description="the session it was forked from")
+    parent_version: Version = Field(description="the parent's version that it was forked at")
+    carried: Carried = Field(description="the state that the fork begins with")
 
 
 class SessionRenamed(Event):
-    """The session's title, as the person wants it."""
+    """The user changed the session's title."""
 
+    made_by = ("gateway",)
     type: Literal["session.renamed"] = "session.renamed"
-    title: Line
+    title: Line = Field(description="the session's title")
 
 
 class SessionShared(Event):
-    """What another user may do in this session from now on; without a role nothing any more."""
+    """What another user may do in this session from now on; without a role, nothing any more."""
 
     type: Literal["session.shared"] = "session.shared"
-    user: Line
-    role: Role | None = None
+    user: Line = Field(description="the user's id")
+    role: Role | None = Field(
+        None,
+        description="the new role: `viewer` reads, `editor` also writes and edits, `approver` also approves; none: "
+        "no access",
+    )
 
 
 class WorkflowChanged(Event):
     """From the next request on, the session follows this workflow."""
 
+    made_by = ("gateway",)
     type: Literal["session.workflow_changed"] = "session.workflow_changed"
-    workflow: Workflow
+    workflow: Workflow = Field(description="the name of the workflow that the session follows")
+
+
+SessionEvent = Annotated[
+    MessageReceived
+    | RemarkAnswered
+    | PlanDrafted
+    | PlanEdited
+    | PlanApproved
+    | PlanRejected
+    | PlanCancelled
+    | PlanDeleted
+    | CodeDrafted
+    | CodeEdited
+    | CodeVerified
+    | CodeApproved
+    | CodeRejected
+    | QuestionAsked
+    | QuestionAnswered
+    | TurnPlanned
+    | TurnRequested
+    | TurnChanged
+    | ApprovalGiven
+    | ApprovalDenied
+    | ApprovalExpired
+    | ActionsStarted
+    | ActionsWaiting
+    | ActionsWoken
+    | ActionPolled
+    | ActionsFinished
+    | ResultStored
+    | ResultLost
+    | ActionSkipped
+    | ActionUncertain
+    | TurnVerified
+    | AnswerGiven
+    | AnswerJudged
+    | UsageRecorded
+    | BudgetRaised
+    | PolicySet
+    | SessionStopped
+    | SessionPaused
+    | SessionResumed
+    | SessionFailed
+    | SessionRetried
+    | SessionCompleted
+    | SessionForked
+    | SessionRenamed
+    | SessionShared
+    | WorkflowChanged,
+    Field(discriminator="type"),
+]

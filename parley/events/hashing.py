@@ -7,15 +7,15 @@ import math
 import rfc8785
 from pydantic import JsonValue
 
-EXACT = 2**53 - 1  # RFC 8785 writes numbers as doubles, which hold every integer up to this one
-NUMBER = "$number"  # the only key of an object that stands for a number no double holds exactly
+MAX_EXACT_INT = 2**53 - 1  # RFC 8785 writes numbers as doubles, which hold every integer up to this
+NUMBER_KEY = "$number"  # the only key of an object for a number that no double holds exactly
 
 
 def canonical_hash(value: JsonValue) -> str:
     """SHA-256 in hex of the value as canonical JSON.
 
-    An integer beyond `EXACT` counts as `{"$number": "<its digits>"}`, a float without a value as
-    `{"$number": "nan"}`, "inf" or "-inf". A key of this name gets one more `$`, so nothing else has the same hash.
+    An integer beyond `MAX_EXACT_INT` counts as `{"$number": "<its digits>"}`, a non-finite float as `{"$number":
+    "nan"}`, "inf" or "-inf". A key that looks like `$number` gets one more `$`, so no other value has the same hash.
     """
     return hashlib.sha256(_canonical(value)).hexdigest()
 
@@ -26,25 +26,25 @@ def canonical_size(value: JsonValue) -> int:
 
 
 def _canonical(value: JsonValue) -> bytes:
-    if isinstance(value, str):  # a program: json escapes the same characters in C, where rfc8785 calls Python for each
+    if isinstance(value, str):  # json escapes the same characters in C; rfc8785 calls Python for each
         return json.dumps(value, ensure_ascii=False).encode()
-    return rfc8785.dumps(_tagged(value))
+    return rfc8785.dumps(_tag_numbers(value))
 
 
-def _tagged(value: JsonValue) -> JsonValue:
+def _tag_numbers(value: JsonValue) -> JsonValue:
     match value:
         case dict():
-            return {_key(name): _tagged(item) for name, item in value.items()}
+            return {_key(name): _tag_numbers(item) for name, item in value.items()}
         case list() | tuple():
-            return [_tagged(item) for item in value]
-        case int() if abs(value) > EXACT:
-            return {NUMBER: str(value)}
+            return [_tag_numbers(item) for item in value]
+        case int() if abs(value) > MAX_EXACT_INT:
+            return {NUMBER_KEY: str(value)}
         case float() if not math.isfinite(value):
-            return {NUMBER: str(value)}
+            return {NUMBER_KEY: str(value)}
         case _:
             return value
 
 
 def _key(name: str) -> str:
-    escaped = name.startswith("$") and "$" + name.lstrip("$") == NUMBER
+    escaped = name.startswith("$") and "$" + name.lstrip("$") == NUMBER_KEY
     return f"${name}" if escaped else name

@@ -1,4 +1,4 @@
-"""What is wrong with data from outside, as sentences that say what to do. Pure."""
+"""Validation errors of data from outside, as sentences that say what to do. Pure."""
 
 import difflib
 import re
@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 TYPE_NAME = re.compile(r"[a-z][a-z_]{0,39}")
-READ, TOLD = 50, 3  # problems at most: a large message may have one in every line
-# By pydantic's name for the error; in braces what pydantic says of it.
+MAX_READ, MAX_SENTENCES = 50, 3  # problems at most; a large message may have one in every line
+# By pydantic's error type; the braces hold values of the error's context.
 SENTENCES: Mapping[str, str] = {
     "missing": "is missing: give it",
     "extra_forbidden": "is not known here: leave it out",
@@ -42,37 +42,43 @@ SENTENCES: Mapping[str, str] = {
 Problem = Mapping[str, Any]
 
 
-def sentences(problems: Iterable[Problem], *, whole: str = "body", skip: int = 0) -> str:
-    """The first few of pydantic's errors. `whole`: what to call all of the data; `skip`: places of each location that
-    name no field of it."""
+def problem_sentences(problems: Iterable[Problem], *, whole: str = "body", skip: int = 0) -> str:
+    """The first few of pydantic's errors, as sentences.
+
+    `whole`: what to call the data as a whole. `skip`: leading parts of each location that name no field.
+    """
     places: dict[tuple[str, ...], list[str]] = {}
-    for problem in islice(problems, READ):
+    for problem in islice(problems, MAX_READ):
         place = _fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden")
-        places.setdefault(place, []).append(_wrong(problem))
-    # Of a value that may be of several kinds, or a list with a wrong item, what is wrong within it says more.
-    deepest = [one for one in places if not any(one == other[: len(one)] and one != other for other in places)]
-    return " ".join(_sentence(place, places[place], whole) for place in deepest[:TOLD])
+        places.setdefault(place, []).append(_problem_text(problem))
+    # For a union or a list, the errors inside the value say more than the one about the value.
+    deepest = [
+        place for place in places if not any(place == other[: len(place)] and place != other for other in places)
+    ]
+    return " ".join(_problem_sentence(place, places[place], whole) for place in deepest[:MAX_SENTENCES])
 
 
-def _sentence(place: tuple[str, ...], wrong: Sequence[str], whole: str) -> str:
+def _problem_sentence(place: tuple[str, ...], wrong: Sequence[str], whole: str) -> str:
     what = f"`{'.'.join(place)}`" if place else f"The {whole}"
     return f"{what} {', or '.join(dict.fromkeys(wrong))}."
 
 
 def _fields(location: Sequence[int | str], *, whole: bool) -> tuple[str, ...]:
-    """The names and numbers that the sender wrote: not those of the kinds that a value may have instead. `whole`: the
-    last one is the sender's whatever it looks like."""
+    """The field names and indexes in a location, without pydantic's names for the types of a union.
+
+    `whole`: the last part is always the sender's.
+    """
     *outer, last = [str(part) for part in location] or [""]
     names = [part for part in outer if not _is_kind(part)]
     return (*names, *([last] if last and (whole or not _is_kind(last)) else []))
 
 
 def _is_kind(part: str) -> bool:
-    """As pydantic writes it: `Step`, `constrained-str`, `list[str]`."""
+    """Whether pydantic wrote this part: `Step`, `constrained-str`, `list[str]`."""
     return part[:1].isupper() or "-" in part or "[" in part
 
 
-def _wrong(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     kind, context = problem["type"], problem.get("ctx") or {}
     match kind:
         case "string_too_short" | "too_short":
@@ -80,8 +86,8 @@ def _wrong(problem: Problem) -> str:
         case "too_long":
             return f"may have {context['max_length']} items at most: leave some out"
         case "value_error" | "assertion_error":
-            said = str(problem["msg"]).partition(", ")[2]
-            return f"cannot be used: {said.rstrip('.')}"
+            message = str(problem["msg"]).partition(", ")[2]
+            return f"cannot be used: {message.rstrip('.')}"
         case _ if kind in SENTENCES:
             return SENTENCES[kind].format_map(context)
     return f"cannot be used: {problem['msg']}"
@@ -93,10 +99,10 @@ def _too_short(least: int, what: str) -> str:
     return f"needs at least {least} {what}s"
 
 
-def unknown_type(tag: str, known: Sequence[str]) -> str:
-    """The refusal of a message of another type: the types there are, and the one that was probably meant.
+def unknown_type_message(tag: str, known: Sequence[str]) -> str:
+    """The refusal of an unknown message type: the known types, and the one that was probably meant.
 
-    Only what could be a type's name is quoted: anything else may be a secret in the wrong place.
+    Only text that could be a type's name is quoted: anything else may be a secret in the wrong place.
     """
     near = difflib.get_close_matches(tag[:64], known, n=1)
     meant = f" Did you mean “{near[0]}”?" if near else ""

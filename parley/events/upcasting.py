@@ -1,4 +1,4 @@
-"""Older shapes of stored events, lifted to those of today."""
+"""Lifts older shapes of stored events to the current one."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,14 +6,13 @@ from pydantic import JsonValue
 
 type Body = dict[str, JsonValue]
 
-# By an event's type and the format that it was stored with. An upcaster returns the body with a higher `needs`, by
-# which the next one is found, and keeps `type`, which is in the subject too. What it raises on a body of another shape
-# makes that body unreadable. None is ever taken out.
+# By event type and stored format. An upcaster returns the body with a higher `needs`, which finds the next upcaster,
+# and keeps `type`, which is in the subject too. If it raises, the body is unreadable. Upcasters are never removed.
 UPCASTERS: dict[tuple[str, int], Callable[[Body], Body]] = {}
 
 
-def lift(body: Body, upcasters: Mapping[tuple[str, int], Callable[[Body], Body]]) -> Body:
-    """The body in today's shape, one step after the other."""
+def upcast(body: Body, upcasters: Mapping[tuple[str, int], Callable[[Body], Body]]) -> Body:
+    """The body in its current shape, lifted one format at a time."""
     while upcaster := upcasters.get((str(body.get("type")), _needs(body))):
         before, body = _needs(body), upcaster(body)
         if _needs(body) <= before:

@@ -1,4 +1,4 @@
-"""The values that events are made of: frozen, validated, without behaviour of their own."""
+"""The values that events consist of: frozen and validated, without behaviour."""
 
 import hashlib
 from typing import Annotated, Literal
@@ -33,15 +33,15 @@ Attempt = Annotated[int, Field(ge=1)]
 
 
 class Value(BaseModel):
-    """Frozen, and refuses fields it does not know."""
+    """A frozen model that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Stored(BaseModel):
-    """Frozen, and keeps fields it does not know: a newer release may have stored them, and will read them again.
+    """A frozen model that keeps unknown fields, so that fields of a newer release survive.
 
-    Its JSON schema lists what this release writes, and what clients may send.
+    Its JSON schema lists the fields that this release writes and clients may send.
     """
 
     model_config = ConfigDict(
@@ -69,167 +69,276 @@ def is_true(value: object) -> bool:
 class Ended(Stored):
     """An action that an event ends without an outcome of its own. `began`: it was running."""
 
-    id: ActionId
-    reason: EndReason
-    began: bool = Field(False, exclude_if=is_empty)
+    id: ActionId = Field(description="the action")
+    reason: EndReason = Field(
+        description="why the action ends: a dependency failed, the session was stopped, the plan was cancelled, or "
+        "another turn replaced it"
+    )
+    began: bool = Field(False, exclude_if=is_empty, description="true where the action was running; left out otherwise")
 
 
 class Option(Stored):
-    """One answer to a question: the log compares the `key`, people read the `label`."""
+    """One answer to a question. Code compares the `key`; people read the `label`."""
 
-    key: Annotated[str, Field(min_length=1, max_length=64)]
-    label: Line
+    key: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=64,
+            description="the option's key in the log: `happened`, `again`, `leave`, `raise`, `give_up`, or its number",
+        ),
+    ]
+    label: Line = Field(description="the option in words, as people see and send it")
 
 
 class Knowledge(Stored):
-    """Something the person gives the planner with a request: a text, a file, a repository's outline."""
+    """Context that the user gives the planner with a request: a text, a file, a repository's outline."""
 
-    name: Line
-    text: Annotated[str, Field(max_length=50_000)]
+    name: Line = Field(description="its name")
+    text: Annotated[str, Field(max_length=50_000, description="the words")]
 
 
 class Planning(Stored):
-    """How a path is planned. `flow`: the one to use, "" lets the planner choose. Without `use_planning`, the full graph
-    is walked: that of `flow`, else of the first flow there is; so it is after `max_retries` plans that cannot be walked
-    (if `fallback_enabled`). `cache`: the path that was planned for the same request and state may be used again."""
+    """How a path is planned. `flow`: the flow to use; "" lets the planner choose.
 
-    use_planning: bool = True
-    flow: Annotated[str, Field(max_length=500)] = ""
-    temperature: float = Field(0.3, ge=0, le=2)
-    max_retries: int = Field(3, ge=1, le=10)
-    fallback_enabled: bool = True
-    cache: bool = True
+    Without `use_planning`, the session walks the full graph of `flow`, or of the first flow. It does so too after
+    `max_retries` invalid plans, if `fallback_enabled`. `cache`: reuse a path that was planned for the same request and
+    state.
+    """
+
+    use_planning: bool = Field(True, description="false: Parley walks the full graph")
+    flow: Annotated[str, Field(max_length=500, description="the flow to use; empty: the planner chooses")] = ""
+    temperature: float = Field(0.3, ge=0, le=2, description="the sampling temperature of the planning model")
+    max_retries: int = Field(3, ge=1, le=10, description="the largest number of proposals by the model")
+    fallback_enabled: bool = Field(
+        True, description="true: walk the full graph when all proposals are invalid; false: fail the session"
+    )
+    cache: bool = Field(True, description="true: reuse a path that was planned for the same request and state")
 
 
 class SessionSettings(Stored):
-    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
+    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` is in seconds.
 
-    `call_budget` limits calls of tools, `time_budget` the seconds during which a service was at work.
+    `call_budget` limits tool calls, `time_budget` the seconds during which a service works.
 
-    `world`: the store that everybody shares, or a copy of its first state that is this session's own. `recall`: what
-    earlier sessions of the same owner came to may be told to the planner, and what this one came to to later ones.
-    `quality`: economy lets no model judge what rules leave open, thorough has a model judge every turn; a model can be
-    named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
-    `confirm`: where a flow stops for a person: before its path, and at nodes that want to be looked at; only at these;
-    nowhere (but for approvals). `generator`: the plan generator that drafts execution plans; "": the usual one.
-    `require_plan_approval`: whether an execution plan waits for a person before it runs. Without it each of its calls
-    still asks by its own policy.
-    `tools`: the only tools that an execution plan may call; none: all there are. `model`: the model that is asked, one
-    that the operator configured; "": the one configured for each service. `instructions`: what the planner keeps to in
-    every version of an execution plan, besides Parley's own rules.
+    `world`: the shared sample store, or a copy for this session. `recall`: the planner may use outcomes of the owner's
+    earlier sessions, and later sessions may use this one's. `quality`: with `economy` no model verifies turns, with
+    `thorough` a model verifies every turn; operators can configure a model for each. `task`: the answer is a test task,
+    drafted from the knowledge that came with the request. `confirm`: where a flow stops for the user: before its path
+    and at nodes that ask for it, only at these nodes, or nowhere (except for approvals). `generator`: the plan
+    generator that drafts execution plans; "": the default one. `require_plan_approval`: whether an execution plan waits
+    for approval before it runs. Without it each call still asks by its own policy. `tools`: the only tools that an
+    execution plan may call; empty: all. `model`: the model to use, one that the operator configured; "": the one
+    configured for each service. `instructions`: what the planner follows in every version of an execution plan, in
+    addition to Parley's own rules.
     """
 
-    max_turns: int = Field(5, ge=1, le=100)
-    approval: Policy = "writes"
-    token_budget: int | None = Field(None, ge=1)
-    cost_budget: float | None = Field(None, gt=0, allow_inf_nan=False)
-    approval_timeout: int | None = Field(None, ge=1)
-    call_budget: int | None = Field(None, ge=1, exclude_if=is_none)
-    time_budget: int | None = Field(None, ge=1, exclude_if=is_none)
-    world: Literal["shared", "own"] = "shared"
-    recall: bool = True
-    quality: Quality = "balanced"
-    task: bool = False
-    confirm: Confirm = "nodes"
-    planning: Planning = Planning()
-    generator: Annotated[str, Field(max_length=64, exclude_if=is_empty)] = ""
-    require_plan_approval: bool = Field(True, exclude_if=is_true)
-    tools: Annotated[tuple[Line, ...], Field(max_length=500, exclude_if=is_empty)] = ()  # format 2
-    model: Annotated[str, Field(max_length=200, exclude_if=is_empty)] = ""
-    instructions: Annotated[str, Field(max_length=20_000, exclude_if=is_empty)] = ""
+    max_turns: int = Field(
+        5, ge=1, le=100, description="the largest number of turns before the generator answers with what there is"
+    )
+    approval: Policy = Field("writes", description="which actions need an approval")
+    token_budget: int | None = Field(None, ge=1, description="the largest number of tokens; none: no limit")
+    cost_budget: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="the largest cost in US dollars; none: no limit"
+    )
+    approval_timeout: int | None = Field(
+        None,
+        ge=1,
+        description="seconds after which an open approval, or a step's open question, expires",
+    )
+    call_budget: int | None = Field(
+        None,
+        ge=1,
+        exclude_if=is_none,
+        description="the largest number of tool calls, polls included; none: no limit",
+    )
+    time_budget: int | None = Field(
+        None,
+        ge=1,
+        exclude_if=is_none,
+        description="the largest working time of all services in seconds; none: no limit",
+    )
+    world: Literal["shared", "own"] = Field(
+        "shared", description="the shared sample store, or a fresh copy for this session"
+    )
+    recall: bool = Field(True, description="whether the planner may use outcomes of earlier sessions")
+    quality: Quality = Field(
+        "balanced",
+        description="when a model judges a turn: `economy` never, `thorough` always, `balanced` where the rules are "
+        "not certain",
+    )
+    task: bool = Field(False, description="true: the answer is a test task")
+    confirm: Confirm = Field(
+        "nodes",
+        description="where a flow stops for a person: `path` before the path and at nodes that ask for it, `nodes` "
+        "only at these nodes, `nothing` only for approvals",
+    )
+    planning: Planning = Field(Planning(), description="how the planner plans a path")
+    generator: Annotated[
+        str,
+        Field(
+            max_length=64,
+            exclude_if=is_empty,
+            description="the plan generator that drafts execution plans, by the name that the settings list; empty: "
+            "the first of them",
+        ),
+    ] = ""
+    require_plan_approval: bool = Field(
+        True,
+        exclude_if=is_true,
+        description="true: an execution plan waits for approval as a whole; false: it begins at once, and each call "
+        "asks by its own policy",
+    )
+    tools: Annotated[
+        tuple[Line, ...],
+        Field(
+            max_length=500,
+            exclude_if=is_empty,
+            description="the only tools that an execution plan may call; absent: all there are",
+        ),
+    ] = ()  # format 2
+    model: Annotated[
+        str,
+        Field(
+            max_length=200,
+            exclude_if=is_empty,
+            description="the model that is asked, one that the operator configured; absent: the one configured for "
+            "each service",
+        ),
+    ] = ""
+    instructions: Annotated[
+        str,
+        Field(
+            max_length=20_000,
+            exclude_if=is_empty,
+            description="instructions that every version of an execution plan must follow; absent where there are none",
+        ),
+    ] = ""
 
 
 class Step(Stored):
     """One step of a plan: in a text plan a sentence, in a path also a node and its arguments.
 
-    In an execution plan it has an `id`, which stays through all versions of its task and is never used again; `after`
-    are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
-    `for_each` refers to a list that an earlier step gives: the step is done once for each `{{item}}` of it.
-    `effect`, `policy` and `waits_for` are the tool's. No effect or policy: they are known once the step is resolved.
-    `fingerprint` is the tool's as it was when the plan was made: the step does not run if the tool has changed since.
+    In an execution plan it has an `id`, which is the same in all versions of its task and never reused. `after` names
+    the steps that must succeed before it, and its arguments may refer to outputs of earlier steps. `for_each` refers to
+    a list in an earlier step's output: the step runs once for each `{{item}}`. `effect`, `policy` and `waits_for` are
+    the tool's; effect and policy may be unknown until the step is resolved. `fingerprint` is the tool's when the plan
+    was made: the step does not run if the tool has changed since.
     """
 
-    text: Annotated[str, Field(min_length=1, max_length=2_000)]
-    tool: Line | None = None
-    arguments: dict[str, JsonValue] | None = None
-    id: StepId | None = Field(None, exclude_if=is_none)
-    after: Annotated[tuple[StepId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
-    effect: Effect | None = Field(None, exclude_if=is_none)
-    policy: ToolPolicy | None = Field(None, exclude_if=is_none)
-    waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
-    for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(None, exclude_if=is_none)
-    fingerprint: Annotated[str, Field(max_length=64)] | None = Field(None, exclude_if=is_none)  # format 2
+    text: Annotated[str, Field(min_length=1, max_length=2_000, description="the step in words")]
+    tool: Line | None = Field(None, description="name of the tool")
+    arguments: dict[str, JsonValue] | None = Field(None, description="the tool's arguments")
+    id: StepId | None = Field(
+        None,
+        exclude_if=is_none,
+        description="of an execution plan's step: its id in all versions of the plan; none: a new step, which gets one",
+    )
+    after: Annotated[
+        tuple[StepId, ...],
+        Field(max_length=100, exclude_if=is_empty, description="ids of the steps that must succeed first"),
+    ] = ()
+    effect: Effect | None = Field(None, exclude_if=is_none, description="what the tool does to the world")
+    policy: ToolPolicy | None = Field(None, exclude_if=is_none, description="which calls of the tool need an approval")
+    waits_for: WaitsFor | None = Field(
+        None,
+        exclude_if=is_none,
+        description="what the step waits for: a person's answer, a time or a condition; absent where it is a call",
+    )
+    for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the output of an earlier step that is a list: the step runs once for each item; absent where "
+        "it runs once",
+    )
+    fingerprint: Annotated[str, Field(max_length=64)] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="SHA-256 of the tool's definition when the plan was made; the step does not run if the tool has "
+        "changed since",
+    )  # format 2
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
 
 
 class ActionSpec(Stored):
-    """One tool call of a turn. `approval_reason` tells why a person must allow it; None: nobody has to.
+    """One tool call of a turn. `approval_reason` tells why it needs the user's approval; None: it needs none.
 
-    `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
-    `decision` is what the domain made of the call: only `skip` and `deny` keep it from being run. `quiet`: the read
-    changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
-    `waits_for`: it is no call, but ends when a person has answered, at a time, or when a condition holds. `sub_goal`:
-    "" for the turn's own.
+    `policy` is the tool's own, if it has one. `repairs` are the corrections made to the model's arguments. `decision`
+    is the domain's ruling: only `skip` and `deny` prevent the call. `quiet`: the read changes nothing and can be
+    repeated, so it starts without an event of its own and counts for no other call. `waits_for`: it is not a call but
+    waits for the user's answer, a time or a condition. `sub_goal`: "" for the turn's own.
     """
 
-    id: ActionId
-    tool: Line
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    description: str = ""
-    effect: Effect = "read"
-    depends_on: tuple[ActionId, ...] = ()
-    approval_reason: str | None = None
-    policy: ToolPolicy | None = None
-    repairs: tuple[str, ...] = ()
-    decision: Decision = "proceed"
-    decision_reason: str = ""
-    quiet: bool = False
-    waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
-    sub_goal: Annotated[str, Field(max_length=500, exclude_if=is_empty)] = ""
+    id: ActionId = Field(description="its id within the session")
+    tool: Line = Field(description="name of the tool")
+    arguments: dict[str, JsonValue] = Field(default_factory=dict, description="the tool's arguments")
+    description: str = Field("", description="what it is for")
+    effect: Effect = Field("read", description="what the tool does to the world")
+    depends_on: tuple[ActionId, ...] = Field((), description="ids of actions that must succeed first")
+    approval_reason: str | None = Field(None, description="why it needs an approval; none: it needs none")
+    policy: ToolPolicy | None = Field(None, description="the tool's own approval policy, if it has one")
+    repairs: tuple[str, ...] = Field((), description="corrections of the arguments that the model wrote")
+    decision: Decision = Field("proceed", description="the domain's decision; only `skip` and `deny` prevent the call")
+    decision_reason: str = Field("", description="the reason of the decision; empty where it needs none")
+    quiet: bool = Field(
+        False, description="true: a read that starts without an event of its own, if it needs no approval"
+    )
+    waits_for: WaitsFor | None = Field(
+        None,
+        exclude_if=is_none,
+        description="what the step waits for: a person's answer, a time or a condition; absent where it is a call",
+    )
+    sub_goal: Annotated[str, Field(max_length=500, exclude_if=is_empty, description="what the turn is for")] = ""
 
 
 class SubGoalVerdict(Stored):
-    """How far a turn got with one of its sub-goals, and why."""
+    """The status of one of a turn's sub-goals, and why."""
 
-    sub_goal: Text
-    status: Status
-    reasoning: Annotated[str, Field(max_length=5_000)] = ""
+    sub_goal: Text = Field(description="what the turn is for")
+    status: Status = Field(description="how the turn went")
+    reasoning: Annotated[str, Field(max_length=5_000, description="why, in words")] = ""
 
 
 class Waiting(Stored):
     """A step that waits, and until when (aware). With `every` it polls every so many seconds, and gives up then."""
 
-    action_id: ActionId
-    until: AwareDatetime
-    every: Annotated[int, Field(ge=1)] | None = Field(None, exclude_if=is_none)
+    action_id: ActionId = Field(description="the action's id")
+    until: AwareDatetime = Field(description="the instant, with its offset")
+    every: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="seconds between two looks of a step that polls; left out for one that waits for a time",
+    )
 
 
 class ModelCall(Stored):
-    """One HTTP call of a model, also a failed or cancelled one; for an action if it names one.
+    """One HTTP call of a model, including failed and cancelled ones; `action_id` if it was made for an action.
 
-    Cost in US dollars, 0 where the model has no price. Latency in seconds. `attempt`: which call of its question it
-    was, 1 is the first. `estimated`: the server reported no usage, so tokens are characters / 4.
+    Cost is in US dollars, 0 if the model has no price. Latency is in seconds. `attempt`: the number of the call for its
+    question, from 1. `estimated`: the server reported no usage, so tokens are characters / 4.
     """
 
-    model: str
-    role: str
-    prompt_tokens: int = Field(ge=0)
-    cached_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
-    cost: float = Field(ge=0, allow_inf_nan=False)
-    latency: float = Field(ge=0, allow_inf_nan=False)
-    attempt: int = Field(ge=1)
-    outcome: CallOutcome = "ok"
-    estimated: bool = False
-    action_id: Annotated[str, Field(max_length=64)] = ""
+    model: str = Field(description="its name at the endpoint")
+    role: str = Field(description="which service asked")
+    prompt_tokens: int = Field(ge=0, description="tokens sent")
+    cached_tokens: int = Field(ge=0, description="prompt tokens that the provider served from its cache")
+    completion_tokens: int = Field(ge=0, description="tokens received")
+    cost: float = Field(ge=0, allow_inf_nan=False, description="US dollars")
+    latency: float = Field(ge=0, allow_inf_nan=False, description="seconds")
+    attempt: int = Field(ge=1, description="the number of the attempt, from 1")
+    outcome: CallOutcome = Field("ok", description="the outcome of the call")
+    estimated: bool = Field(False, description="true: the server did not report tokens, so they are estimated")
+    action_id: Annotated[
+        str, Field(max_length=64, description="the action that the call was made for; empty: none")
+    ] = ""
 
 
 class ToolRule(Value):
-    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet.
+    """A tool as its registry describes it: its effect, its own policy, and whether it is quiet.
 
-    `fingerprint` is a hash of what a call means; "" where nobody compares it.
+    `fingerprint` is a hash of the tool's definition; "" if it is not compared.
     """
 
     effect: Effect
@@ -239,90 +348,115 @@ class ToolRule(Value):
 
 
 class Artefact(Stored):
-    """A body too large for an event, kept in the object store: size in bytes, SHA-256 in hex."""
+    """A body too large for an event, kept in the object store. Size in bytes, SHA-256 in hex."""
 
-    name: Line
-    size: int = Field(ge=0)
-    sha256: str
+    name: Line = Field(description="its name")
+    size: int = Field(ge=0, description="bytes")
+    sha256: str = Field(description="SHA-256 of the body, in hex")
 
 
 class FileRef(Stored):
-    """What a file of a session holds: bytes in the object store, found by their SHA-256 in hex."""
+    """The content of a session's file: bytes in the object store, found by their SHA-256 in hex."""
 
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    size: int = Field(ge=0)
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file's content, in hex")]
+    size: int = Field(ge=0, description="bytes")
 
 
 class ActionAttempt(Stored):
-    """One run of an action. A new attempt follows a failure, a cut-off, or a person's word that it did not happen."""
+    """One run of an action.
 
-    action_id: ActionId
-    attempt: Attempt = 1
+    A new attempt follows a failure, an interruption, or the user's answer that it did not happen.
+    """
+
+    action_id: ActionId = Field(description="the action's id")
+    attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
 
 
 class Outcome(ActionAttempt):
-    """What came of one attempt. `seconds` is how long it ran; `cause` tells why it was ended from outside, if it was.
+    """The outcome of one attempt. `seconds` is how long it ran; `cause` tells why it was ended from outside, if it was.
 
-    With a `size` (bytes) the result is only the beginning of what the tool returned. The whole of it is being stored,
+    With a `size` (bytes) the result is only the beginning of what the tool returned. The full result is being stored,
     and `result.stored` or `result.lost` follows.
 
-    What the tool's pack says of it: `confirmed` tells whether the result shows the change that was wanted (None: the
-    tool cannot tell), `violation` which rules the call broke, `handed_over` that a person has the request now.
-    `files`, by name: what the session's files that the call changed hold from here on; None: the file is deleted.
+    The tool's pack sets three fields: `confirmed` tells whether the result shows the intended change (None: not
+    checked), `violation` names the rules that the call broke, `handed_over` tells that a person has the request now.
+    `files`, by name: the new content of the session's files that the call changed; None: the file is deleted.
     """
 
-    ok: bool
-    result: JsonValue = None
-    error: str = ""
-    cause: OutcomeCause | None = None
-    seconds: float = Field(0, ge=0, allow_inf_nan=False)
-    size: Annotated[int, Field(ge=0)] | None = None
-    confirmed: bool | None = Field(None, exclude_if=is_none)
-    violation: Annotated[str, Field(max_length=2_000)] = Field("", exclude_if=is_empty)
-    handed_over: bool = Field(False, exclude_if=is_empty)
-    files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(default_factory=dict)  # format 2
+    ok: bool = Field(description="whether the call succeeded")
+    result: JsonValue = Field(None, description="the result; the tool defines its shape")
+    error: str = Field("", description="the error; empty where there is none")
+    cause: OutcomeCause | None = Field(None, description="why Parley ended the call; none: it ended by itself")
+    seconds: float = Field(0, ge=0, allow_inf_nan=False, description="its duration in seconds")
+    size: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="bytes of the whole result, where `result` is only its beginning"
+    )
+    confirmed: bool | None = Field(
+        None,
+        exclude_if=is_none,
+        description="whether the result shows the change that was wanted; absent where the tool cannot tell",
+    )
+    violation: Annotated[str, Field(max_length=2_000)] = Field(
+        "",
+        exclude_if=is_empty,
+        description="which rules of its pack the call broke, in words; absent where it broke none",
+    )
+    handed_over: bool = Field(
+        False,
+        exclude_if=is_empty,
+        description="true where the call handed the request over to a person; absent otherwise",
+    )
+    files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(
+        default_factory=dict,
+        description="the session's files that the call changed, by name, with their new content; null where it "
+        "deleted one; absent where it changed none",
+    )  # format 2
 
 
 class Recalled(Stored):
-    """What an earlier session of the same owner came to, as far as it was told to the planner."""
+    """An outcome of an earlier session of the same owner, as the planner got it."""
 
-    session_id: SessionId
-    request: Annotated[str, Field(max_length=500)]
-    outcome: Annotated[str, Field(max_length=500)]
-    lesson: Annotated[str, Field(max_length=500)] = ""
+    session_id: SessionId = Field(description="the earlier session")
+    request: Annotated[str, Field(max_length=500, description="the request of this round")]
+    outcome: Annotated[str, Field(max_length=500, description="its outcome")]
+    lesson: Annotated[str, Field(max_length=500, description="its error, if there was one")] = ""
 
 
 class Check(Stored):
-    """One thing that was looked at: of code "parses", "lints", "tests"; of a plan that acts "references", "tools" ….
+    """One check: of code "parses", "lints", "tests"; of an execution plan "references", "tools" ….
 
-    `ok` None: it could not be done here, or what `detail` says is worth a look and blocks nothing.
+    `ok` None: the check could not run here, or `detail` is only a warning.
     """
 
-    name: Line
-    ok: bool | None
-    detail: Annotated[str, Field(max_length=20_000)] = ""
+    name: Line = Field(description="its name")
+    ok: bool | None = Field(description="whether the call succeeded")
+    detail: Annotated[str, Field(max_length=20_000, description="what it said")] = ""
 
 
 class NodeProposal(Stored):
-    """A node that the model misses in a flow: kept for a person to review, never run."""
+    """A node that the model proposes to add to a flow. Kept for a person to review; never run."""
 
-    flow: Line
-    name: Line
-    description: Annotated[str, Field(min_length=1, max_length=2_000)]
-    reason: Annotated[str, Field(max_length=2_000)] = ""
+    flow: Line = Field(description="the flow it would belong to")
+    name: Line = Field(description="its name")
+    description: Annotated[str, Field(min_length=1, max_length=2_000, description="what it would do")]
+    reason: Annotated[str, Field(max_length=2_000, description="why the model would have needed it")] = ""
 
 
 class PathPlan(Stored):
-    """The path through one or two flows as it was planned: `<flow>.<node>`, in order.
+    """The planned path through one or two flows: `<flow>.<node>`, in order.
 
     `attempts` counts the proposals it took. `fallback`: it is the full graph. `cached`: it was planned before for the
     same request and state. `examples`: how many accepted paths the planner was shown.
     """
 
-    nodes: Annotated[tuple[Line, ...], Field(min_length=1, max_length=60)]
-    fallback: bool = False
-    fallback_reason: Annotated[str, Field(max_length=5_000)] = ""
-    cached: bool = False
-    attempts: int = Field(0, ge=0)
-    examples: int = Field(0, ge=0)
-    proposal: NodeProposal | None = None
+    nodes: Annotated[tuple[Line, ...], Field(min_length=1, max_length=60, description="`<flow>.<node>`, in order")]
+    fallback: bool = Field(False, description="true: the path is the full graph")
+    fallback_reason: Annotated[
+        str, Field(max_length=5_000, description="why it is the full graph; empty where it is not")
+    ] = ""
+    cached: bool = Field(False, description="true: reused from an earlier plan for the same request and state")
+    attempts: int = Field(0, ge=0, description="the number of proposals that the model made")
+    examples: int = Field(0, ge=0, description="the number of accepted paths of similar requests in the prompt")
+    proposal: NodeProposal | None = Field(
+        None, description="a node that the model would have needed: for a person to review, never run"
+    )

@@ -1,1 +1,1 @@
-"""The WebSocket protocol between a client and the gateway: what each may send."""
+"""The protocol between clients and the gateway, and between services about tools and flows: all messages."""

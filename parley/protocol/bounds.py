@@ -1,4 +1,4 @@
-"""How long and how large the fields of client messages may be, where the stored events that they become say nothing."""
+"""Limits on the fields of client messages, where the models of stored events have none."""
 
 from typing import Annotated, Any
 
@@ -8,18 +8,18 @@ from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Ste
 
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12
-MAX_APPROVAL_TIMEOUT = 10 * 366 * 86_400  # seconds: no date is beyond what a date can be
+MAX_APPROVAL_TIMEOUT = 10 * 366 * 86_400  # seconds; larger values overflow a datetime
 
-Version = Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]  # neither "3" nor true is a version
+Version = Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]  # strict: neither "3" nor true
 Hash = Annotated[str, Field(max_length=64)]  # SHA-256 in hex
-IdOrEmpty = Annotated[str, Field(max_length=64)]  # an action's
-Words = Annotated[str, Field(max_length=50_000)]  # a Text that may be empty
+IdOrEmpty = Annotated[str, Field(max_length=64)]  # of an action
+Words = Annotated[str, Field(max_length=50_000)]  # like Text, but may be empty
 Preapproved = Annotated[tuple[StepId, ...], Field(max_length=100)]  # steps, by id
 Arguments = Annotated[dict[Annotated[str, Field(max_length=500)], JsonValue], Field(max_length=200)]
 
 
-def _within_reason(settings: SessionSettings) -> SessionSettings:
-    """The numbers that a stored event does not limit."""
+def _check_limits(settings: SessionSettings) -> SessionSettings:
+    """Limit numbers that stored events do not."""
     bounds = (
         ("approval_timeout", settings.approval_timeout, MAX_APPROVAL_TIMEOUT),
         ("token_budget", settings.token_budget, MAX_TOKENS),
@@ -27,14 +27,14 @@ def _within_reason(settings: SessionSettings) -> SessionSettings:
         ("call_budget", settings.call_budget, MAX_TOKENS),
         ("time_budget", settings.time_budget, MAX_TOKENS),
     )
-    for name, value, most in bounds:
-        if value is not None and value > most:
-            raise ValueError(f"{name} may be {most:g} at most")
+    for name, value, limit in bounds:
+        if value is not None and value > limit:
+            raise ValueError(f"{name} may be {limit:g} at most")
     return settings
 
 
 def known_fields(kind: Any) -> WrapValidator:
-    """Stored values keep fields that they do not know; a client's are refused."""
+    """Refuse unknown fields, which the models of stored values would keep."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     return WrapValidator(lambda value, _: adapter.validate_python(value, extra="forbid"))
 
@@ -42,26 +42,28 @@ def known_fields(kind: Any) -> WrapValidator:
 _Knowledge = Annotated[tuple[Knowledge, ...], Field(max_length=20)]
 _Steps = Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)]
 
-Settings = Annotated[SessionSettings, known_fields(SessionSettings), AfterValidator(_within_reason)]
+Settings = Annotated[SessionSettings, known_fields(SessionSettings), AfterValidator(_check_limits)]
 SentKnowledge = Annotated[_Knowledge, known_fields(_Knowledge)]
 SentSteps = Annotated[_Steps, known_fields(_Steps)]
 
 
 class OwnPlan(BaseModel):
-    """A plan that the person brings along, instead of one that the planner drafts: for review, like any other."""
+    """A plan that the user brings along, instead of one that the planner drafts. It is reviewed like any other."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    goal: Line | None = None
-    steps: SentSteps
-    notes: Words = ""
+    goal: Line | None = Field(None, description="what the plan is for, in a sentence")
+    steps: SentSteps = Field(description="what to do, in order")
+    notes: Words = Field("", description="anything the steps do not say")
 
 
 class OwnAction(Value):
-    """A person's own call of a tool. Its effect and policy are the tool's; without an id it gets the next free one."""
+    """A user's own tool call. Effect and policy are the tool's; without an id it gets the next free one."""
 
-    id: ActionId | None = None
-    tool: Line
-    arguments: Arguments = Field(default_factory=dict)
-    text: Annotated[str, Field(max_length=2_000)] = ""
-    depends_on: Annotated[tuple[ActionId, ...], Field(max_length=50)] = ()
+    id: ActionId | None = Field(None, description="its id within the session; none: the gateway gives it one")
+    tool: Line = Field(description="name of the tool")
+    arguments: Arguments = Field(default_factory=dict, description="the tool's arguments")
+    text: Annotated[str, Field(max_length=2_000, description="what it is for")] = ""
+    depends_on: Annotated[
+        tuple[ActionId, ...], Field(max_length=50, description="ids of actions that must succeed first")
+    ] = ()

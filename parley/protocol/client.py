@@ -1,6 +1,6 @@
-"""What a client sends over `/ws`: one JSON object a message, told apart by `type`.
+"""The messages of clients on `/ws`: one JSON object per message, distinguished by `type`.
 
-Every message may carry `id` (its own: sent twice, it is done once) and `session_id` (else the socket's session).
+Every message may have an `id` (sent twice, it is carried out once) and a `session_id` (default: the socket's session).
 """
 
 from typing import Annotated, Literal
@@ -26,97 +26,113 @@ from parley.protocol.bounds import (
 
 
 class ClientMessage(BaseModel):
-    # defer_build: a process uses few of these, and a validator takes a moment to make
+    # defer_build: building validators takes time, and a process uses few of them
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, defer_build=True)
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
-    session_id: SessionId | None = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = Field(
+        None, description="your id of this message: a message that you send twice is carried out once"
+    )
+    session_id: SessionId | None = Field(None, description="the session meant; without it, the one the socket is on")
 
 
 class UserMessage(ClientMessage):
-    """A request; a remark on what is in review, or at rest; the answer to an open question; a word during work.
+    """A request, a remark in a review or at rest, the answer to an open question, or guidance during work.
 
-    The first one of a session can bring a `plan` for the workflows that have one.
+    The first message of a session can bring a `plan`, in workflows that have one.
     """
 
     type: Literal["user_message"]
-    content: Text
-    workflow: Workflow | None = None
-    settings: Settings | None = None
-    knowledge: SentKnowledge = ()
-    plan: OwnPlan | None = None
+    content: Text = Field(description="the words")
+    workflow: Workflow | None = Field(None, description="the name of the workflow that the session follows")
+    settings: Settings | None = Field(None, description="the session's settings; unchanged where left out")
+    knowledge: SentKnowledge = Field((), description="what the planner is given beside the request")
+    plan: OwnPlan | None = Field(
+        None, description="your own plan, with the first message of a session; Parley drafts none"
+    )
 
 
 class Approval(ClientMessage):
-    """Yes or no to what is in review. Without a version it means the one last shown on this socket.
+    """Approve or reject what is in review. Without a version it means the one last shown on this socket.
 
-    Of a plan that acts: `preapprove` names steps whose calls are allowed with whatever values their references get.
-    Without `start` nothing begins before a `retry`.
+    For execution plans: `preapprove` names steps whose calls are approved with any values that their references get.
+    Without `start` nothing starts before a `retry`.
     """
 
     type: Literal["approval"]
-    approved: StrictBool  # a yes is never guessed from a word or a number
-    version: Version | None = Field(None, validation_alias=AliasChoices("version", "plan_version", "code_version"))
-    hash: Hash | None = None
-    action_id: IdOrEmpty | None = None
-    remember: StrictBool = False
-    reason: Annotated[str, Field(max_length=2_000)] = ""
-    preapprove: Preapproved = ()
-    start: StrictBool = True
+    approved: StrictBool = Field(description="true to approve, false to reject")  # strict: "yes" or 1 is no approval
+    version: Version | None = Field(
+        None,
+        validation_alias=AliasChoices("version", "plan_version", "code_version"),
+        description="the version that you mean; `plan_version` and `code_version` are accepted too",
+    )
+    hash: Hash | None = Field(None, description="the `hash` you were shown; if given, the content must still have it")
+    action_id: IdOrEmpty | None = Field(None, description="the action's id")
+    remember: StrictBool = Field(
+        False,
+        description="remember the decision for this tool in this session: with true never ask again, with false "
+        "never use it",
+    )
+    reason: Annotated[str, Field(max_length=2_000, description="why, in words")] = ""
+    preapprove: Preapproved = Field(
+        (),
+        description="of an execution plan: steps whose calls you approve in advance, whatever values their "
+        "references get",
+    )
+    start: StrictBool = Field(True, description="of an execution plan: false only approves it, and `retry` starts it")
 
 
 class Feedback(ClientMessage):
-    """What should be different about the plan or code in review."""
+    """Say what should be different about the plan or code in review."""
 
     type: Literal["feedback"]
-    content: Text
+    content: Text = Field(description="the words")
 
 
 class Replan(ClientMessage):
-    """Something else instead: another plan, or other code for the same plan."""
+    """Ask for a different plan, or for different code for the same plan."""
 
     type: Literal["replan"]
-    plan_type: Literal["text", "code"] | None = None
-    version: Version | None = None
+    plan_type: Literal["text", "code"] | None = Field(None, description="what is meant; none: what is in review")
+    version: Version | None = Field(None, description="the version you want replaced; none: the newest")
 
 
 class Edit(ClientMessage):
-    """A person's own version: `steps` (or the whole plan as text in `content`), or `content` as code."""
+    """The user's own version: of a plan as `steps` or as text in `content`, of code as `content`."""
 
     type: Literal["edit"]
-    target: Literal["plan", "code"] = "plan"
-    version: Version
-    goal: Line | None = None
-    steps: SentSteps | None = None
-    notes: Words | None = None
-    content: Text | None = None
+    target: Literal["plan", "code"] = Field("plan", description="what you edited")
+    version: Version = Field(description="the version you edited")
+    goal: Line | None = Field(None, description="what the plan is for, in a sentence")
+    steps: SentSteps | None = Field(None, description="what to do, in order")
+    notes: Words | None = Field(None, description="anything the steps do not say")
+    content: Text | None = Field(None, description="a whole plan as text, or the whole program")
 
 
 class QuestionReply(ClientMessage):
     """The answer to the open question (the same as `answer`)."""
 
     type: Literal["question"]
-    content: Text
-    question_id: IdOrEmpty | None = None
+    content: Text = Field(description="the words")
+    question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
 
 
 class AnswerReply(ClientMessage):
     """The answer to the open question."""
 
     type: Literal["answer"]
-    content: Text
-    question_id: IdOrEmpty | None = None
+    content: Text = Field(description="the words")
+    question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
 
 
 class ContinueChoice(ClientMessage):
-    """One of the options of `continue`, or a new request in `content`."""
+    """Choose one of the options of `continue`, or send a new request in `content`."""
 
     type: Literal["continue"]
-    content: Words = ""
+    content: Words = Field("", description="one of the options offered, or a new request; empty asks what to do next")
 
 
 class Complete(ClientMessage):
-    """Done for now."""
+    """Mark the session as done. A later message still goes on."""
 
     type: Literal["complete"]
 
@@ -125,52 +141,56 @@ class Run(ClientMessage):
     """Run the approved code in the sandbox."""
 
     type: Literal["run"]
-    stdin: Annotated[str, Field(max_length=50_000)] = ""
-    args: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
+    stdin: Annotated[str, Field(max_length=50_000, description="the program's standard input")] = ""
+    args: Annotated[tuple[Line, ...], Field(max_length=20, description="its command line arguments")] = ()
 
 
 class Stop(ClientMessage):
-    """Stop at once: what is being drafted is dropped."""
+    """Stop at once. The current draft is dropped."""
 
     type: Literal["stop"]
-    reason: Annotated[str, Field(max_length=500)] = ""
+    reason: Annotated[str, Field(max_length=500, description="why, in words")] = ""
 
 
 class Pause(ClientMessage):
-    """Let the present step end, and begin no other."""
+    """Let the current step end, and start no other."""
 
     type: Literal["pause"]
 
 
 class Unpause(ClientMessage):
-    """Go on after `pause`."""
+    """Resume after `pause`."""
 
     type: Literal["unpause"]
 
 
 class Skip(ClientMessage):
-    """Do not run this action. The steps that use its output go on with the `output` given here, or are skipped, too."""
+    """Do not run this action. Steps that use its output get the `output` given here, or are skipped, too."""
 
     type: Literal["skip"]
-    action_id: IdOrEmpty
-    output: JsonValue = None
-    with_dependents: StrictBool = False
+    action_id: IdOrEmpty = Field(description="the action's id")
+    output: JsonValue = Field(None, description="the output in the step's place: any JSON value but null")
+    with_dependents: StrictBool = Field(
+        False,
+        description="true: also skip the steps that refer to its output; false: refuse, with their names, where "
+        "there are any",
+    )
 
 
 class Cancel(ClientMessage):
-    """Give the plan up."""
+    """Cancel the plan."""
 
     type: Literal["cancel"]
 
 
 class DeletePlan(ClientMessage):
-    """Delete the plan, while nobody works on it; the journal keeps it."""
+    """Delete the plan, while no service works on it. The journal keeps it."""
 
     type: Literal["delete_plan"]
 
 
 class Retry(ClientMessage):
-    """Do the stage again that failed or was stopped."""
+    """Repeat the stage that failed or was stopped."""
 
     type: Literal["retry"]
 
@@ -179,89 +199,95 @@ class TakeOver(ClientMessage):
     """Plan the turn yourself, after an escalation."""
 
     type: Literal["take_over"]
-    sub_goal: Text
-    actions: Annotated[tuple[OwnAction, ...], Field(min_length=1, max_length=50)]
+    sub_goal: Text = Field(description="what the turn is for")
+    actions: Annotated[
+        tuple[OwnAction, ...], Field(min_length=1, max_length=50, description="the tool calls of the turn")
+    ]
 
 
 class HandBack(ClientMessage):
-    """Give an escalated session back to the planner, with a word about it."""
+    """Hand an escalated session back to the planner, with a message about it."""
 
     type: Literal["hand_back"]
-    content: Text
+    content: Text = Field(description="the words")
 
 
 class EditPath(ClientMessage):
-    """Another rest of the path that is being walked, and values set in its flow's state on the way."""
+    """Change the rest of the running path, and set values in its flow's state."""
 
     type: Literal["edit_path"]
-    after: IdOrEmpty = ""
-    nodes: Annotated[tuple[Line, ...], Field(max_length=60)]
-    given: Annotated[dict[Line, JsonValue], Field(max_length=50)] = Field(default_factory=dict)
+    after: IdOrEmpty = Field("", description="the newest started action on your screen; empty: none")
+    nodes: Annotated[tuple[Line, ...], Field(max_length=60, description="what is left of the path from here on")]
+    given: Annotated[dict[Line, JsonValue], Field(max_length=50)] = Field(
+        default_factory=dict, description="values that the person sets in the flow's state, by name"
+    )
 
 
 class Judge(ClientMessage):
-    """The answer is (not) what was wanted. Accepted, its path is an example for later; saved, it is in the library."""
+    """Accept or reject the answer. An accepted one's path is an example for later; a saved one is in the library."""
 
     type: Literal["judge"]
-    accepted: StrictBool
-    saved: StrictBool = False
+    accepted: StrictBool = Field(
+        description="true: the person accepts the answer; its path is an example for later requests"
+    )
+    saved: StrictBool = Field(False, description="true: the person saves it to their library")
 
 
 class Remember(ClientMessage):
-    """From now on in this session, this approval policy for this tool."""
+    """Set the approval policy of a tool for the rest of the session."""
 
     type: Literal["remember"]
-    tool: Line
-    policy: ToolPolicy
+    tool: Line = Field(description="name of the tool")
+    policy: ToolPolicy = Field(description="which calls of the tool need an approval")
 
 
 class RaiseBudget(ClientMessage):
-    """Allow more tokens, money (US dollars), calls of tools, or seconds of work."""
+    """Allow more tokens, cost (US dollars), tool calls, or seconds of work."""
 
     type: Literal["raise_budget"]
-    tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
-    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
-    calls: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
-    seconds: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the number of tokens to add")] = 0
+    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False, description="US dollars")] = 0
+    calls: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the number of tool calls to add")] = 0
+    seconds: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the seconds of work to add")] = 0
 
 
 class Rename(ClientMessage):
     """Give the session a title."""
 
     type: Literal["rename"]
-    title: Line
+    title: Line = Field(description="the session's title")
 
 
 class ChooseWorkflow(ClientMessage):
-    """The workflow of the next request."""
+    """Choose the workflow of the next request."""
 
     type: Literal["choose_workflow"]
-    workflow: Workflow
+    workflow: Workflow = Field(description="the name of the workflow that the session follows")
 
 
 class SaveToLibrary(ClientMessage):
-    """Keep the answer and how it was found: the same as `judge` with `accepted` and `saved`."""
+    """Save the answer and its path: the same as `judge` with `accepted` and `saved`."""
 
     type: Literal["save_to_library"]
-    name: Line | None = None
+    name: Line | None = Field(None, description="its name")
 
 
 class Fork(ClientMessage):
     """Begin a new session from this one as it was at `version` (default: now)."""
 
     type: Literal["fork"]
-    version: Version | None = None
+    version: Version | None = Field(None, description="as the session was at this version; none: now")
 
 
 class Resume(ClientMessage):
-    """Put this socket on a session: a snapshot, every event after `after`, then live."""
+    """Subscribe this socket to a session: a snapshot, every event after `after`, then live events."""
 
     type: Literal["resume"]
-    after: Annotated[int, Field(ge=0, le=MAX_VERSION)] = 0
+    after: Annotated[int, Field(ge=0, le=MAX_VERSION, description="the last version you know; 0: everything")] = 0
 
 
 class Close(ClientMessage):
-    """The socket leaves; the session does not."""
+    """Close the socket. The session goes on."""
 
     type: Literal["close"]
 

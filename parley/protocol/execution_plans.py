@@ -1,27 +1,24 @@
-"""What is told of execution plans over REST."""
+"""Execution plans in the REST API."""
 
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from parley.events.values import Check, Effect, Step
 from parley.protocol.screen import PollView
 from parley.protocol.tools import Preview
+from parley.protocol.views import RestModel
 
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 
-class Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class PlanStep(RestModel):
+    """A step and its outcome. `number`: its position, from 1. `id` is the same in all versions of the plan.
 
-
-class PlanStep(Answer):
-    """A step and what has come of it. `number` is its place, from 1; `id` stays in all versions of the plan.
-
-    `preapprovable`: an approval may allow its calls before the values of its references are known. `preapproved`: one
-    did. `poll`: how a step stands that polls. `given`: it was skipped, and a person gave this `output` in its place.
-    `until`: when a step that waits for a time goes on.
+    `preapprovable`: an approval may cover its calls before the values of its references are known; `preapproved`: one
+    did. `poll`: set for a polling step. `given`: it was skipped, and a person gave this `output` instead. `until`: when
+    a waiting step goes on.
     """
 
     id: str
@@ -44,11 +41,10 @@ class PlanStep(Answer):
     given: bool = False
 
 
-class Progress(Answer):
-    """How far a plan has come, by the ids of its steps.
+class Progress(RestModel):
+    """A plan's progress, as ids of its steps.
 
-    `running`: begun, and without a known outcome; it is recorded in any case. `not_done`: still to be done, failed, or
-    skipped. `text`: the same in words.
+    `running`: started, without a known outcome yet. `not_done`: pending, failed, or skipped. `text`: the same in words.
     """
 
     done: tuple[str, ...] = ()
@@ -57,16 +53,15 @@ class Progress(Answer):
     text: str = ""
 
 
-class ExecutionPlan(Answer):
-    """An execution plan as it stands. An approval names `version` and `hash`.
+class ExecutionPlan(RestModel):
+    """An execution plan. An approval names its `version` and `hash`.
 
-    `working`: a service is at it. `question`: what a person is asked. `problem`: why it could not go on. `result`: what
-    the plan came to, in words.
-    `user_approved`: a person approved this version, and not the session's settings; nobody can set it. `text`: the plan
-    with its steps, to be read.
-    `reply`: what the planner answered in words to what was said last; "" where it made a version instead.
-    `current`: it is the session's newest task; an earlier one stands as when the next began, and can only be read.
-    `checks`: how this version was held against the tools there are. One whose `ok` is None has notes in its `detail`.
+    `working`: a service works on it. `question`: the open question. `problem`: why it could not go on. `result`: the
+    answer in words. `text`: the plan with its steps as Markdown.
+    `user_approved`: a person approved this version, not the session's settings.
+    `reply`: the planner's reply to the last message; "" if it made a version instead.
+    `current`: it is the session's newest task. An earlier one is shown as it was when the next began, and is read-only.
+    `checks`: checks of this version against the tools. One whose `ok` is None has notes in its `detail`.
     """
 
     task_id: str
@@ -92,8 +87,8 @@ class ExecutionPlan(Answer):
     reply: str = ""
 
 
-class PlanVersion(Answer):
-    """A version of a plan. `reason`: the person's words that led to it; "" for an edit, which is its author's own."""
+class PlanVersion(RestModel):
+    """A version of a plan. `reason`: the user's message that led to it; "" for an edit."""
 
     version: int
     number: int
@@ -102,8 +97,8 @@ class PlanVersion(Answer):
     reason: str = ""
 
 
-class ChangedStep(Answer):
-    """A step in two versions of a plan; `old` and `new` are its numbers, None where it is not there."""
+class ChangedStep(RestModel):
+    """A step in two versions of a plan. `old` and `new` are its numbers, None in a version without it."""
 
     kind: str
     old: int | None
@@ -113,8 +108,8 @@ class ChangedStep(Answer):
     status: str | None = None
 
 
-class PlanDifference(Answer):
-    """What changed between two versions of a plan, a step at a time, and who made them, and why."""
+class PlanDifference(RestModel):
+    """What changed between two versions of a plan, step by step, and who made the versions and why."""
 
     old: int
     new: int
@@ -123,19 +118,19 @@ class PlanDifference(Answer):
     origins: tuple[PlanVersion, ...] = ()
 
 
-class PlanStatus(Answer):
-    """`steps`: the status of each, by id."""
+class PlanStatus(RestModel):
+    """A plan's status. `steps`: the status of each step, by id."""
 
     task_id: str
     status: TaskStatus
     steps: dict[str, str]
 
 
-class PlanPreviews(Answer):
-    """What the plan's changes would make of what is there now (`at`), by the step's id.
+class PlanPreviews(RestModel):
+    """Previews of the plan's changes to the data as it is now (`at`), by step id.
 
-    A step is absent that has begun, that refers to what others give, or whose tool cannot tell or did not answer in
-    time. `left_out` counts those that were not looked up because there are too many.
+    Steps are absent that have started, that refer to outputs of others, or whose tool has no preview or did not answer
+    in time. `left_out` counts steps beyond the limit.
     """
 
     version: int | None
@@ -144,8 +139,8 @@ class PlanPreviews(Answer):
     left_out: int = 0
 
 
-class PlanLine(Answer):
-    """A plan in a list: `task_id` names the newest plan of its session; in the list of a session, this task's."""
+class PlanLine(RestModel):
+    """A plan in a list. `task_id` names its session's newest plan; in the list of one session, the task's own plan."""
 
     task_id: str
     version: int
@@ -155,6 +150,6 @@ class PlanLine(Answer):
     updated_at: datetime
 
 
-class PlanList(Answer):
+class PlanList(RestModel):
     plans: tuple[PlanLine, ...]
     total: int

@@ -1,5 +1,4 @@
-"""What services tell each other about flows: a flow is a graph of described nodes, and `<flow>.<node>` is called as a
-tool."""
+"""Messages between services about flows: graphs of described nodes. A node is called as the tool `<flow>.<node>`."""
 
 from pydantic import Field, JsonValue
 
@@ -9,11 +8,11 @@ FLOWS_LIST = "flows.list"  # ListFlows -> FlowPage
 
 
 class NodeSpec(Value):
-    """One node. The first of `possible_next_nodes` is the ordinary one; none: the flow ends here.
+    """One node. The first of `possible_next_nodes` is the default; the flow ends at a node without any.
 
-    `inputs` must be in the state before it runs, `optional` may be. `conditions` tell by next node when the path leads
-    there, as expressions over the state. `asks`: it asks the person. `confirm`: why a person looks at its inputs
-    before it runs, "" if nobody has to. `title`: what people call it, "" for its name.
+    `inputs` must be in the state before it runs, `optional` may be. `conditions`: by next node, the expression over the
+    state under which the path leads there. `asks`: it asks the user. `confirm`: why a person must confirm its inputs
+    before it runs, "" if that is not needed. `title`: its label, "" for its name.
     """
 
     name: Line
@@ -30,8 +29,8 @@ class NodeSpec(Value):
 
 
 class FlowSpec(Value):
-    """A flow: a full walk begins at its first node. `starts`: what is in the state of every run from the start,
-    `may_start`: what is there in some runs."""
+    """A flow; a full path begins at its first node. `starts`: names that are in every run's initial state; `may_start`:
+    names that are in some runs'."""
 
     name: Line
     description: str
@@ -44,13 +43,13 @@ class FlowSpec(Value):
 
 
 class ListFlows(Value):
-    """All flows; with a session, also the state that each would begin with for its request."""
+    """A request for all flows; with a session, also for the initial state of each."""
 
     session_id: str = ""
 
 
 class FlowPage(Value):
-    """`states`: by flow, what its state would hold at the start. `troubles`: flows that could not be loaded, why."""
+    """All flows. `states`: initial states by flow. `troubles`: flows that could not be loaded, and why."""
 
     flows: tuple[FlowSpec, ...]
     states: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
@@ -61,10 +60,10 @@ class FlowPage(Value):
 
 
 class PathCheck(Value):
-    """What is wrong with a path, in sentences; none: it can be saved.
+    """The problems of a path, as sentences; without any it can be saved.
 
-    `lacking`: values that its nodes need and nothing makes, which a person may set by hand. `rest`: the ordinary way
-    from its last node to an end, as `<flow>.<node>`.
+    `lacking`: values that its nodes need and no node produces, which a person may set. `rest`: the default path from
+    its last node to an end, as `<flow>.<node>`.
     """
 
     problems: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""The journal of a session in words: what each event adds to it. Protocol 2 sends these with the event itself.
+"""The journal of a session in words: the entries that each event adds. Protocol 2 sends them with the event.
 
-An entry is pure of its event. A later event may replace fields of an entry by its `key`. Texts that can be large stay
-in the events: `version`, `spec_in`, `result_in` and the like name the event that has them.
+An entry depends on its event alone. Later events may replace fields of an entry by its `key`. Texts that can be large
+stay in the events: `version`, `spec_in` and `result_in` name the event that has them.
 """
 
 from collections.abc import Iterable
@@ -30,177 +30,212 @@ ActionState = Literal[
 
 
 class JournalEntry(View):
-    """`by` is the actor of the event; "" where nobody did it."""
+    """An entry. `by` is the event's actor; "" if there is none."""
 
-    key: Line
-    version: int
-    at: AwareDatetime
-    by: str
+    key: Line = Field(description="what later updates name the entry by")
+    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
+    at: AwareDatetime = Field(description="when it was decided, with its time zone")
+    by: str = Field(description="who made it")
 
 
 class SaidEntry(JournalEntry):
-    """What a person said. `label` tells what it was taken as, "" where that goes without saying."""
+    """A message of a user. `label`: how Parley understood it, "" where that is obvious."""
 
-    kind: Literal["said"] = "said"
-    text: str
-    intent: Intent
-    label: str
-    knowledge: tuple[str, ...]
+    kind: Literal["said"] = Field(
+        "said", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    text: str = Field(description="the words")
+    intent: Intent = Field(
+        description="`request` begins a round; `feedback` asks for another version of what is in review; `remark` "
+        "is about what is in review or at rest; `guidance` was sent during work"
+    )
+    label: str = Field(description="the option in words, as people see and send it")
+    knowledge: tuple[str, ...] = Field(description="what the planner is given beside the request")
 
 
 class ReplyEntry(JournalEntry):
-    """What a service answered to a remark, as Markdown."""
+    """A service's reply to a remark, as Markdown."""
 
-    kind: Literal["reply"] = "reply"
-    text: str
+    kind: Literal["reply"] = Field(
+        "reply", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    text: str = Field(description="the words")
 
 
 class PlanEntry(JournalEntry):
-    """A version of the plan; its steps are in the event."""
+    """A version of the plan. Its steps are in the event."""
 
-    kind: Literal["plan"] = "plan"
-    number: int
-    title: str
-    summary: str
-    goal: str
-    path: PlannedPathView | None
+    kind: Literal["plan"] = Field(
+        "plan", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    number: int = Field(description="a number for people: 1, 2, 3 …")
+    title: str = Field(description="the entry's heading")
+    summary: str = Field(description="how large it is, in words")
+    goal: str = Field(description="what the plan is for, in a sentence")
+    path: PlannedPathView | None = Field(
+        description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
 
 
 class CodeEntry(JournalEntry):
-    """A version of the code; the program is in the event, the checks follow later."""
+    """A version of the code. The program is in the event; the checks follow later."""
 
-    kind: Literal["code"] = "code"
-    number: int
-    title: str
-    summary: str
-    checks: tuple[Check, ...] | None
+    kind: Literal["code"] = Field(
+        "code", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    number: int = Field(description="a number for people: 1, 2, 3 …")
+    title: str = Field(description="the entry's heading")
+    summary: str = Field(description="how large it is, in words")
+    checks: tuple[Check, ...] | None = Field(description="checks, with their results")
 
 
 class QuestionEntry(JournalEntry):
-    """A question to a person, and its answer once there is one."""
+    """A question to the user, with its answer once there is one."""
 
-    kind: Literal["question"] = "question"
-    question_id: str
-    text: str
-    options: tuple[str, ...]
-    answer: str | None
+    kind: Literal["question"] = Field(
+        "question", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    question_id: str = Field(description="the question meant; none: the open one")
+    text: str = Field(description="the words")
+    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
+    answer: str | None = Field(description="the answer of this round")
 
 
 class SubGoalLine(View):
-    """What was said of one sub-goal of a turn that worked on several."""
+    """The verdict on one of a turn's sub-goals."""
 
-    sub_goal: str
-    word: str
-    tone: Tone
-    text: str
+    sub_goal: str = Field(description="what the turn is for")
+    word: str = Field(description="the state or status in words")
+    tone: Tone = Field(description="its tone")
+    text: str = Field(description="the words")
 
 
 class VerdictLine(View):
-    """What was said of a turn; the verifier's notes are in the event of this `version`."""
+    """The verdict on a turn. The verifier's notes are in the event of this `version`."""
 
-    version: int
-    status: str
-    word: str
-    tone: Tone
-    text: str
-    source: str
-    next: str
-    sub_goals: tuple[SubGoalLine, ...] = Field((), exclude_if=is_empty)
+    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
+    status: str = Field(description="how the turn went")
+    word: str = Field(description="the state or status in words")
+    tone: Tone = Field(description="its tone")
+    text: str = Field(description="the words")
+    source: str = Field(description="who judged, in words")
+    next: str = Field(description="what can come next, at rest")
+    sub_goals: tuple[SubGoalLine, ...] = Field(
+        (), exclude_if=is_empty, description="the sub-goals that remain, in order"
+    )
 
 
 class TurnEntry(JournalEntry):
-    """A turn; its actions are entries of their own. `plan` is the key of the plan that it carries out, if it does."""
+    """A turn. Its actions are separate entries. `plan`: the key of the plan that it executes, if any."""
 
-    kind: Literal["turn"] = "turn"
-    number: int
-    sub_goal: str
-    selected_tool: str = ""
-    required_skills: tuple[str, ...] = ()
-    reasoning: str = ""
-    final: bool = False
-    recalled: tuple[Recalled, ...] = ()
-    path: PlannedPathView | None = None
-    plan: str | None = None
-    verdict: VerdictLine | None = None
+    kind: Literal["turn"] = Field(
+        "turn", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    number: int = Field(description="a number for people: 1, 2, 3 …")
+    sub_goal: str = Field(description="what the turn is for")
+    selected_tool: str = Field("", description="the tool that the planner chose first")
+    required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
+    reasoning: str = Field("", description="why, in words")
+    final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
+    recalled: tuple[Recalled, ...] = Field((), description="the outcomes of earlier sessions in the planner's prompt")
+    path: PlannedPathView | None = Field(
+        None, description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
+    plan: str | None = Field(None, description="the plan as Markdown")
+    verdict: VerdictLine | None = Field(None, description="the verifier's, once there is one")
 
 
 class ActionEntry(JournalEntry):
-    """One call of a turn. `place` orders the calls of a turn. `dropped`: it is not shown any more.
+    """One call of a turn. `place` orders a turn's calls. A `dropped` one is no longer shown.
 
-    Its arguments are in the event of version `spec_in`, its result in that of `result_in`, if it has one.
+    Its arguments are in the event of version `spec_in`, its result, if any, in that of `result_in`.
     """
 
-    kind: Literal["action"] = "action"
-    action_id: str
-    turn: int
-    tool: str
-    place: int
-    spec_in: int
-    state: ActionState
-    word: str
-    tone: Tone
-    gist: str
-    error: str
-    result_in: int | None
-    seconds: float
-    decided_by: str
-    artefact: Artefact | None
-    sub_goal: str = Field("", exclude_if=is_empty)
+    kind: Literal["action"] = Field(
+        "action", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    action_id: str = Field(description="the action's id")
+    turn: int = Field(description="counts the session's turns")
+    tool: str = Field(description="name of the tool")
+    place: int = Field(description="orders the actions of a turn")
+    spec_in: int = Field(description="version of the event that has its arguments")
+    state: ActionState = Field(description="where the session stands, in one word: see [states](#states)")
+    word: str = Field(description="the state or status in words")
+    tone: Tone = Field(description="its tone")
+    gist: str = Field(description="its status or outcome in one line")
+    error: str = Field(description="the error; empty where there is none")
+    result_in: int | None = Field(description="version of the event that has its result; null while there is none")
+    seconds: float = Field(description="its duration in seconds")
+    decided_by: str = Field(description="who approved or declined it; empty where it needed no approval")
+    artefact: Artefact | None = Field(description="where the whole result is kept; `result` is then its beginning")
+    sub_goal: str = Field("", exclude_if=is_empty, description="what the turn is for")
 
 
 class PathChangeEntry(JournalEntry):
-    """The rest of a turn became another one, and why."""
+    """A change of a turn's remaining actions, and why."""
 
-    kind: Literal["path_change"] = "path_change"
-    turn: int
-    text: str
+    kind: Literal["path_change"] = Field(
+        "path_change", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    turn: int = Field(description="counts the session's turns")
+    text: str = Field(description="the words")
 
 
 class AnswerEntry(JournalEntry):
-    """The answer to a request, as Markdown; `evidence` are the ids of the actions that support it.
+    """The answer to a request, as Markdown. `evidence`: ids of the actions that support it.
 
-    `tone` is "good" where the answer is sure enough to be shown as a success.
+    `tone` is "good" if the confidence is high enough to show it as a success.
     """
 
-    kind: Literal["answer"] = "answer"
-    text: str
-    confidence: float
-    confidence_text: str
-    tone: Tone
-    evidence: tuple[str, ...]
+    kind: Literal["answer"] = Field(
+        "answer", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    text: str = Field(description="the words")
+    confidence: float = Field(description="0 to 1")
+    confidence_text: str = Field(description="the same in words")
+    tone: Tone = Field(description="its tone")
+    evidence: tuple[str, ...] = Field(description="ids of the actions that support it")
 
 
 class FailureEntry(JournalEntry):
-    """A stage failed; what the model said instead is in the event."""
+    """A failed stage. The model's invalid reply is in the event."""
 
-    kind: Literal["failure"] = "failure"
-    title: str
-    reason: str
-    retryable: bool
+    kind: Literal["failure"] = Field(
+        "failure", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    title: str = Field(description="the entry's heading")
+    reason: str = Field(description="why, in words")
+    retryable: bool = Field(description="whether `retry` can help")
 
 
 class NoteEntry(JournalEntry):
-    """One line: what somebody did, to be read after their name; where `by` is "", a sentence of its own."""
+    """One line about what an actor did, to be read after their name; a complete sentence if `by` is ""."""
 
-    kind: Literal["note"] = "note"
-    tone: Tone
-    text: str
+    kind: Literal["note"] = Field(
+        "note", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    tone: Tone = Field(description="its tone")
+    text: str = Field(description="the words")
 
 
 class TokensEntry(JournalEntry):
-    """Tokens of the model calls that were made for one action. They add up."""
+    """Tokens of model calls for one action. Several entries for an action add up."""
 
-    kind: Literal["tokens"] = "tokens"
-    action_id: str
-    tokens: int
+    kind: Literal["tokens"] = Field(
+        "tokens", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    action_id: str = Field(description="the action's id")
+    tokens: int = Field(description="the number of tokens to add")
 
 
 class EntryUpdate(View):
-    """Fields of the entry with this key that are now different; nothing where there is no such entry."""
+    """New values of fields of the entry with this key. Ignored if there is no such entry."""
 
-    key: Line
-    kind: Literal["update"] = "update"
-    set: dict[str, JsonValue]
+    key: Line = Field(description="what later updates name the entry by")
+    kind: Literal["update"] = Field(
+        "update", description="the entry's key: a later entry with the same key replaces fields"
+    )
+    set: dict[str, JsonValue] = Field(description="the fields with their new values")
 
 
 _Entry = (
@@ -220,19 +255,19 @@ _Entry = (
 AnyEntry = Annotated[_Entry, Field(discriminator="kind")]
 EntryOrUpdate = Annotated[_Entry | EntryUpdate, Field(discriminator="kind")]
 
-type Kept = dict[str, dict[str, Any]]  # entries as JSON by key, in the order in which they came
-_ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
+type EntriesByKey = dict[str, dict[str, Any]]  # entries as JSON, in order of arrival
+_ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
 
 
-def keep(kept: Kept, told: Iterable[EntryOrUpdate]) -> None:
-    """Put what an event adds into the journal: new entries at its end, updates into the entries that they are about."""
-    for entry in told:
+def apply_entries(journal: EntriesByKey, changes: Iterable[EntryOrUpdate]) -> None:
+    """Apply an event's entries and updates to the journal: new entries go to its end."""
+    for entry in changes:
         if not isinstance(entry, EntryUpdate):
-            kept[entry.key] = entry.model_dump(mode="json")
-        elif entry.key in kept:
-            kept[entry.key] |= entry.set
+            journal[entry.key] = entry.model_dump(mode="json")
+        elif entry.key in journal:
+            journal[entry.key] |= entry.set
 
 
-def read(kept: dict[str, Any]) -> AnyEntry:
-    """A kept entry as it is now."""
-    return _ENTRY.validate_python(kept)
+def read_entry(data: dict[str, Any]) -> AnyEntry:
+    """An entry from its JSON data."""
+    return _ENTRIES.validate_python(data)

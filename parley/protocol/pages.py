@@ -1,4 +1,4 @@
-"""Lists that the REST API answers with, as plan_store made them: sessions, journals, memories, the library."""
+"""Pages of lists that plan_store and the REST API return: sessions, journals, memories, the library."""
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
@@ -7,16 +7,16 @@ from parley.events.values import Service, Step, Workflow
 from parley.protocol.words import STATES
 
 
-class Message(BaseModel):
-    # defer_build: a process uses few of these, and a validator takes a moment to make
+class StoreMessage(BaseModel):
+    # defer_build: building validators takes time, and a process uses few of them
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class SessionRow(Message):
-    """A session in a list, and of its request the beginning.
+class SessionRow(StoreMessage):
+    """A session in a list, with the beginning of its request.
 
-    `rest_reason` is why it rests, or rested last. `unfinished`: its plan of steps has not come to its end, and
-    nothing of it goes on before a person says so.
+    `rest_reason`: why it rests, or rested last. `unfinished`: its execution plan has not ended, and does not go on
+    before a person acts.
     """
 
     id: str
@@ -36,22 +36,22 @@ class SessionRow(Message):
 
     @property
     def word(self) -> str:
-        """Where it stands, as people read it."""
+        """The state as a label."""
         if self.paused:
             return STATES["paused"]
         answered = self.phase == "resting" and self.rest_reason == "answered"
         return STATES["answered"] if answered else STATES.get(self.state, self.state.replace("_", " "))
 
 
-class SessionRows(Message):
-    """Sessions, newest first; `total` counts those that are not among them, too."""
+class SessionRows(StoreMessage):
+    """Sessions, newest first. `total` counts all of them, also those on other pages."""
 
     sessions: tuple[SessionRow, ...]
     total: int
 
 
 class SessionSummary(SessionRow):
-    """The whole row as plan_store has it."""
+    """The whole row of plan_store."""
 
     position: int
     work_service: Service | None
@@ -59,23 +59,23 @@ class SessionSummary(SessionRow):
     work_since: AwareDatetime | None
 
 
-class SessionPage(Message):
+class SessionPage(StoreMessage):
     sessions: tuple[SessionSummary, ...]
     total: int
 
 
-class JournalPage(Message):
-    """`version` is the session's newest: more is to be read while the last event's is lower."""
+class JournalPage(StoreMessage):
+    """`version` is the session's newest: there are more pages while the last event's is lower."""
 
     events: tuple[SessionEvent, ...]
     version: int
 
 
-class MemoryRecord(Message):
-    """What one request came to: `round` counts those of its session, from 1, `version` is that of its first event.
+class MemoryRecord(StoreMessage):
+    """The outcome of one request. `round` counts the session's requests from 1; `version` is that of its first event.
 
-    `id`: what to delete it by; empty where the Parley is older and can delete none.
-    `score` orders the records of one answer and means nothing beyond it; 0: not found by its words.
+    `id`: names it for deletion; empty from an older Parley, which cannot delete memories. `score` orders the records of
+    one response and has no other meaning; 0: not found by its words.
     """
 
     id: str = ""
@@ -89,17 +89,17 @@ class MemoryRecord(Message):
     score: float
 
 
-class MemoryPage(Message):
+class MemoryPage(StoreMessage):
     items: tuple[MemoryRecord, ...]
     total: int
 
 
-class LibraryEntry(Message):
-    """What one request came to: `round` counts those of its session, from 1, `version` is that of the judgement.
+class LibraryEntry(StoreMessage):
+    """The accepted answer to one request. `round` counts the session's requests from 1; `version` is the judgement's.
 
-    In round 0 is what a fork took over. `path` is the one that was walked in a flow: where it made no question, no SQL
-    or used no tables, these are empty. `steps`, in the other workflows, are those of the approved plan, or the calls
-    that were made; none where there were too many. `answer` is its beginning; that of a program is its plan.
+    Round 0 is what a fork took over. `path`: the nodes that ran in a flow; `question`, `sql` and `tables` are empty if
+    they produced none. `steps`, in other workflows: those of the approved plan, or the calls; empty if there were too
+    many. `answer`: its beginning; for a program, its plan.
     """
 
     session_id: str
@@ -119,13 +119,13 @@ class LibraryEntry(Message):
     steps: tuple[Step, ...] = ()
 
 
-class LibraryPage(Message):
+class LibraryPage(StoreMessage):
     items: tuple[LibraryEntry, ...]
     total: int
 
 
-class Proposal(Message):
-    """A node that a flow does not have, what it would do, and which request wanted it."""
+class Proposal(StoreMessage):
+    """A node that a flow lacks, what it would do, and the request that needed it."""
 
     session_id: str
     version: int
@@ -137,6 +137,6 @@ class Proposal(Message):
     at: AwareDatetime
 
 
-class ProposalPage(Message):
+class ProposalPage(StoreMessage):
     items: tuple[Proposal, ...]
     total: int

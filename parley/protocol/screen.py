@@ -1,7 +1,7 @@
-"""Protocol 2, `/ws?view=2`: what a screen needs to show a session, and nothing to conclude.
+"""Protocol 2, `/ws?view=2`: everything that a screen shows of a session, so that clients need no rules of their own.
 
-On entering a `snapshot` with the whole view. With each event the event itself, its `entries` for the journal, and
-`changed`: the sections of the view that differ now, whole. `can` lists the client messages that would be accepted.
+First a `snapshot` with the whole view. With each event the event itself, its `entries` for the journal, and `changed`:
+the sections of the view that differ now, whole. `can` lists the client messages that would be accepted.
 """
 
 from datetime import datetime
@@ -26,254 +26,277 @@ from parley.protocol.views import (
 
 
 class WorkSection(View):
-    """The service that is due, and the version that began its work. Drafts of other work are over."""
+    """The service at work, and the version that started the work. Drafts of other work are obsolete."""
 
-    service: Service
-    version: int
+    service: Service = Field(description="the service that is due")
+    version: int = Field(description="version of the event that began the work")
 
 
 class TurnSection(View):
-    """The turn at hand; `actions` are the ids of its actions, in order."""
+    """The current turn; `actions` are the ids of its actions, in order."""
 
-    number: int
-    sub_goal: str
-    by: str
-    actions: tuple[str, ...]
-    verdict: VerdictView | None
-    selected_tool: str
-    required_skills: tuple[str, ...]
-    reasoning: str
-    final: bool
+    number: int = Field(description="a number for people: 1, 2, 3 …")
+    sub_goal: str = Field(description="what the turn is for")
+    by: str = Field(description="who made it")
+    actions: tuple[str, ...] = Field(description="the ids of its actions, in order")
+    verdict: VerdictView | None = Field(description="the verifier's, once there is one")
+    selected_tool: str = Field(description="the tool that the planner chose first")
+    required_skills: tuple[str, ...] = Field(description="the skills that the sub-goal needs")
+    reasoning: str = Field(description="why, in words")
+    final: bool = Field(description="true: the request is fulfilled when these actions succeed")
 
 
 class PollView(View):
-    """How a step stands that polls. It looks every so many seconds (`every`), and gives up at `until`.
+    """The state of a polling step. It polls every `every` seconds, and gives up at `until`.
 
-    `looks`, `value` and `error` are of the last look that showed something new; `next_look` is when the one after it
-    was due. Looks that show nothing new are in no event, and follow every so many seconds.
+    `looks`, `value` and `error` are from the last poll with a new result; `next_look` is when the next one was due.
+    Polls without a new result cause no event.
     """
 
-    every: int
-    until: datetime | None
-    looks: int
-    value: JsonValue
-    error: str
-    next_look: datetime
+    every: int = Field(description="seconds between two looks")
+    until: datetime | None = Field(description="the instant, with its offset")
+    looks: int = Field(description="the number of polls when the value last changed")
+    value: JsonValue = Field(description="the value at that poll")
+    error: str = Field(description="why that poll failed; empty otherwise")
+    next_look: datetime = Field(description="the time of the poll after that one; later polls follow at the interval")
 
 
 class ActionSection(View):
-    """An action of the turn at hand. Its result is in the event that brought it. `poll`: of a step that polls."""
+    """An action of the current turn. Its result is in its event. `poll`: set for a polling step."""
 
-    action_id: str
-    tool: str
-    arguments: dict[str, JsonValue]
-    text: str
-    effect: Effect
-    status: str
-    approval: str | None
-    hash: str
-    error: str
-    depends_on: tuple[str, ...]
-    repairs: tuple[str, ...]
-    ruling: Decision
-    why: str
-    seconds: float
-    tokens: int
-    sub_goal: str = Field("", exclude_if=is_empty)
-    poll: PollView | None = None
+    action_id: str = Field(description="the action's id")
+    tool: str = Field(description="name of the tool")
+    arguments: dict[str, JsonValue] = Field(description="the tool's arguments")
+    text: str = Field(description="the words")
+    effect: Effect = Field(description="what the tool does to the world")
+    status: str = Field(description="how the turn went")
+    approval: str | None = Field(description="why it needs approval; null where it needs none")
+    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    error: str = Field(description="the error; empty where there is none")
+    depends_on: tuple[str, ...] = Field(description="ids of actions that must succeed first")
+    repairs: tuple[str, ...] = Field(description="corrections of the arguments that the model wrote")
+    ruling: Decision = Field(description="the domain's decision; only `skip` and `deny` prevent the call")
+    why: str = Field(description="the reason of the ruling; empty where none is needed")
+    seconds: float = Field(description="its duration in seconds")
+    tokens: int = Field(description="the number of tokens to add")
+    sub_goal: str = Field("", exclude_if=is_empty, description="what the turn is for")
+    poll: PollView | None = Field(None, description="how the step polls; none: it does not poll")
 
 
-class Touched(View):
-    """A server, a file or a table that a call names."""
+class AffectedResource(View):
+    """A server, file or table that a call names."""
 
-    kind: Literal["host", "file", "table"]
-    name: str
+    kind: Literal["host", "file", "table"] = Field(description="`host`, `file` or `table`")
+    name: str = Field(description="its name")
 
 
 class StepSection(View):
-    """What a step of an execution plan reaches, and what has come of it, in whichever of the plan's versions.
+    """What a step of an execution plan affects, and its outcome, in any version of the plan.
 
-    `same_as`: the step before it that makes the very same change; "" where none does. `until`: what a step that is
-    waiting waits for. `preapprovable`: an approval may allow its calls with whatever values its references get;
-    `preapproved`: one did. `problem`: why it failed or was refused, in words. `poll`: of a step that polls. `given`: it
-    was skipped, and a person gave its output. `used_by`: the ids of the steps that refer to its output, directly or
-    through each other, and are still to be carried out.
+    `same_as`: an earlier step that makes the same change; "" if none does. `until`: when a waiting step goes on.
+    `preapprovable`: an approval may cover its calls with any values that its references get; `preapproved`: one did.
+    `problem`: why it failed or was refused. `poll`: set for a polling step. `given`: it was skipped, and a person gave
+    its output. `used_by`: ids of the pending steps that refer to its output, directly or indirectly.
     """
 
-    action_id: str
-    status: str
-    word: str
-    tone: Tone
-    seconds: float
-    until: datetime | None = None
-    poll: PollView | None = None
-    touches: tuple[Touched, ...] = ()
-    same_as: str = ""
-    preapprovable: bool = False
-    preapproved: bool = False
-    problem: str = Field("", exclude_if=is_empty)
-    given: bool = False
-    used_by: tuple[str, ...] = ()
+    action_id: str = Field(description="the action's id")
+    status: str = Field(description="how the turn went")
+    word: str = Field(description="the state or status in words")
+    tone: Tone = Field(description="its tone")
+    seconds: float = Field(description="its duration in seconds")
+    until: datetime | None = Field(None, description="the instant, with its offset")
+    poll: PollView | None = Field(None, description="how the step polls; none: it does not poll")
+    touches: tuple[AffectedResource, ...] = Field((), description="the servers, files and tables that its call names")
+    same_as: str = Field("", description="the id of the first step that makes the same change; empty where none does")
+    preapprovable: bool = Field(False, description="whether its calls can be approved in advance")
+    preapproved: bool = Field(False, description="whether its calls are approved in advance")
+    problem: str = Field(
+        "", exclude_if=is_empty, description="why it failed or was refused; absent where there is nothing to say"
+    )
+    given: bool = Field(False, description="true: it was skipped, and a person gave its output")
+    used_by: tuple[str, ...] = Field(
+        (),
+        description="the ids of the steps that refer to its output, directly or through each other, and are still "
+        "to be carried out",
+    )
 
 
 class ReviewSection(View):
-    """What waits for approval: the plan or the code with this `version` and `hash`, which an approval names."""
+    """What awaits approval: the plan or the code with this `version` and `hash`, which an approval names."""
 
-    target: Literal["plan", "code"]
-    version: int
-    number: int
-    hash: str
-    message: str
+    target: Literal["plan", "code"] = Field(description="`plan` or `code`")
+    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
+    number: int = Field(description="a number for people: 1, 2, 3 …")
+    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    message: str = Field(description="for people")
 
 
 class FeedbackSection(View):
-    """The plan or code was declined: what should be different?"""
+    """The plan or code was rejected, and Parley asks what should be different."""
 
-    plan_type: Literal["text", "code"]
-    message: str
+    plan_type: Literal["text", "code"] = Field(description="what is meant; none: what is in review")
+    message: str = Field(description="for people")
 
 
 class QuestionSection(View):
-    """The open question; `question_id` goes back with the answer."""
+    """The open question. The answer names its `question_id`."""
 
-    question_id: str
-    about: str
-    content: str
-    options: tuple[str, ...]
-    form: dict[str, JsonValue] | None
+    question_id: str = Field(description="the question meant; none: the open one")
+    about: str = Field(
+        description="what the question is about: the request, what comes next, the budget, an action, or an "
+        "uncertain action"
+    )
+    content: str = Field(description="the words")
+    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
+    form: dict[str, JsonValue] | None = Field(
+        description="the values that the question is about; none: the text says it all"
+    )
 
 
 class ApprovalSection(View):
-    """The ids of the actions that wait for approval."""
+    """The ids of the actions that await approval."""
 
-    actions: tuple[str, ...]
-    message: str
+    actions: tuple[str, ...] = Field(description="the ids of the actions that wait")
+    message: str = Field(description="for people")
 
 
 class PathStanding(View):
-    """Where a path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last."""
+    """A running path's position, for an edit of its rest: the edit names `after`; `tool` is the node that ran last."""
 
-    after: str
-    tool: str
+    after: str = Field(description="the id of the newest started action")
+    tool: str = Field(description="the node that ran last")
 
 
 class EscalationSection(View):
-    """A person must act: why, and whether they have acted already."""
+    """The session is escalated: why, and whether a person has taken over."""
 
-    message: str
-    taken_over: bool
+    message: str = Field(description="for people")
+    taken_over: bool = Field(description="true: the person has acted already")
 
 
 class NextSection(View):
-    """The session rests: what can come next."""
+    """The options while the session rests."""
 
-    message: str
-    options: tuple[str, ...]
+    message: str = Field(description="for people")
+    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
 
 
 class UsageSection(View):
-    """What the session's model calls came to; cost in US dollars.
+    """The session's usage so far; cost in US dollars.
 
-    `tool_calls` and `seconds` of services at work are told where a budget limits them.
+    `tool_calls`, and `seconds` that services worked, are set if a budget limits them.
     """
 
-    calls: int
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    cost: float
-    token_budget: int | None
-    cost_budget: float | None
-    tool_calls: int | None = None
-    call_budget: int | None = None
-    seconds: float | None = None
-    time_budget: int | None = None
+    calls: int = Field(description="the number of model calls")
+    prompt_tokens: int = Field(description="tokens sent")
+    cached_tokens: int = Field(description="prompt tokens that the provider served from its cache")
+    completion_tokens: int = Field(description="tokens received")
+    cost: float = Field(description="US dollars")
+    token_budget: int | None = Field(description="the largest number of tokens; none: no limit")
+    cost_budget: float | None = Field(description="the largest cost in US dollars; none: no limit")
+    tool_calls: int | None = Field(None, description="tool calls so far; absent where no budget limits them")
+    call_budget: int | None = Field(
+        None, description="the largest number of tool calls, polls included; none: no limit"
+    )
+    seconds: float | None = Field(None, description="its duration in seconds")
+    time_budget: int | None = Field(
+        None, description="the largest working time of all services in seconds; none: no limit"
+    )
 
 
 class ScreenView(View):
-    """Where a session stands, in sections. Each is replaced whole, `actions` one by one (None: it is gone)."""
+    """A session's view in sections. Each is replaced whole, `actions` one by one (None: removed)."""
 
-    state: str
-    phase: str
-    reason: str
-    paused: bool
-    title: str
-    owner: str
-    workflow: Workflow
-    settings: SessionSettings
-    parent: str | None
-    request: str
-    unread: tuple[str, ...]
-    work: WorkSection | None
-    plan: PlanView | None
-    code: CodeView | None
-    turn: TurnSection | None
-    actions: dict[str, ActionSection]
-    steps: dict[str, StepSection]
-    path: PathView | None
-    path_standing: PathStanding | None
-    memory: MemoryView
-    answer: AnswerView | None
-    failure: FailureView | None
-    review: ReviewSection | None
-    feedback_request: FeedbackSection | None
-    question: QuestionSection | None
-    approval_request: ApprovalSection | None
-    escalation: EscalationSection | None
-    next: NextSection | None
-    usage: UsageSection
+    state: str = Field(description="where the session stands, in one word: see [states](#states)")
+    phase: str = Field(description="the phase of the machine")
+    reason: str = Field(description="why, in words")
+    paused: bool = Field(description="true: no new step begins")
+    title: str = Field(description="the session's title")
+    owner: str = Field(description="whose session it is")
+    workflow: Workflow = Field(description="the name of the workflow that the session follows")
+    settings: SessionSettings = Field(description="the session's settings; unchanged where left out")
+    parent: str | None = Field(description="the session it was forked from")
+    request: str = Field(description="the request of this round")
+    unread: tuple[str, ...] = Field(description="messages sent during work that no draft has used yet")
+    work: WorkSection | None = Field(description="the service that is due, and the version that began its work")
+    plan: PlanView | None = Field(description="the plan as Markdown")
+    code: CodeView | None = Field(description="the whole program")
+    turn: TurnSection | None = Field(description="counts the session's turns")
+    actions: dict[str, ActionSection] = Field(description="of the turn at hand, by id")
+    steps: dict[str, StepSection] = Field(description="what to do, in order")
+    path: PathView | None = Field(description="the path through nodes of flows; none: the plan does not walk a flow")
+    path_standing: PathStanding | None = Field(
+        description="where the path stands, for an edit of its rest; none: no path can be changed"
+    )
+    memory: MemoryView = Field(description="what is remembered of the request at hand")
+    answer: AnswerView | None = Field(description="the answer of this round")
+    failure: FailureView | None = Field(description="the failure, and whether `retry` can help")
+    review: ReviewSection | None = Field(description="the plan or code in review")
+    feedback_request: FeedbackSection | None = Field(description="set while Parley waits for feedback")
+    question: QuestionSection | None = Field(description="the open question")
+    approval_request: ApprovalSection | None = Field(description="the actions that wait for approval")
+    escalation: EscalationSection | None = Field(description="why a person must act, where one must")
+    next: NextSection | None = Field(description="what can come next, at rest")
+    usage: UsageSection = Field(description="what was spent so far")
 
 
 class ScreenGreeting(v1.Greeting):
-    """The first message on a socket. `session_id` is that of the session a `user_message` will begin."""
+    """The first message on a socket. `session_id`: the session that a `user_message` will begin."""
 
     protocol: Literal[2] = 2  # type: ignore[assignment]
 
 
 class ScreenDelta(v1.Delta):
-    """A draft as it is written: from `offset` (characters) on, the draft is `text`. Not stored.
+    """A piece of a draft: from `offset` (characters) on, the draft is `text`. Not stored.
 
-    `work` is the version of the work that it belongs to. It is over when the view's work is another, or with an event
-    that says so.
+    `work`: the version of its work. The draft ends when the view's work is another one, or with an event that says so.
     """
 
-    work: int
+    work: int = Field(description="the version of the work that the draft belongs to")
 
 
 class ScreenSnapshot(v1.ServerMessage):
-    """Where things stand, whole, with what is being drafted at this moment."""
+    """The whole view of a session, with the draft that is being written."""
 
     type: Literal["snapshot"] = "snapshot"
-    view: ScreenView
-    can: tuple[str, ...]
-    draft: ScreenDelta | None = None
+    view: ScreenView = Field(description="the whole [view](#screenview)")
+    can: tuple[str, ...] = Field(
+        description="the client messages that would be accepted now (`edit_code` is `edit` with `target: code`)"
+    )
+    draft: ScreenDelta | None = Field(None, description="the draft that is being written")
 
 
 class ScreenEvent(v1.ServerMessage):
-    """One event as stored, what it adds to the journal, and what it changed.
+    """One event as stored, the journal entries that it adds, and what it changed.
 
-    `changed` has the sections of the view that differ from before, whole; of `actions` only those that differ. Events
-    that a `resume` tells again have no `changed`, and None for `can`: the snapshot came first.
+    `changed`: the sections of the view that differ now, whole; of `actions` only those that differ. Past events that a
+    `resume` sends have no `changed`, and None for `can`, as the snapshot came first.
     """
 
     type: Literal["event"] = "event"
-    event: SessionEvent
-    entries: tuple[EntryOrUpdate, ...]
-    changed: dict[str, JsonValue]
-    can: tuple[str, ...] | None = None
-    ends_draft: bool = False
+    event: SessionEvent = Field(description="the event as stored: see [events](events.md)")
+    entries: tuple[EntryOrUpdate, ...] = Field(
+        description="what it adds to the journal: [entries](#entries-of-the-journal) and updates of earlier ones"
+    )
+    changed: dict[str, JsonValue] = Field(
+        description="the sections of the [view](#screenview) that are different now, whole"
+    )
+    can: tuple[str, ...] | None = Field(
+        None, description="the client messages that would be accepted now; null in a repeated event"
+    )
+    ends_draft: bool = Field(False, description="true: the draft is over")
 
     @property
     def review(self) -> ReviewSection | None:
-        """What this event has put up for approval."""
-        found = self.changed.get("review")
-        return ReviewSection.model_validate(found) if found else None
+        """The plan or code that this event put in review."""
+        section = self.changed.get("review")
+        return ReviewSection.model_validate(section) if section else None
 
     @property
     def approval_request(self) -> ApprovalSection | None:
-        """The actions that wait since this event."""
-        found = self.changed.get("approval_request")
-        return ApprovalSection.model_validate(found) if found else None
+        """The actions that await approval since this event."""
+        section = self.changed.get("approval_request")
+        return ApprovalSection.model_validate(section) if section else None
 
 
 AnyScreenMessage = Annotated[

@@ -1,12 +1,13 @@
-"""Templates of plans: what is stored of them, and what is told of them over REST."""
+"""Plan templates: their stored form, and their form in the REST API."""
 
 from datetime import datetime, time
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, Field, JsonValue
 
 from parley.events.values import Line, SessionSettings, StepId, Stored, Value, is_none
 from parley.protocol.bounds import Arguments, known_fields
+from parley.protocol.views import RestModel
 
 PARAMETER = r"^[A-Za-z][A-Za-z0-9_]{0,31}$"
 TEMPLATE_ID = r"^[A-Za-z0-9_-]{1,64}$"
@@ -17,7 +18,7 @@ JsonSchema = Annotated[dict[str, JsonValue], Field(max_length=50)]
 
 
 class Parameter(Stored):
-    """A value that is set when the template is used. Without one, and not `required`, `default` is taken."""
+    """A value that the user of the template sets. If it is missing and not `required`, `default` is used."""
 
     name: ParameterName
     json_schema: JsonSchema = Field(default_factory=dict)
@@ -27,7 +28,7 @@ class Parameter(Stored):
 
 
 class TemplateStep(Stored):
-    """One call. Its arguments may refer to parameters, `{{params.name}}`, and to what earlier steps give."""
+    """One call. Its arguments may refer to parameters, `{{params.name}}`, and to outputs of earlier steps."""
 
     id: StepId
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -38,7 +39,7 @@ class TemplateStep(Stored):
 
 
 class Template(Stored):
-    """A plan of tool calls with parameters. `goal` and the steps' texts may name parameters, too."""
+    """A plan of tool calls with parameters. `goal` and the steps' texts may refer to parameters, too."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     description: Words = ""
@@ -48,7 +49,7 @@ class Template(Stored):
 
 
 class ChosenValue(Value):
-    """A value of a plan's arguments that is to be a parameter: wherever it stands, or in this `step` or `argument`."""
+    """A value in a plan that becomes a parameter: wherever it occurs, or only in this `step` or `argument`."""
 
     name: ParameterName
     value: JsonValue
@@ -59,9 +60,9 @@ class ChosenValue(Value):
 
 
 class Schedule(Stored):
-    """When a template is run by itself: each day at a time of a time zone, or once, with these values.
+    """When a template runs by itself: daily at a time in a time zone, or once, with these values.
 
-    The plan is put before the owner for approval, unless the session's settings approve it.
+    The owner must approve each run's plan, unless the session's settings approve it.
     """
 
     daily: time | None = Field(None, exclude_if=is_none)
@@ -71,8 +72,8 @@ class Schedule(Stored):
     settings: SessionSettings | None = Field(None, exclude_if=is_none)
 
 
-class Run(Stored):
-    """One run by schedule: the time it was due, and its session; or why none was begun."""
+class ScheduledRun(Stored):
+    """A scheduled run: the time it was due, and its session, or why it could not start."""
 
     due: AwareDatetime
     session_id: str = ""
@@ -83,15 +84,11 @@ SentTemplate = Annotated[Template, known_fields(Template)]
 SentSchedule = Annotated[Schedule, known_fields(Schedule)]
 
 
-TemplateStatus = Literal["ready", "draft", "unchecked"]  # unchecked: nobody says which tools there are now
+TemplateStatus = Literal["ready", "draft", "unchecked"]  # unchecked: the executor does not answer
 
 
-class Told(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class TemplateLine(Told):
-    """A template in a list. `problems`: why it cannot be used as it is; none: it can."""
+class TemplateLine(RestModel):
+    """A template in a list."""
 
     id: str
     version: int
@@ -105,10 +102,10 @@ class TemplateLine(Told):
     updated_at: datetime | None = None
 
 
-class TemplateView(Told):
-    """A template as it stands. A change names its `version`. A `draft` has `problems`: its tools are gone, or others.
+class TemplateView(RestModel):
+    """A template. A change names its `version`. A `draft` has `problems`: its tools are gone or have changed.
 
-    A `shipped` one comes with Parley: everybody can use it, and nobody change it. `form`: its values' JSON Schema.
+    A `shipped` one comes with Parley: all users can use it, none can change it. `form`: the JSON Schema of its values.
     """
 
     id: str
@@ -119,21 +116,21 @@ class TemplateView(Told):
     problems: tuple[str, ...] = ()
     schedule: Schedule | None = None
     next_run: datetime | None = None
-    last_run: Run | None = None
+    last_run: ScheduledRun | None = None
     shipped: bool = False
     updated_at: datetime | None = None
 
 
-class TemplatePage(Told):
-    """My own, newest first; and those that come with Parley."""
+class TemplatePage(RestModel):
+    """My own templates, newest first, and those that come with Parley."""
 
     templates: tuple[TemplateLine, ...]
     total: int
     shipped: tuple[TemplateLine, ...] = ()
 
 
-class Candidate(Told):
-    """A value of a plan that can become a parameter: a `name` for it, the argument where it stands first, its steps."""
+class Candidate(RestModel):
+    """A value of a plan that can become a parameter: a suggested `name`, its first argument, and its steps."""
 
     name: str
     value: JsonValue
@@ -141,8 +138,8 @@ class Candidate(Told):
     steps: tuple[str, ...]
 
 
-class CandidatePage(Told):
-    """Of a plan: the name that its template would have, and the values that can become parameters."""
+class CandidatePage(RestModel):
+    """A plan's default template name, and its values that can become parameters."""
 
     name: str
     values: tuple[Candidate, ...]

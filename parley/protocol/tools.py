@@ -1,4 +1,4 @@
-"""What services tell each other about tools: the executor has them, the planner chooses, the gateway shows them."""
+"""Messages between services about tools: the executor has them, the planner chooses, the gateway shows them."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, Protocol
@@ -23,18 +23,17 @@ TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
 TOOLS_PREVIEWS = "tools.previews"  # PreviewCalls -> Previews
 TOOLS_CHECK = "tools.check"  # CheckCalls -> Violations
-TOOLS_LOOK = "tools.look"  # LookNow -> Looked
+TOOLS_LOOK = "tools.look"  # LookNow -> LookResult
 
 
 class ToolSpec(Value):
-    """One tool. `parameters` is a JSON schema of type object; `policy` None: the session's own policy holds for it.
+    """One tool. `parameters`: a JSON Schema of type object. `policy` None: the session's own policy applies.
 
-    `origin` is the name of its pack or MCP server. `keyed`: it remembers the idempotency key of a call with its
-    effect, so a call whose outcome is unknown may simply be made again. `quiet`: a read without any effect, also on
-    time or money, which is worth no event of its own when it begins. `confirm`: why a person looks at each call before
-    it runs, unless the session confirms nothing. `checked`: its pack can tell which calls are forbidden.
-    `waits_for`: it can only be a step of a plan, which waits for a person, a time or a condition. `returns` is a JSON
-    schema of its result; None where it declares none.
+    `origin`: the name of its pack or MCP server. `keyed`: it stores the idempotency key of a call with its effect, so a
+    call with an unknown outcome can be repeated. `quiet`: a read without side effects, cost or delay, whose start needs
+    no event. `confirm`: why a person must confirm each call, unless the session confirms nothing. `checked`: its pack
+    can check which calls are forbidden. `waits_for`: it can only be a step of a plan, and waits for a person, a time or
+    a condition. `returns`: a JSON Schema of its result, if it declares one.
     """
 
     name: Line
@@ -52,23 +51,23 @@ class ToolSpec(Value):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what a call means: the schema of its arguments, and its effect."""
+        """A hash of the argument schema and the effect: it changes when calls may mean something else."""
         return canonical_hash({"parameters": self.parameters, "effect": self.effect})
 
     @property
     def rule(self) -> ToolRule:
-        """What its calls are ruled by where no session says otherwise."""
+        """The rules of its calls, unless a session overrides them."""
         return ToolRule(effect=self.effect, policy=self.policy, quiet=self.quiet, fingerprint=self.fingerprint)
 
     def is_confirmed(self, confirm: Confirm) -> bool:
-        """Whether a person looks at each call, in a session with this setting."""
+        """Whether a person must confirm each call, in a session with this setting."""
         return bool(self.confirm) and confirm != "nothing"
 
 
 class ListTools(Value):
-    """The tools whose words fit `query` best, best first ("": all, by name); `names` are in it whatever the words.
+    """A request for the tools that match `query`, best first ("": all, by name). `names` are always included.
 
-    `calls_only`: without those that can only be steps of a plan. `only`: none but these, if it names any.
+    `calls_only`: without tools that can only be steps of a plan. `only`: restricts the result, if not empty.
     """
 
     query: Annotated[str, Field(max_length=5_000)] = ""
@@ -79,10 +78,9 @@ class ListTools(Value):
 
 
 class ToolPage(Value):
-    """`total` counts all tools there are. `world` is the fingerprint of the packs' initial data.
+    """A list of tools. `total` counts all tools. `world`: the fingerprint of the packs' initial data.
 
-    `rules` are the words and rules of the packs whose tools are in the list, for the planner. `troubles` tells of
-    sources of tools that are away now.
+    `rules`: the packs' terms and rules, for the planner. `troubles`: tool sources that are unavailable now.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -93,7 +91,7 @@ class ToolPage(Value):
 
 
 class PreviewCall(Value):
-    """What would this call change, in this session's world, if it were made now?"""
+    """A request for a preview: what would this call change in this session's world if it ran now?"""
 
     session_id: Line
     tool: Line
@@ -101,9 +99,9 @@ class PreviewCall(Value):
 
 
 class Change(Value):
-    """One value that would be another: `path` as "orders/#W1/status"; None stands for "not there".
+    """One value that would change: `path` as "orders/#W1/status"; None means that it does not exist.
 
-    `label`: what people call it; "" where the path's own words do.
+    `label`: a label for people; "" if the path is clear enough.
     """
 
     path: str
@@ -113,7 +111,7 @@ class Change(Value):
 
 
 class Preview(Value):
-    """`known` False: the tool cannot tell beforehand. `error`: the call would be refused, and why."""
+    """A preview. `known` False: the tool cannot predict its changes. `error`: why the call would be refused."""
 
     known: bool
     changes: tuple[Change, ...] = ()
@@ -129,27 +127,27 @@ class StepCall(Value):
 
 
 class PreviewCalls(Value):
-    """What would each of these calls change, in this session's world, if it were made now and alone?"""
+    """A request for previews: what would each call change in this session's world if it alone ran now?"""
 
     session_id: Line
     calls: Annotated[tuple[StepCall, ...], Field(max_length=50)]
 
 
 class Previews(Value):
-    """By step, where its tool could tell in time."""
+    """Previews by step, of the tools that answered in time."""
 
     steps: dict[str, Preview] = Field(default_factory=dict)
 
 
 class LookNow(Value):
-    """What does this step see, which polls in this session, and does its condition hold?"""
+    """A request to a polling step's tool: its current value, and whether its condition holds."""
 
     session_id: Line
     action_id: Line
 
 
-class Looked(Value):
-    """`error`: why there is no value now; the step looks again. `met`: the condition holds."""
+class LookResult(Value):
+    """The result of one poll. `error`: why there is no value; the step polls again. `met`: the condition holds."""
 
     value: JsonValue = None
     error: str = ""
@@ -157,9 +155,9 @@ class Looked(Value):
 
 
 class PastCall(Value):
-    """A call of the session that came to an end, or that is planned to run before another one.
+    """A call of the session that has ended, or that is planned before another one.
 
-    `result` is the text of the result, or of the error, as far as the session remembers it; "" while it is planned.
+    `result`: the text of the result or error, as far as the session remembers it; "" for a planned call.
     """
 
     tool: Line
@@ -169,23 +167,23 @@ class PastCall(Value):
 
 
 class CheckCalls(Value):
-    """May these calls be made, in this order, after what the session did before?"""
+    """A request to check whether these calls, in this order, are allowed after the session's earlier calls."""
 
     past: tuple[PastCall, ...] = ()
     calls: tuple[PastCall, ...]
 
 
 class Violations(Value):
-    """Why they may not, each as "tool: why and what to do"; none: they may."""
+    """Why calls are not allowed, each as "tool: why and what to do"; empty: they are."""
 
     violations: tuple[str, ...] = ()
 
 
-ENDED: dict[str, Literal["finished", "failed"]] = {"finished": "finished", "failed": "failed"}
+ENDED_STATUSES: dict[str, Literal["finished", "failed"]] = {"finished": "finished", "failed": "failed"}
 
 
-class Remembered(Protocol):
-    """A call as a session remembers it (`shared.domain.memory`)."""
+class RememberedCall(Protocol):
+    """A call in a session's memory (`shared.domain.memory`)."""
 
     @property
     def tool(self) -> str: ...
@@ -200,10 +198,10 @@ class Remembered(Protocol):
     def text(self) -> str: ...
 
 
-def past_calls(calls: Iterable[Remembered]) -> tuple[PastCall, ...]:
-    """What a session remembers of its calls: those whose outcome is known."""
+def past_calls(calls: Iterable[RememberedCall]) -> tuple[PastCall, ...]:
+    """The calls in a session's memory whose outcome is known."""
     return tuple(
         PastCall(tool=call.tool, arguments=call.arguments, status=status, result=call.text)
         for call in calls
-        if (status := ENDED.get(call.status))
+        if (status := ENDED_STATUSES.get(call.status))
     )

@@ -1,13 +1,13 @@
-"""The model's part in the triage of complaints: classify a complaint, choose a remedy, write the reply."""
+"""The replies to the nodes of complaint_triage: classify a complaint, choose a remedy, write the reply."""
 
 import re
 from typing import Any
 
 from rehearsal.flows import cues
-from rehearsal.prompt import Prompt, parsed
-from rehearsal.retail.identity import emails, people
-from rehearsal.retail.requests import order_ids
-from rehearsal.retail.words import tidy
+from rehearsal.prompt import ParsedPrompt, parsed
+from rehearsal.retail.customer_requests import order_ids
+from rehearsal.retail.identity import emails, names_with_zip
+from rehearsal.retail.text_normalization import normalize
 
 _URGENT = re.compile(r"\b(?:urgent\w*|asap|immediately|by (?:today|tomorrow|\w+day)|lawyer)\b")
 
@@ -28,16 +28,16 @@ REASONS = {
 }
 
 
-def answer_complaint(prompt: Prompt) -> dict[str, Any]:
-    """The reply to the task `complaint_triage.classify_complaint`; what the person did not say is empty."""
-    said, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
-    lower = cues.plain(said)
-    first, last, code = next(iter(people(tidy(said))), ("", "", ""))
+def answer_complaint(prompt: ParsedPrompt) -> dict[str, Any]:
+    """The reply to the task `complaint_triage.classify_complaint`. What the customer did not say is empty."""
+    words, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
+    lower = cues.plain(words)
+    first, last, code = next(iter(names_with_zip(normalize(words))), ("", "", ""))
     kind = cues.kind_of(lower)
     outputs = {
         "category": kind or "other",
-        "order_id": (order_ids(said) or _only(order_ids(findings)) or [""])[-1],
-        "email": (emails(said) or _only(emails(findings)) or [""])[0],
+        "order_id": (order_ids(words) or _only(order_ids(findings)) or [""])[-1],
+        "email": (emails(words) or _only(emails(findings)) or [""])[0],
         "first_name": first,
         "last_name": last,
         "zip": code,
@@ -47,21 +47,21 @@ def answer_complaint(prompt: Prompt) -> dict[str, Any]:
 
 
 def _outputs(outputs: dict[str, Any], analysis: str) -> dict[str, Any]:
-    """The reply to a node of a flow that chooses among words."""
+    """The reply to a node of a flow."""
     return {"kind": "outputs", "analysis": analysis, "outputs": outputs}
 
 
-def _words(prompt: Prompt) -> str:
+def _words(prompt: ParsedPrompt) -> str:
     """The customer's words, oldest first."""
     return "\n".join(prompt[tag][: cues.LONGEST] for tag in ("request", "details", "feedback") if prompt[tag])
 
 
 def _only(values: list[str]) -> list[str]:
-    """The only value; of several it is not known which one is meant."""
+    """The only value; empty if there are several."""
     return values if len(values) == 1 else []
 
 
-def assess_complaint(prompt: Prompt) -> dict[str, Any]:
+def assess_complaint(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.assess`: what this order and this complaint allow."""
     lower, order = cues.plain(_words(prompt)), _order(prompt["order"])
     remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), lower)
@@ -77,7 +77,7 @@ def _order(text: str) -> dict[str, Any]:
 
 
 def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
-    """The remedy and the reason for it. The customer's words take precedence over what the order's status allows."""
+    """The remedy and its reason. The customer's words take precedence over what the order's status allows."""
     if not status:
         return "person", "The order could not be read, so a person has to look at it."
     if cues.PERSON.search(lower):
@@ -90,12 +90,12 @@ def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
     return remedy, REASONS[remedy].format(status=status, what=kind.replace("_", " "))
 
 
-def write_reply(prompt: Prompt) -> dict[str, Any]:
-    """The reply to the task `complaint_triage.write_reply`: it claims only what is known to have been done."""
+def write_reply(prompt: ParsedPrompt) -> dict[str, Any]:
+    """The reply to the task `complaint_triage.write_reply`. It claims only what is known to have been done."""
     return {"kind": "outputs", "outputs": {"answer": " ".join(["I am sorry for the trouble.", *_outcome(prompt)])}}
 
 
-def _outcome(prompt: Prompt) -> list[str]:
+def _outcome(prompt: ParsedPrompt) -> list[str]:
     """Sentences about the outcome, or about what is missing."""
     order, remedy, problem = prompt["order_id"] or "your order", prompt["remedy"], prompt["problem"]
     if remedy == "apologise":
@@ -111,7 +111,7 @@ def _outcome(prompt: Prompt) -> list[str]:
     return [f"I found no order {order} of yours{trouble}, so nothing has been changed. Please check the number."]
 
 
-def _remedied(prompt: Prompt, remedy: str, order: str) -> list[str]:
+def _remedied(prompt: ParsedPrompt, remedy: str, order: str) -> list[str]:
     """Sentences about the remedy, as far as the section `done` shows it."""
     done, reason = prompt["done"], prompt["reason"]
     if not done or re.match(r"\W*(?:error|unknown|failed)", done, re.IGNORECASE):

@@ -1,11 +1,11 @@
-"""Plain cues in a person's words: complaints, questions about data, small talk."""
+"""Cue patterns in the user's words: complaints, questions about data, small talk."""
 
 import re
 
-from rehearsal.retail.requests import order_ids
+from rehearsal.retail.customer_requests import order_ids
 
-LONGEST = 4_000  # characters of what a person wrote that are looked at
-KINDS = {  # of complaints, the one that weighs most first
+LONGEST = 4_000  # characters of the user's text that are examined
+KINDS = {  # of complaints, the most serious first
     "damaged": re.compile(r"\b(?:damaged|broken|smashed|cracked|crack|dented|defective|leaks?)\b|n't (?:work|light)"),
     "wrong_item": re.compile(r"\b(?:wrong|not what i ordered)\b"),
     "late": re.compile(r"\b(?:late|waiting|not arrived|never arrived|too long|where is my)\b"),
@@ -39,7 +39,7 @@ _SQL = re.compile(r"(?is)\bselect\b\s.{0,4000}?\bfrom\b\s")
 
 
 def plain(text: str) -> str:
-    """In small letters, on one line, with straight quotes."""
+    """The text in lower case, on one line, with straight quotes."""
     return " ".join(text[:LONGEST].lower().replace("’", "'").split())
 
 
@@ -54,7 +54,7 @@ def kind_of(lower: str) -> str:
 
 
 def is_complaint(lower: str) -> bool:
-    """Whether it complains about something that the person bought."""
+    """Whether it complains about something that the user bought."""
     if _COMPLAINS.search(lower):
         return True
     complains = kind_of(lower) or PERSON.search(lower) or RETURN.search(lower)
@@ -62,7 +62,7 @@ def is_complaint(lower: str) -> bool:
 
 
 def is_question(lower: str) -> bool:
-    """Whether it asks for data, or holds a query."""
+    """Whether it asks for data, or contains a query."""
     return bool(_DATA.match(lower) or _MEASURE.search(lower) or _SQL.search(lower))
 
 
@@ -72,10 +72,10 @@ def is_talk(lower: str) -> bool:
 
 
 def wants_words(text: str) -> bool:
-    """Whether it asks what a statement means, rather than for what the statement gives."""
+    """Whether it asks what a statement means, rather than for its result."""
     return bool(_SQL.search(text) and _EXPLAIN.search(without_sql(text)))
 
 
 def without_sql(text: str) -> str:
-    """What stands before a statement: the words about it."""
+    """The text before a statement."""
     return plain(re.split(r"(?i)\bselec", text, maxsplit=1)[0])

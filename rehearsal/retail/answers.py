@@ -1,13 +1,13 @@
-"""The generator's part: the answer to a request, which claims only what the results show."""
+"""The reply to the task `answer`, which claims only what the results show."""
 
 from typing import Any
 
-from rehearsal.prompt import Prompt
-from rehearsal.retail.planning import Outcome, Overview, survey
-from rehearsal.retail.state import FINDERS, HANDOVER, READS, TYPES, PastCall, read_state
+from rehearsal.explicit_calls import call_results
+from rehearsal.prompt import ParsedPrompt
+from rehearsal.retail.request_state import FINDERS, HANDOVER, READS, TYPES, PlannedCall, read_state
+from rehearsal.retail.resolution import RequestOutcome, Resolution, resolve
+from rehearsal.retail.text_normalization import listing
 from rehearsal.retail.turns import NO_LANGUAGE
-from rehearsal.retail.words import listing
-from rehearsal.tooluse import call_results
 
 NOT_DONE = {
     "denied": "Not done, because it was not approved",
@@ -17,11 +17,11 @@ NOT_DONE = {
 QUIET = frozenset((*FINDERS, *READS, TYPES, HANDOVER, "calculate", "think"))
 
 
-def answer_answer(prompt: Prompt) -> dict[str, Any]:
+def answer_answer(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `answer`."""
     if (results := call_results(prompt)) is not None:
         return _reply(prompt, *results, doubts=0)
-    overview = survey(read_state(prompt))
+    overview = resolve(read_state(prompt))
     state = overview.state
     sentences: list[str] = []
     doubts = 0
@@ -30,23 +30,28 @@ def answer_answer(prompt: Prompt) -> dict[str, Any]:
         sentences += [sentence for sentence in more if sentence not in sentences]
         doubts += doubtful
     planned = {write.key for write in overview.writes}
-    others = [past for past in state.past_calls if past.fine and past.tool not in QUIET and past.key not in planned]
+    others = [
+        past for past in state.past_calls if past.succeeded and past.tool not in QUIET and past.key not in planned
+    ]
     sentences += [f"This was done besides: {past.tool.replace('_', ' ')} {_arguments(past)}." for past in others]
     if (others or any(past.tool == HANDOVER for past in state.past_calls)) and state.feedback:
         sentences.append(f"I was told: “{' '.join(state.feedback)[:1000]}”")
     if not sentences:
         sentences, doubts = [prompt["reasoning"] or f"I have changed nothing. {NO_LANGUAGE}"], 1
     writes = [past.id for past in state.past_calls if past.tool not in QUIET or past.tool == HANDOVER]
-    reads = [past.id for past in state.past_calls if past.fine and past.tool in READS]
+    reads = [past.id for past in state.past_calls if past.succeeded and past.tool in READS]
     return _reply(prompt, sentences, writes or reads[-5:], doubts)
 
 
-def _arguments(past: PastCall) -> str:
-    values = [listing(list(map(str, one))) if isinstance(one, list) else str(one) for one in past.arguments.values()]
+def _arguments(past: PlannedCall) -> str:
+    values = [
+        listing(list(map(str, argument))) if isinstance(argument, list) else str(argument)
+        for argument in past.arguments.values()
+    ]
     return ", ".join(value for value in values if value)
 
 
-def _reply(prompt: Prompt, sentences: list[str], evidence: list[str], doubts: int) -> dict[str, Any]:
+def _reply(prompt: ParsedPrompt, sentences: list[str], evidence: list[str], doubts: int) -> dict[str, Any]:
     if prompt["ended"]:
         sentences, doubts = [*sentences, f"I could not finish: {prompt['ended']}"], doubts + 1
     confidence = round(max(0.95 - 0.25 * doubts, 0.1), 2)
@@ -58,19 +63,19 @@ def _reply(prompt: Prompt, sentences: list[str], evidence: list[str], doubts: in
     }
 
 
-def _not_done(past: PastCall) -> str:
-    """Who left something out says why: a person, or what it needed and did not get."""
+def _not_done(past: PlannedCall) -> str:
+    """Why a call was not made: it was skipped, denied or failed."""
     if past.status == "skipped":
         return f"Not done ({past.result})" if past.result else "Not done"
     return NOT_DONE.get(past.status, NOT_DONE["failed"])
 
 
-def _about(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[str], int]:
-    """Sentences about one request, and how many doubts they leave."""
+def _about(overview: Resolution, outcome: RequestOutcome, reasoning: str) -> tuple[list[str], int]:
+    """Sentences about one request, and the number of doubts that remain."""
     sentences, doubts = list(outcome.facts), 0
     for write in outcome.writes:
         past = overview.state.past_call(write)
-        if past is not None and past.fine:
+        if past is not None and past.succeeded:
             sentences += [write.done] if past.key == write.key else []  # else another call changed the same order
             continue
         doubts += 1

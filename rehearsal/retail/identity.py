@@ -3,7 +3,7 @@
 import re
 
 from rehearsal.retail.addresses import find_addresses
-from rehearsal.retail.state import FINDERS, Call, Document, Need, NotPossible, State
+from rehearsal.retail.request_state import FINDERS, Call, Document, NotPossible, ReadsNeeded, RequestState
 
 ASK_IDENTITY = "May I have your e-mail address, or your full name and zip code?"
 NOT_FOUND = "I could not find an account with these details."
@@ -24,10 +24,14 @@ def emails(text: str) -> list[str]:
     return list(dict.fromkeys(match[0].rstrip(".") for match in _EMAIL.finditer(text)))
 
 
-def people(text: str) -> list[tuple[str, str, str]]:
+def names_with_zip(text: str) -> list[tuple[str, str, str]]:
     """First name, last name and zip code, likeliest first."""
     inside = [span for _, span in find_addresses(text)]
-    zips = [one for one in _ZIP.finditer(text) if not any(start <= one.start() < end for start, end in inside)]
+    zips = [
+        zip_match
+        for zip_match in _ZIP.finditer(text)
+        if not any(start <= zip_match.start() < end for start, end in inside)
+    ]
     names = [match for match in _NAME.finditer(text) if not _NO_NAME.search(f"{match['first']} {match['last']}")]
     names = names or [match for match in _SMALL.finditer(text) if not _NO_NAME.search(match[0])]
     ranked = sorted(
@@ -43,31 +47,31 @@ def without_identity(text: str) -> str:
     return re.sub(r"(?i)\b(?:zip|postal)(?: code)?(?: is|:)? ?\d{5}\b", " ", _EMAIL.sub(" ", text))
 
 
-def identify(state: State) -> str:
-    """The customer's id. Raises Need, Ask or NotPossible."""
+def identify(state: RequestState) -> str:
+    """The customer's id. Raises ReadsNeeded, QuestionNeeded or NotPossible."""
     if state.user_id:
         return state.user_id
     text = "\n".join(
-        [state.message, state.request, *(answer for _, answer in state.said), *state.feedback, state.previous]
+        [state.message, state.request, *(answer for _, answer in state.answers), *state.feedback, state.previous_text]
     )
     calls = [Call("find_user_id_by_email", {"email": mail}, f"Find the customer {mail}") for mail in emails(text)]
     calls += [
         Call("find_user_id_by_name_zip", {"first_name": first, "last_name": last, "zip": code}, f"Find {first} {last}")
-        for first, last, code in people(text)[:2]
+        for first, last, code in names_with_zip(text)[:2]
     ]
     tried = {past.key for past in state.past_calls}
     if fresh := [call for call in calls if call.key not in tried]:
-        raise Need(fresh[0])
+        raise ReadsNeeded(fresh[0])
     looked_up = any(past.tool in FINDERS and past.status not in ("denied", "skipped") for past in state.past_calls)
     why = NOT_FOUND if looked_up else NOT_LOOKED_UP
     state.ask(f"{why} {ASK_IDENTITY}" if calls else ASK_IDENTITY)
     raise NotPossible("I do not know your account, so I may not look at or change any order.")
 
 
-def customer(state: State) -> Document:
-    """The customer's own document. Raises Need, Ask or NotPossible."""
+def customer(state: RequestState) -> Document:
+    """The customer's own document. Raises ReadsNeeded, QuestionNeeded or NotPossible."""
     user_id = identify(state)
-    document = state.look("get_user_details", user_id)
+    document = state.document("get_user_details", user_id)
     if document is None:
         raise NotPossible("your account could not be read.")
     return {"user_id": user_id, **document}

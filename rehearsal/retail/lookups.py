@@ -4,13 +4,13 @@ import re
 from functools import partial
 
 from rehearsal.retail.addresses import one_line
+from rehearsal.retail.customer_requests import Request
 from rehearsal.retail.identity import customer
-from rehearsal.retail.items import axes_of, called, described, fits, mentions, named_options
+from rehearsal.retail.items import axes_of, has_options, item_label, mentions, named_options, options_label
 from rehearsal.retail.orders import all_orders, find_orders, orders_of, with_status
-from rehearsal.retail.payments import Methods, label, method_name
-from rehearsal.retail.requests import Request
-from rehearsal.retail.state import Document, State, together
-from rehearsal.retail.words import listing, money
+from rehearsal.retail.payments import Methods, method_label, method_name
+from rehearsal.retail.request_state import Document, RequestState, gather
+from rehearsal.retail.text_normalization import listing, money
 
 _ACCOUNT = re.compile(
     r"(?i)\b(?:gift cards?|payment methods?|cards|on file|(?:my|your|the) (?:profile|account|e-?mail))\b(?! for)"
@@ -25,23 +25,23 @@ _ANY_PRODUCT = re.compile(  # words about products of every type
 _OWN = re.compile(r"(?i)\b(?:orders?|did (?:i|you)|(?:i|you) (?:paid|ordered|bought))\b")
 
 
-def look_up(state: State, request: Request) -> list[str]:
-    """Sentences that answer the request. Raises Need, Ask or NotPossible."""
+def look_up(state: RequestState, request: Request) -> list[str]:
+    """Sentences that answer the request. Raises ReadsNeeded, QuestionNeeded or NotPossible."""
     if not request.order_ids and _SHOP.search(request.text) and not _OWN.search(request.text):
         types = state.types
         names = dict.fromkeys(name for spot in mentions(request.text, types) for name in spot.names)
-        reads = [partial(state.look, "get_product_details", types[name]) for name in names]
+        reads = [partial(state.document, "get_product_details", types[name]) for name in names]
         if reads:
-            return [_product(product, request.text) for product in together(reads) if product]
+            return [_product(product, request.text) for product in gather(reads) if product]
         listed = f"{len(types)} types of products: {', '.join(types)}."
-        one = not _ANY_PRODUCT.search(request.text)
-        return [f"The store has no such product. It has {listed}" if one else f"The store has {listed}"]
+        asks_for_one = not _ANY_PRODUCT.search(request.text)
+        return [f"The store has no such product. It has {listed}" if asks_for_one else f"The store has {listed}"]
     if not request.order_ids and _ACCOUNT.search(request.text) and not _OWN.search(request.text):
         return [_account(customer(state))]
     return _orders(state, request)
 
 
-def _orders(state: State, request: Request) -> list[str]:
+def _orders(state: RequestState, request: Request) -> list[str]:
     if request.order_ids:
         orders = orders_of(state, request.order_ids)
     elif re.search(r"(?i)\borders\b|\border history\b", request.text):
@@ -68,20 +68,20 @@ def _total(order: Document) -> float:
 
 
 def _order(order: Document, methods: Methods) -> str:
-    """Everything that is worth knowing of one order."""
-    items = listing([f"{called(item)} for {money(item['price'])}" for item in order["items"]])
-    entries = [(one["transaction_type"], one) for one in order["payment_history"]]
+    """Status, items, payments, tracking number and address of one order."""
+    items = listing([f"{item_label(item)} for {money(item['price'])}" for item in order["items"]])
+    entries = [(entry["transaction_type"], entry) for entry in order["payment_history"]]
     paid, back = (
         listing(
             [
-                f"{money(one['amount'])}, {label(methods, one['payment_method_id'])}"
-                for kind, one in entries
+                f"{money(entry['amount'])}, {method_label(methods, entry['payment_method_id'])}"
+                for kind, entry in entries
                 if kind == what
             ]
         )
         for what in ("payment", "refund")
     )
-    tracking = listing([number for one in order["fulfillments"] for number in one["tracking_id"]])
+    tracking = listing([number for entry in order["fulfillments"] for number in entry["tracking_id"]])
     sentences = [
         f"Order {order['order_id']} is {order['status']}: {items}; total {money(_total(order))}, paid: {paid}."
     ]
@@ -91,17 +91,22 @@ def _order(order: Document, methods: Methods) -> str:
 
 
 def _account(user: Document) -> str:
-    methods = listing([method_name(one) for one in user["payment_methods"].values()])
+    methods = listing([method_name(method) for method in user["payment_methods"].values()])
     return f"Your account: {user['email']}, {one_line(user['address'])}. Payment methods on file: {methods}."
 
 
 def _product(product: Document, text: str) -> str:
     variants = list(product["variants"].values())
-    there = sorted((one for one in variants if one["available"]), key=lambda one: float(one["price"]))
-    asked = named_options(text, axes_of(one["options"] for one in variants))
-    fitting = [one for one in there if fits(one["options"], asked)]
-    shown = "; ".join(f"{described(one['options'])} at {money(one['price'])}" for one in (fitting if asked else there))
+    available = sorted(
+        (variant for variant in variants if variant["available"]), key=lambda variant: float(variant["price"])
+    )
+    named = named_options(text, axes_of(variant["options"] for variant in variants))
+    fitting = [variant for variant in available if has_options(variant["options"], named)]
+    listed = "; ".join(
+        f"{options_label(variant['options'])} at {money(variant['price'])}"
+        for variant in (fitting if named else available)
+    )
     name = product["name"].lower()
-    counts = f"There are {len(variants)} variants of the {name}, {len(there)} of them available."
-    as_said = " as you describe it" if asked else ", the cheapest first"
-    return f"{counts} Available{as_said}: {shown or 'none'}."
+    counts = f"There are {len(variants)} variants of the {name}, {len(available)} of them available."
+    as_said = " as you describe it" if named else ", the cheapest first"
+    return f"{counts} Available{as_said}: {listed or 'none'}."

@@ -1,15 +1,18 @@
-"""Which of the customer's orders, and which items of them, a request is about. All raise Need, Ask or NotPossible."""
+"""Finds the customer's orders and items that a request is about.
+
+All functions raise ReadsNeeded, QuestionNeeded or NotPossible.
+"""
 
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
+from rehearsal.retail.customer_requests import Request
 from rehearsal.retail.identity import customer, identify
-from rehearsal.retail.items import OrderItem, called, mentions, narrow, segments
-from rehearsal.retail.requests import Request
-from rehearsal.retail.state import Document, NotPossible, State, together
-from rehearsal.retail.words import listing
+from rehearsal.retail.items import OrderItem, item_label, mentions, narrow_by_options, segments
+from rehearsal.retail.request_state import Document, NotPossible, RequestState, gather
+from rehearsal.retail.text_normalization import listing
 
 STATUSES = {
     "pending": r"\bpending\b|\bnot (?:yet )?(?:been )?shipped\b|\bopen orders?\b",
@@ -30,16 +33,16 @@ _WHOLE = re.compile(
 )
 
 
-def names_of(order: Document) -> str:
+def item_names(order: Document) -> str:
     return listing([item["name"].lower() for item in order["items"]])
 
 
-def orders_of(state: State, ids: Sequence[str]) -> list[Document]:
-    """The customer's own orders of these ids, read side by side with the account."""
+def orders_of(state: RequestState, ids: Sequence[str]) -> list[Document]:
+    """The customer's own orders with these ids, read in parallel with the account."""
     identify(state)
     reads: list[Callable[[], Document | None]] = [partial(customer, state)]
-    reads += [partial(state.look, "get_order_details", one) for one in ids]
-    user, *orders = together(reads)
+    reads += [partial(state.document, "get_order_details", order_id) for order_id in ids]
+    user, *orders = gather(reads)
     for order_id, order in zip(ids, orders, strict=True):
         if order is None:
             raise NotPossible(f"there is no order {order_id}.")
@@ -48,23 +51,23 @@ def orders_of(state: State, ids: Sequence[str]) -> list[Document]:
     return [order for order in orders if order is not None]
 
 
-def must_be(order: Document, status: str, done: str) -> None:
+def require_status(order: Document, status: str, done: str) -> None:
     if order["status"] != status:
         raise NotPossible(f"order {order['order_id']} is {order['status']}, and only {status} orders can be {done}.")
 
 
-def all_orders(state: State) -> list[Document]:
-    return orders_of(state, [str(one) for one in customer(state).get("orders", [])])
+def all_orders(state: RequestState) -> list[Document]:
+    return orders_of(state, [str(order_id) for order_id in customer(state).get("orders", [])])
 
 
 def with_status(text: str, orders: Sequence[Document]) -> list[Document]:
-    """Those in a status that the text speaks of; all where it speaks of none."""
-    said = [status for status, pattern in STATUSES.items() if re.search(pattern, text.lower())]
-    return [order for order in orders if order["status"] in said or not said]
+    """The orders in a status that the text mentions; all if it mentions none."""
+    statuses = [status for status, pattern in STATUSES.items() if re.search(pattern, text.lower())]
+    return [order for order in orders if order["status"] in statuses or not statuses]
 
 
-def find_orders(state: State, request: Request, status: str, verb: str) -> list[Document]:
-    """The orders that a request about whole orders means."""
+def find_orders(state: RequestState, request: Request, status: str, verb: str) -> list[Document]:
+    """The orders that a request about whole orders refers to."""
     if request.order_ids:
         return orders_of(state, request.order_ids)
     orders = [order for order in all_orders(state) if not status or order["status"] == status]
@@ -72,52 +75,56 @@ def find_orders(state: State, request: Request, status: str, verb: str) -> list[
         return orders
     for text in (request.text, request.rest):
         if spots := mentions(text, [item["name"] for order in orders for item in order["items"]]):
-            holding = [one for one in orders if all(_holds(one, spot.names) for spot in spots)]
-            return one_of(state, holding or orders, verb)
+            holding = [order for order in orders if all(_has_item(order, spot.names) for spot in spots)]
+            return choose_order(state, holding or orders, verb)
     if not orders:
         raise NotPossible(f"none of your orders is {status}.")
-    return one_of(state, orders, verb, sure=not _NAMED_BY_CONTENT.search(request.text))
+    return choose_order(state, orders, verb, sure=not _NAMED_BY_CONTENT.search(request.text))
 
 
-def _holds(order: Document, names: Sequence[str]) -> bool:
+def _has_item(order: Document, names: Sequence[str]) -> bool:
     return any(item["name"] in names for item in order["items"])
 
 
-def one_of(state: State, orders: Sequence[Document], verb: str, *, sure: bool = True) -> list[Document]:
-    """The only order, if it is sure to be meant; else the one that the customer names when asked."""
-    options = [f"{order['order_id']}: {names_of(order)}" for order in orders]
+def choose_order(state: RequestState, orders: Sequence[Document], verb: str, *, sure: bool = True) -> list[Document]:
+    """The only order if it is certain to be meant, else the one that the customer chooses."""
+    options = [f"{order['order_id']}: {item_names(order)}" for order in orders]
     return [orders[state.pick(f"Which order would you like to {verb}?", options, sure=sure)]]
 
 
-def find_items(state: State, request: Request, statuses: Sequence[str], verb: str) -> list[tuple[OrderItem, str]]:
-    """The items that a request means, each with the words beside it."""
+def find_items(
+    state: RequestState, request: Request, statuses: Sequence[str], verb: str
+) -> list[tuple[OrderItem, str]]:
+    """The items that a request refers to, each with the words next to it."""
     orders = orders_of(state, request.order_ids) if request.order_ids else all_orders(state)
     items = [OrderItem(order, item) for order in orders for item in order["items"]]
-    fitting = [one for one in items if one.order["status"] in statuses] or (items if request.order_ids else [])
+    fitting = [entry for entry in items if entry.order["status"] in statuses] or (items if request.order_ids else [])
     if not request.order_ids and len(near := with_status(request.text, orders)) < len(orders):
-        fitting = [one for one in fitting if one.order in near]
+        fitting = [entry for entry in fitting if entry.order in near]
     whole = _WHOLE.search(request.text)
     for text in (request.text, request.rest):
-        spots = mentions(text, [one.name for one in fitting])
-        between = " ".join(text[one.end : other.start] for one, other in pairwise(spots))
+        spots = mentions(text, [entry.name for entry in fitting])
+        between = " ".join(text[spot.end : following.start] for spot, following in pairwise(spots))
         if spots and not (whole and len(spots) == 1) and not _CLAUSE.search(between):
             parts = zip(spots, segments(text, spots), strict=True)
-            found = [(_one_of(state, spot.names, words, fitting, verb), words) for spot, words in parts]
-            return list({one.item["item_id"]: (one, words) for one, words in found}.values())
-    ids = {one.order["order_id"] for one in fitting}
-    if whole and len(ids) == 1 and verb == "return" and not mentions(request.text, [one.name for one in fitting]):
-        return [(one, request.text) for one in fitting]
+            chosen = [(_choose_item(state, spot.names, words, fitting, verb), words) for spot, words in parts]
+            return list({entry.item["item_id"]: (entry, words) for entry, words in chosen}.values())
+    ids = {entry.order["order_id"] for entry in fitting}
+    if whole and len(ids) == 1 and verb == "return" and not mentions(request.text, [entry.name for entry in fitting]):
+        return [(entry, request.text) for entry in fitting]
     if not fitting:
         raise NotPossible(f"none of your orders has anything that you can {verb}.")
-    return [(_one_of(state, tuple(one.name for one in fitting), "", fitting, verb), "")]
+    return [(_choose_item(state, tuple(entry.name for entry in fitting), "", fitting, verb), "")]
 
 
-def _one_of(state: State, names: Sequence[str], words: str, items: Sequence[OrderItem], verb: str) -> OrderItem:
+def _choose_item(
+    state: RequestState, names: Sequence[str], words: str, items: Sequence[OrderItem], verb: str
+) -> OrderItem:
     """The item with one of these names. Of several items it is the one whose options the words name (the words in
     brackets, if there are any), else the customer's choice. Without words the customer is always asked."""
-    named = {(one.order["order_id"], one.item["item_id"]): one for one in items if one.name in names}
+    named = {(entry.order["order_id"], entry.item["item_id"]): entry for entry in items if entry.name in names}
     described = re.search(r"\(([^)]*)\)", words)
-    close = narrow(described[1] if described else words, list(named.values()))
+    close = narrow_by_options(described[1] if described else words, list(named.values()))
     what = listing(sorted({name.lower() for name in names}), "or") if words else "item"
-    options = [f"{called(one.item)} in {one.order['order_id']}" for one in close]
+    options = [f"{item_label(entry.item)} in {entry.order['order_id']}" for entry in close]
     return close[state.pick(f"Which {what} would you like to {verb}?", options, sure=bool(words))]

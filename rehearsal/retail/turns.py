@@ -1,40 +1,40 @@
-"""The planner's part: the next turn for a customer of the store, decided from the prompt alone."""
+"""The reply to the task `turn`: the next turn for a customer of the store, decided from the prompt alone."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from rehearsal.catalogue import BY_NAME, CONFIGURE
-from rehearsal.prompt import Prompt
+from rehearsal.explicit_calls import answer_call
+from rehearsal.prompt import ParsedPrompt
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES, KNOWS, refuse
-from rehearsal.replies import asked_already, may_ask, more_tools, nothing_to_do, question, turn
-from rehearsal.retail.planning import Overview, survey
-from rehearsal.retail.state import FINDERS, READS, Call, read_state
-from rehearsal.retail.words import listing
-from rehearsal.tooluse import answer_call
+from rehearsal.registry import BY_NAME, CONFIGURE
+from rehearsal.replies import may_ask, more_tools, nothing_to_do, question, turn, was_answered
+from rehearsal.retail.request_state import FINDERS, READS, Call, read_state
+from rehearsal.retail.resolution import Resolution, resolve
+from rehearsal.retail.text_normalization import listing
 
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
 NO_STORE = f"I serve the customers of the sample store, and its tools are not there. {NO_LANGUAGE}"
-SUB_GOALS = 4  # that Parley takes in one turn
-REPHRASINGS = 2  # after so many the answer says that the request was not understood
+SUB_GOALS = 4  # Parley's limit for a turn
+REPHRASINGS = 2  # after this many, the answer says that the request was not understood
 
 
-def answer_turn(prompt: Prompt) -> dict[str, Any]:
+def answer_turn(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `turn`."""
-    return answer_call(prompt) or _served(prompt, survey(read_state(prompt)))
+    return answer_call(prompt) or _turn_for(prompt, resolve(read_state(prompt)))
 
 
-def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
+def _turn_for(prompt: ParsedPrompt, overview: Resolution) -> dict[str, Any]:
     if not overview.state.tools & STORE:
         needed = ", ".join(sorted(name.replace("_", " ") for name in STORE))
-        return _searched(prompt, needed) or nothing_to_do(NO_STORE)
-    if not overview.understood:
+        return _ask_for_tools(prompt, needed) or nothing_to_do(NO_STORE)
+    if not overview.is_understood:
         return _not_understood(prompt, overview)
     missing = overview.question
     calls = overview.reads or ([] if missing else overview.due)
     if calls:
-        return _lacking(prompt, overview, calls) or _turn(overview, calls)
+        return _if_impossible(prompt, overview, calls) or _turn(overview, calls)
     if missing and may_ask(prompt, str(missing)):
         return question(str(missing), missing.options[:10])
     if missing:
@@ -43,36 +43,38 @@ def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
     return nothing_to_do(" ".join(refused) or "All that was asked for is known or done.")
 
 
-def _not_understood(prompt: Prompt, overview: Overview) -> dict[str, Any]:
+def _not_understood(prompt: ParsedPrompt, overview: Resolution) -> dict[str, Any]:
     state, doubt = overview.state, overview.doubt[:200]
     if len(state.rephrased) < REPHRASINGS:
         why = f"“{doubt}” leaves open what shall be done. Say just that, please: {DEMO_MODEL}{KNOWS['agentflow']}"
-        asked = question(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message, prompt)
-        if may_ask(prompt, asked["text"]):
-            return asked
+        reply = question(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message, prompt)
+        if may_ask(prompt, reply["text"]):
+            return reply
     return nothing_to_do(f"I did not understand what is wanted. {NO_LANGUAGE}")
 
 
-def _searched(prompt: Prompt, needed: str) -> dict[str, Any] | None:
-    """A wish for these tools; None if there are no others to show, or the last nudge already answered the wish."""
-    if prompt["more_tools"] and not asked_already(needed, prompt["nudge"]):
+def _ask_for_tools(prompt: ParsedPrompt, needed: str) -> dict[str, Any] | None:
+    """A request for these tools; None if there are no more, or if the same request was already answered."""
+    if prompt["more_tools"] and not was_answered(needed, prompt["nudge"]):
         return more_tools(needed)
     return None
 
 
-def _lacking(prompt: Prompt, overview: Overview, calls: Sequence[Call]) -> dict[str, Any] | None:
-    """The reply if these calls cannot be proposed: a tool is not shown, or the proposal was rejected. Else None."""
+def _if_impossible(prompt: ParsedPrompt, overview: Resolution, calls: Sequence[Call]) -> dict[str, Any] | None:
+    """The reply if these calls cannot be made, because a tool is missing or they were rejected before; else None."""
     tools = overview.state.tools
     if any(call.tool not in tools for call in calls):
         needed = ", ".join(sorted({call.tool.replace("_", " ") for call in calls}))
-        return _searched(prompt, needed) or nothing_to_do(f"It cannot be done: this session has no tools to {needed}.")
+        return _ask_for_tools(prompt, needed) or nothing_to_do(
+            f"It cannot be done: this session has no tools to {needed}."
+        )
     if prompt["nudge"] and all(re.search(rf"\b{call.tool}\b", prompt["nudge"]) for call in calls):
         return nothing_to_do(f"It cannot be done: {prompt['nudge']}")
     return None
 
 
-def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
-    """The calls as a turn. It names no sub-goal that they do not work on: nothing would ever end it."""
+def _turn(overview: Resolution, calls: Sequence[Call]) -> dict[str, Any]:
+    """The calls as a turn. It names only sub-goals that they work on, because others would never be finished."""
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))

@@ -1,28 +1,28 @@
-"""The verifier's part: how a turn's calls ended, and whether anything is left to do."""
+"""The reply to the task `turn_verdict`: how a turn's calls ended, and whether anything is left to do."""
 
 from dataclasses import replace
 from typing import Any
 
-from rehearsal.prompt import Prompt
-from rehearsal.retail.planning import survey
-from rehearsal.retail.state import read_past_calls, read_state
-from rehearsal.tooluse import call_results
+from rehearsal.explicit_calls import call_results
+from rehearsal.prompt import ParsedPrompt
+from rehearsal.retail.request_state import read_past_calls, read_state
+from rehearsal.retail.resolution import resolve
 
 
-def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
+def answer_turn_verdict(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `turn_verdict`."""
     actions, state = read_past_calls(prompt.objects("actions")), read_state(prompt)
     known = {(past.id, past.key) for past in state.past_calls}
     state = replace(
         state, past_calls=(*state.past_calls, *(past for past in actions if (past.id, past.key) not in known))
     )
-    left = call_results(prompt) is None and survey(state).open
-    bad = [past for past in actions if not past.fine]
+    left = call_results(prompt) is None and resolve(state).is_open
+    bad = [past for past in actions if not past.succeeded]
     status = "success" if not bad else "partial" if len(bad) < len(actions) else "failure"
     following = "complete" if not left else "retry" if status == "failure" else "continue"
     if any(past.status == "uncertain" for past in bad):
         following = "escalate"
-    analysed = [f"{past.tool} {'answered' if past.fine else f'ended as {past.status}'}" for past in actions]
+    analysed = [f"{past.tool} {'answered' if past.succeeded else f'ended as {past.status}'}" for past in actions]
     return {
         "kind": "verdict",
         "execution_analysis": "; ".join(analysed) or "No action was carried out.",

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 Chart = Literal["none", "bar", "line"]
 Rows = Sequence[Sequence[JsonValue]]
-LISTED, BARS = 10, 40  # rows told in an answer; rows that a chart can hold
+LISTED, BARS = 10, 40  # rows listed in an answer; rows that a chart can show
 _TIME = re.compile(r"^(?:1[5-9]|20)\d\d(?:-\d\d(?:-\d\d)?)?(?:[T ].*)?$")
 _TEXTUAL = re.compile(r"(?:^|_)(?:id|zip|year|number|code|phone|position)$", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ def answer(columns: Sequence[str], rows: Rows, row_count: int, *, truncated: boo
     return "\n".join([head, *lines]), _chart(columns, rows, row_count)
 
 
-def shown(column: str, value: JsonValue) -> str:
+def formatted(column: str, value: JsonValue) -> str:
     """A value as people write it: thousands parted, cents where there are any; ids and years as they are."""
     if value is None:
         return "none"
@@ -39,18 +39,18 @@ def shown(column: str, value: JsonValue) -> str:
 
 
 def _single(columns: Sequence[str], row: Sequence[JsonValue]) -> str:
-    told = (f"{_words(name)}: **{shown(name, value)}**" for name, value in zip(columns, row, strict=False))
-    return "The data hold no value for this." if list(row) == [None] else f"{'; '.join(told)}."
+    parts = (f"{_words(name)}: **{formatted(name, value)}**" for name, value in zip(columns, row, strict=False))
+    return "The data hold no value for this." if list(row) == [None] else f"{'; '.join(parts)}."
 
 
 def _line(columns: Sequence[str], row: Sequence[JsonValue]) -> str:
     """Texts first, joined; then numbers with their names."""
-    texts = [shown(name, value) for name, value in zip(columns, row, strict=False) if not _number(value)]
-    numbers = [(name, shown(name, value)) for name, value in zip(columns, row, strict=False) if _number(value)]
+    texts = [formatted(name, value) for name, value in zip(columns, row, strict=False) if not _number(value)]
+    numbers = [(name, formatted(name, value)) for name, value in zip(columns, row, strict=False) if _number(value)]
     if len(numbers) == 1 and texts:
         return f"{' '.join(texts)}: {numbers[0][1]}"
-    told = ", ".join(f"{_words(name).lower()} {value}" for name, value in numbers)
-    return f"{', '.join(texts)}{': ' if texts and told else ''}{told}"
+    parts = ", ".join(f"{_words(name).lower()} {value}" for name, value in numbers)
+    return f"{', '.join(texts)}{': ' if texts and parts else ''}{parts}"
 
 
 def _words(column: str) -> str:

@@ -1,11 +1,11 @@
-"""Which rows a question is about: a noun, with the values beside it and what is said of it."""
+"""Parses which rows a question is about: a noun, with adjacent values and conditions."""
 
 from dataclasses import replace
 
 from rehearsal.sql.reader import Reader, Unclear
-from rehearsal.sql.synonyms import deeds
+from rehearsal.sql.synonyms import verb_nouns
 from rehearsal.sql.syntax import MONEY, Condition, Filter, Has, Noun
-from rehearsal.sql.words import phrases
+from rehearsal.sql.tokenizer import phrases
 
 Conditions = tuple[Condition, ...]
 _PERSONS = phrases("everybody, everyone, anybody, anyone, somebody, someone, person")
@@ -19,9 +19,9 @@ _PLACES = {"zip", "country", "state", "town", "city", "district"}
 
 
 class Phrases(Reader):
-    """Nouns with their conditions; see Questions for whole questions."""
+    """Parses nouns with their conditions. `Questions` parses whole questions."""
 
-    one = False  # the values of one row are joined by “or” alone: `a Tent and a Kettle` are two
+    single_row = False  # of a single row, where only “or” joins values: `a Tent and a Kettle` are two rows
 
     def noun(self) -> Noun | None:
         """Rows: a table's name, with values before it and conditions after it."""
@@ -53,23 +53,23 @@ class Phrases(Reader):
         """`pending`, `black or red`, `Ada Grant`, `not pending`."""
         start = end = self.at
         negated = bool(self.take("not", "except", "excluding"))
-        found: list[Filter] = []
+        filters: list[Filter] = []
         joined = ""
         while value := self._value() or self._quoted():
-            merged = _either(found[-1], value) if found and joined else None
+            merged = _either(filters[-1], value) if filters and joined else None
             if joined == "or" and not merged:
                 raise Unclear("“or” between values of different columns")
-            found = [*found[:-1], merged] if merged else [*found, value]
+            filters = [*filters[:-1], merged] if merged else [*filters, value]
             end = self.at
-            joined = self.take("or", ", or") or ("" if self.one else self.take("and", ",", ", and"))
+            joined = self.take("or", ", or") or ("" if self.single_row else self.take("and", ",", ", and"))
             joined = "or" if "or" in joined else joined
-        self.at = end if found else start
-        if negated and len(found) > 1:
+        self.at = end if filters else start
+        if negated and len(filters) > 1:
             raise Unclear("“not” before several values")
-        return tuple(replace(one, negated=negated) for one in found)
+        return tuple(replace(condition, negated=negated) for condition in filters)
 
     def _value(self) -> Filter | None:
-        """One value that some column has, which is not the name of a table as well."""
+        """One value of some column that is not also the name of a table or column."""
         start = self.at
         self.articles()
         meaning = self.term("values")
@@ -79,44 +79,44 @@ class Phrases(Reader):
         return Filter(tuple((spot, (value,)) for spot, value in meaning.values))
 
     def _quoted(self) -> Filter | None:
-        """An id, or a text in quotes, as the columns hold it."""
+        """An id, or a quoted text, in the columns' format."""
         if self.token.kind not in {"quoted", "id"} and not (self.token.kind == "number" and len(self.token.text) > 6):
             return None
         options = tuple((spot, (value,)) for spot, value in self.lexicon.like(self.token.text))
         self.at += bool(options)
         return Filter(options) if options else None
 
-    # --- what is said of a noun
+    # --- conditions after a noun
 
     def modifiers(self, *, verb: bool = False) -> Conditions:
-        """All that is said after a noun; `verb`: the question's own verb may begin it."""
-        found: list[Condition] = []
+        """All conditions after a noun. `verb`: the first may begin with the question's own verb."""
+        conditions: list[Condition] = []
         while True:
             start = self.at
             self.skip(*_ADVERBS)
-            joined = bool(found) and self.take(", and", ", but", "and", "but", ",")
+            joined = bool(conditions) and self.take(", and", ", but", "and", "but", ",")
             more = self.predicate() if self.take(*_WHO) or joined or verb else self.post()
             if not more:
                 self.at = start
                 self.skip(*_ADVERBS)
-                return tuple(found)
-            found += more
+                return tuple(conditions)
+            conditions += more
             verb = False
 
     def post(self) -> Conditions | None:
-        """What stands after a noun without a verb of its own."""
+        """A condition after a noun, without a verb of its own."""
         return self.first(self.without, self.amount, self.place, self.values, self.related, self.doing)
 
     def predicate(self) -> Conditions | None:
-        """What stands after who or that, or as the verb of a question: `are pending`, `have no orders`."""
+        """A condition after `who` or `that`, or as the verb of a question: `are pending`, `have no orders`."""
         self.skip(*_ADVERBS)
         start = self.at
         self.take("do", "does", "did", "have", "has", "had", *_BE)
         negated = bool(self.take("not", "never"))
         self.at = self.at if negated else start
         self.skip("ever", "yet", *_BE, *_ADVERBS)
-        found = self.first(self.having, self.post)
-        return _denied(found) if negated else found
+        conditions = self.first(self.having, self.post)
+        return _denied(conditions) if negated else conditions
 
     def amount(self) -> Conditions | None:
         """`over $500`, `that cost less than 20 dollars`, `with a fee of at least 200`."""
@@ -124,18 +124,18 @@ class Phrases(Reader):
         verb = self.take("cost", "costing", "priced", "worth")
         spots = None if verb else self.column()
         self.skip("of")
-        found = self.compare()
+        comparison = self.compare()
         self.skip("on them", "on it", "each")
-        if found is None or (spots is None and not verb and not self.ended() and self._names_rows()):
+        if comparison is None or (spots is None and not verb and not self.ended() and self._names_rows()):
             return None
-        return (Filter(tuple((spot, found[1]) for spot in spots or MONEY), found[0]),)
+        return (Filter(tuple((spot, comparison[1]) for spot in spots or MONEY), comparison[0]),)
 
     def _names_rows(self) -> bool:
-        """True if what follows a number are things of which there are so many."""
+        """Whether the number counts rows: a table or value follows it."""
         start = self.at
-        found = self.term("tables") or self.term("values")
+        meaning = self.term("tables") or self.term("values")
         self.at = start
-        return found is not None
+        return meaning is not None
 
     def place(self) -> Conditions | None:
         """`in Boston`, `living in Texas or Ohio`, `going to Hawaii`, `not in Oregon`."""
@@ -146,19 +146,19 @@ class Phrases(Reader):
         if not preposition or (goes and preposition != "to"):
             return None
         self.skip("the")
-        found = self.values()
+        filters = self.values()
         self.skip("district")
-        places = all(set(spot.columns) & _PLACES for one in found for spot, _ in one.options)
-        if not found or (not places and self._names_rows()) or ((lives or goes or len(found) > 1) and not places):
+        places = all(set(spot.columns) & _PLACES for condition in filters for spot, _ in condition.options)
+        if not filters or (not places and self._names_rows()) or ((lives or goes or len(filters) > 1) and not places):
             return None
         kind = "lives" if places and (lives or preposition == "from") else "in"
-        return tuple(replace(one, op=kind, negated=one.negated or negated) for one in found)
+        return tuple(replace(condition, op=kind, negated=condition.negated or negated) for condition in filters)
 
     def related(self) -> Conditions | None:
         """`of Ada Grant`, `in cancelled orders`, `to people living in Detroit`, `with paypal`."""
         self.take("appear", "show up")
-        found = self.noun() if self.take(*_OF) else None
-        return (Has(found),) if found and found.filters else None
+        noun = self.noun() if self.take(*_OF) else None
+        return (Has(noun),) if noun and noun.filters else None
 
     def having(self) -> Conditions | None:
         """`have no orders`, `contain a Tent`, `with a phone`."""
@@ -177,7 +177,7 @@ class Phrases(Reader):
         self.skip("has", "have", "had", "been")
         if self.take("placed", "made", "place", "make"):
             return self._some(())
-        via = deeds(self.token.text.lower())
+        via = verb_nouns(self.token.text.lower())
         if not via:
             return None
         self.at += 1
@@ -185,23 +185,23 @@ class Phrases(Reader):
         return self._some(via) or (Has(Noun(), via=via),)
 
     def _some(self, via: tuple[str, ...]) -> Conditions | None:
-        """`no orders`, `a Tent`; numbers of rows are not compared."""
+        """`no orders`, `a Tent`. Numbers of rows are not supported."""
         negated = bool(self.take("no"))
         self.take("at least one")
-        before, self.one = self.one, True
+        before, self.single_row = self.single_row, True
         noun = self.noun()
-        self.one = before
+        self.single_row = before
         return (Has(noun, negated, via),) if noun else None
 
 
-def _denied(found: Conditions | None) -> Conditions | None:
-    if found and (len(found) > 1 or found[0].negated):
+def _denied(conditions: Conditions | None) -> Conditions | None:
+    if conditions and (len(conditions) > 1 or conditions[0].negated):
         raise Unclear("“not” before several things")
-    return found and (replace(found[0], negated=True),)
+    return conditions and (replace(conditions[0], negated=True),)
 
 
 def _either(left: Filter, right: Filter) -> Filter | None:
-    """Both values of one column, None if no column has both."""
+    """One filter for both values; None if no column has both."""
     theirs = dict(right.options)
     options = tuple((spot, (*values, *theirs[spot])) for spot, values in left.options if spot in theirs)
     return replace(left, options=options) if options else None

@@ -1,4 +1,4 @@
-"""Requests that go on from the question before, put after it as one question."""
+"""Rewrites a follow-up and its previous question as one question."""
 
 import re
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ _GOES_ON = re.compile(
 
 
 def rewrite(request: str, previous_question: str, feedback: Sequence[str] = ()) -> str:
-    """One question that needs no other to be understood. What was said since goes on from it in turn."""
+    """One self-contained question. Follow-ups in the feedback are appended as well."""
     question = request.strip()
     if previous_question and not _alone(question):
         question = f"{_ended(previous_question)} {question}"
-    for said in feedback:
-        if goes_on(said.strip()):
-            question = f"{_ended(question)} {said.strip()}"
+    for line in feedback:
+        if goes_on(line.strip()):
+            question = f"{_ended(question)} {line.strip()}"
     return question
 
 
 def goes_on(request: str) -> bool:
-    """Whether it continues the question before it."""
+    """Whether the request continues the previous question."""
     return bool(_GOES_ON.match(request))
 
 
 def _alone(request: str) -> bool:
-    """True if the request is a whole question already."""
+    """Whether the request is already a complete question."""
     if goes_on(request):
         return False
     return len(request.split()) > 3 and not (
@@ -44,7 +44,7 @@ def _alone(request: str) -> bool:
 
 
 def _ended(question: str) -> str:
-    """With a mark that ends a sentence."""
+    """The question with a final punctuation mark."""
     text = question.strip().rstrip(" ,;:")
     if text[-1:] in {"?", "!", "."}:
         return text

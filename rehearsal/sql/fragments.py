@@ -1,12 +1,12 @@
-"""What follows a question and goes on from it: `Only in Oregon.`, `and by state?`, `how many are they?`."""
+"""Parses elliptical follow-ups after a question: `Only in Oregon.`, `and by state?`, `how many are they?`."""
 
 from dataclasses import replace
 
 from rehearsal.sql.conditions import Conditions
 from rehearsal.sql.questions import Questions
 from rehearsal.sql.reader import Unclear
-from rehearsal.sql.syntax import LABEL, Condition, Filter, Has, Measure, Query
-from rehearsal.sql.words import phrases
+from rehearsal.sql.syntax import LABEL, Condition, Filter, Has, Measure, QuestionTree
+from rehearsal.sql.tokenizer import phrases
 
 _LEAD = phrases(
     "and, but, now, only, just, please, ok, then, also, show me, show, give me, i need, list, what about, how about, "
@@ -18,10 +18,10 @@ _THEM = phrases("are they, are there, of them, of those, are those, is that, was
 
 
 class Fragments(Questions):
-    """Reads a question to its last word."""
+    """Parses a question with its follow-ups to the last word."""
 
-    def question(self) -> Query | None:
-        """The whole question, None if a word has no place in it."""
+    def question(self) -> QuestionTree | None:
+        """The whole question; None if the grammar cannot place every word."""
         query = self.sentence()
         while query is not None and self.token.kind != "end":
             while self.token.kind == "mark":
@@ -31,8 +31,8 @@ class Fragments(Questions):
                 query = self._fragment(query)
         return query
 
-    def _fragment(self, query: Query) -> Query | None:
-        """The question as the next words change it."""
+    def _fragment(self, query: QuestionTree) -> QuestionTree | None:
+        """The question modified by the next words."""
         start = self.at
         for skipped in (True, False):
             for read in (self._shape, self._columns, self._group, self._filter):
@@ -45,7 +45,7 @@ class Fragments(Questions):
                         return changed
         return None
 
-    def _shape(self, query: Query) -> Query | None:
+    def _shape(self, query: QuestionTree) -> QuestionTree | None:
         """`how many are they`, `how many of them are pending`, `list them`, `each once`."""
         if self.take(*_ONCE):
             return replace(query, distinct=query.measure is None)
@@ -62,7 +62,7 @@ class Fragments(Questions):
                 return None
         return replace(query, measure=Measure(), columns=(), most=None, limit=None)
 
-    def _columns(self, query: Query) -> Query | None:
+    def _columns(self, query: QuestionTree) -> QuestionTree | None:
         """`item id and price`, `with the customer's last name`, `their emails too`."""
         beside = self.tokens[self.at - 1].word in {"with", "also", "including", "plus"}
         columns = self.columns()
@@ -70,38 +70,40 @@ class Fragments(Questions):
             return None
         return replace(query, columns=(*(query.columns or ((LABEL,) if beside else ())), *columns))
 
-    def _group(self, query: Query) -> Query | None:
+    def _group(self, query: QuestionTree) -> QuestionTree | None:
         """`and by state`, instead of other groups."""
         return self.grouped(replace(query, measure=query.measure or Measure(), groups=()))
 
-    def _filter(self, query: Query) -> Query | None:
+    def _filter(self, query: QuestionTree) -> QuestionTree | None:
         """`in Oregon`, `delivered ones`, `without refunds`, `mastercard`, `above 100 dollars`."""
         self.skip("those", "that", "where")
         denied = bool(self.take("no", "not", "not the"))
         self.take("for")
         start = self.at
-        said: Conditions = self.values()
-        if not said or not (self.take("one") or self.ended()):
+        added: Conditions = self.values()
+        if not added or not (self.take("one") or self.ended()):
             self.at = start
-            said = self.modifiers(verb=True)
-        if not said or (denied and (len(said) > 1 or said[0].negated)):
+            added = self.modifiers(verb=True)
+        if not added or (denied and (len(added) > 1 or added[0].negated)):
             return None
         if denied:
-            said = (replace(said[0], negated=True),)
+            added = (replace(added[0], negated=True),)
         if any(
-            _overlap(new, one)
-            for new in said
+            _overlap(new, condition)
+            for new in added
             for has in query.noun.filters
             if isinstance(has, Has)
-            for one in has.noun.filters
+            for condition in has.noun.filters
         ):
             raise Unclear("It is not clear what that takes the place of")
-        kept = [one for one in query.noun.filters if not any(_overlap(new, one) for new in said)]
-        return replace(query, noun=replace(query.noun, filters=(*kept, *said)))
+        remaining = [
+            condition for condition in query.noun.filters if not any(_overlap(new, condition) for new in added)
+        ]
+        return replace(query, noun=replace(query.noun, filters=(*remaining, *added)))
 
 
 def _overlap(new: Condition, old: Condition) -> bool:
-    """True if both are values of one column, so that the new one takes the place of the old one."""
+    """Whether both are values of the same column, so that the new one replaces the old one."""
     if not (isinstance(new, Filter) and isinstance(old, Filter)) or new.negated or old.negated:
         return False
     return {new.op, old.op} <= {"in", "lives"} and bool(

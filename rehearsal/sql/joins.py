@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from rehearsal.sql.tables import Table, Tables
+from rehearsal.sql.schema import Table, Tables
 
 
-class Step(NamedTuple):
-    """From one table to another along equal columns. `many`: a row may meet several."""
+class JoinStep(NamedTuple):
+    """A join from one table to another on equal columns. `many`: a row may match several."""
 
     start: str
     end: str
@@ -16,22 +16,22 @@ class Step(NamedTuple):
     many: bool
 
 
-Path = tuple[Step, ...]
+Path = tuple[JoinStep, ...]
 
 
 class Joins:
     def __init__(self, tables: Tables) -> None:
-        self._steps: dict[str, list[Step]] = {name: [] for name in tables.by_name}
+        self._steps: dict[str, list[JoinStep]] = {name: [] for name in tables.by_name}
         for table in tables.by_name.values():
             for step in _references(table, tables):
                 back = tuple((theirs, mine) for mine, theirs in step.pairs)
                 self._steps[step.start].append(step)
                 many = set(table.key) != {mine for mine, _ in step.pairs}
-                self._steps[step.end].append(Step(step.end, step.start, back, many))
+                self._steps[step.end].append(JoinStep(step.end, step.start, back, many))
         self.path = lru_cache(maxsize=None)(self._path)
 
     def _path(self, start: str, end: str) -> Path | None:
-        """The shortest way, never over a parent that both have in common; None if there is none."""
+        """The shortest path, never through a common parent of both; None if there is none."""
         queue: list[tuple[str, Path]] = [(start, ())]
         for at, path in queue:
             if at == end:
@@ -46,19 +46,19 @@ class Joins:
 
 
 def single(path: Path) -> bool:
-    """True if a row meets at most one row at the end of the path."""
+    """Whether a row matches at most one row at the end of the path."""
     return not any(step.many for step in path)
 
 
-def _references(table: Table, tables: Tables) -> Iterator[Step]:
-    """The references of one table. Those that make up the key of another table are one step."""
-    found: dict[str, list[tuple[str, str]]] = {}
+def _references(table: Table, tables: Tables) -> Iterator[JoinStep]:
+    """The references of one table. Those that together form the key of another table are one step."""
+    by_table: dict[str, list[tuple[str, str]]] = {}
     for column in table.columns:
         there, _, key = (column.references or "").partition(".")
         if there in tables.by_name and key in tables[there].names:
-            found.setdefault(there, []).append((column.name, key))
-    for there, pairs in found.items():
+            by_table.setdefault(there, []).append((column.name, key))
+    for there, pairs in by_table.items():
         if len(pairs) > 1 and {key for _, key in pairs} == set(tables[there].key):
-            yield Step(table.name, there, tuple(pairs), many=False)
+            yield JoinStep(table.name, there, tuple(pairs), many=False)
         else:
-            yield from (Step(table.name, there, (pair,), many=False) for pair in pairs)
+            yield from (JoinStep(table.name, there, (pair,), many=False) for pair in pairs)

@@ -1,12 +1,12 @@
-"""The words of a schema: what its tables, columns and values are called in a question."""
+"""The lexicon of a schema: the phrases by which questions refer to its tables, columns and values."""
 
 import re
 from dataclasses import dataclass, field
 
+from rehearsal.sql.schema import Column, Table, Tables
 from rehearsal.sql.synonyms import others
 from rehearsal.sql.syntax import Spot, Value
-from rehearsal.sql.tables import Column, Table, Tables
-from rehearsal.sql.words import Token, split
+from rehearsal.sql.tokenizer import QuestionToken, split
 from rehearsal.states import CODES
 
 Words = tuple[str, ...]
@@ -15,7 +15,7 @@ LONGEST = 5  # words of a phrase
 
 @dataclass
 class Meaning:
-    """All that one phrase may mean. Ranks: the lower the likelier. `written`: how a value must be spelt, if at all."""
+    """Everything that one phrase may refer to. Lower ranks are likelier. `values`: the required spelling, or ""."""
 
     tables: dict[str, int] = field(default_factory=dict)
     columns: dict[Spot, int] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class Lexicon:
     def words(self) -> set[str]:
         return {word for words in self.meanings for word in words}
 
-    def look_up(self, read: list[Token]) -> Meaning | None:
-        """What exactly these words mean as they are written."""
+    def look_up(self, read: list[QuestionToken]) -> Meaning | None:
+        """The meaning of exactly these words."""
         meaning = self.meanings.get(tuple(token.word for token in read))
         if meaning is None:
             return None
         text = " ".join(token.text for token in read)
         values = {key: form for key, form in meaning.values.items() if form in ("", text)}
-        found = Meaning(meaning.tables, meaning.columns, values)
-        return found if found.tables or found.columns or found.values else None
+        matching = Meaning(meaning.tables, meaning.columns, values)
+        return matching if matching.tables or matching.columns or matching.values else None
 
     def like(self, text: str) -> list[tuple[Spot, Value]]:
-        """The columns whose samples have the form of this id, code or address of mail."""
+        """The columns whose samples have the same format as this id, code or e-mail address."""
         return [
             (Spot(table.name, (column.name,)), text)
             for table in self.tables.by_name.values()
@@ -59,7 +59,7 @@ class Lexicon:
         return self.meanings.setdefault(words, Meaning())
 
     def _name_table(self, table: Table) -> list[Words]:
-        """The names of a table's rows, the likeliest first."""
+        """The nouns for a table's rows, the likeliest first."""
         key = split(table.own_key)[:-1] if table.own_key.endswith("_id") else ()
         named = [(table.words, 0), *((words, 1) for words in others(table.words))]
         if len(table.words) > 1:
@@ -81,10 +81,10 @@ class Lexicon:
         named = [(phrase, spot, rank) for phrase, rank in phrases.items()]
         if column.name in table.title:
             named.append((("name",), Spot(table.name, table.title), 0))
-        for phrase, one, rank in named:
+        for phrase, target, rank in named:
             for full in (phrase, *((*name, *phrase) for name in names)):
                 columns = self._meaning(full).columns
-                columns[one] = min(rank, columns.get(one, rank))
+                columns[target] = min(rank, columns.get(target, rank))
 
     def _name_values(self, table: Table, column: Column) -> None:
         spot, words = Spot(table.name, (column.name,)), column.words
@@ -107,5 +107,5 @@ class Lexicon:
 
 
 def _shape(text: str) -> str:
-    """The form of an id: `#A9999999` for `#W1005766`."""
+    """The format of an id: `#A9999999` for `#W1005766`."""
     return re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]", "A", re.sub(r"\d", "9", text)))

@@ -1,11 +1,11 @@
-"""Whole sentences: every word must have its place in one of the forms."""
+"""Parses whole sentences: every word must have a place in one of the forms."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from rehearsal.sql.conditions import Phrases
-from rehearsal.sql.syntax import MONEY, Measure, Noun, Query, Spots
-from rehearsal.sql.words import phrases
+from rehearsal.sql.syntax import MONEY, Measure, Noun, QuestionTree, Spots
+from rehearsal.sql.tokenizer import phrases
 
 _LEAD = phrases(
     "please, can you, could you, tell me, show me, show, give me, list, find, get me, i need, i want, i would like, "
@@ -26,21 +26,21 @@ _GOING_ON = phrases("along, with, but, only, together, where, including")
 
 
 class Questions(Phrases):
-    """Reads one sentence; Fragments reads what goes on from it."""
+    """Parses one sentence. `Fragments` parses follow-ups."""
 
-    def sentence(self) -> Query | None:
+    def sentence(self) -> QuestionTree | None:
         self.skip(*_LEAD, "all", "every")
         self.articles()
         forms = (self.ranked, self.count, self.measured, self.values_of, self.rows)
         return self.first(*(lambda form=form: self._whole(form) for form in forms))
 
-    def _whole(self, form: Callable[[], Query | None]) -> Query | None:
-        """The form, if it and its groups reach to the end of the sentence."""
+    def _whole(self, form: Callable[[], QuestionTree | None]) -> QuestionTree | None:
+        """The form, if it and its groups reach the end of the sentence."""
         query = form()
         query = query and self._closed(query)
         return query if query and (self.ended() or self.token.word in _GOING_ON) else None
 
-    def _closed(self, query: Query) -> Query:
+    def _closed(self, query: QuestionTree) -> QuestionTree:
         """`by state`, `are there`, and conditions after them."""
         start = self.at
         self.skip(*_DONE)
@@ -53,7 +53,7 @@ class Questions(Phrases):
     def narrowed(self, noun: Noun, *, verb: bool = False) -> Noun:
         return replace(noun, filters=(*noun.filters, *self.modifiers(verb=verb)))
 
-    def grouped(self, query: Query) -> Query | None:
+    def grouped(self, query: QuestionTree) -> QuestionTree | None:
         """`by state`, `per customer`, `for each status and city`."""
         self.take(",")
         self.take("split", "grouped", "broken down")
@@ -66,7 +66,7 @@ class Questions(Phrases):
         return replace(query, groups=tuple(groups))
 
     def subject(self) -> Spots | Noun | None:
-        """What groups are made of: a column, or a table without conditions."""
+        """What to group by: a column, or a table without conditions."""
         if spots := self.column():
             return spots
         head = self.head()
@@ -74,7 +74,7 @@ class Questions(Phrases):
 
     # --- numbers
 
-    def count(self) -> Query | None:
+    def count(self) -> QuestionTree | None:
         """`how many pending orders`, `number of customers in Texas`, `how many different cities`."""
         if not self.take(*_COUNT):
             return None
@@ -84,39 +84,39 @@ class Questions(Phrases):
             self.take("do", "does", "are there", "are there among", "do we have", "of")
             noun = self.noun() or self._holders(spots)
             self.take("live", "live in", "come from", "go to", "exist")
-            return Query(noun, Measure("count", spots))
+            return QuestionTree(noun, Measure("count", spots))
         self.skip("all")
         head = self.head()
         if head is None:
             return None
         self.take("are there", "do we have", "there are", "were there", "have there been")
-        return Query(self.narrowed(self.narrowed(head), verb=True), Measure(), distinct=different)
+        return QuestionTree(self.narrowed(self.narrowed(head), verb=True), Measure(), distinct=different)
 
     def function(self) -> str:
-        return next((one for one, words in _FUNCTIONS.items() if self.take(*words)), "")
+        return next((name for name, words in _FUNCTIONS.items() if self.take(*words)), "")
 
-    def measured(self) -> Query | None:
+    def measured(self) -> QuestionTree | None:
         """`average price of Tent variants`, `total gift card balance`, `largest payment`."""
         self.articles()
         function = self.function()
         if not function:
             return None
-        numbered = self.take("number of")
+        counted = self.take("number of")
         if spots := self.column():  # average price of variants
             noun = self.noun() if self.take("of", "for", "on", "in", "of all", "on all", "left on all") else None
-            return Query(noun or self._holders(spots), Measure(function, spots))
-        head = None if numbered else self.head()
+            return QuestionTree(noun or self._holders(spots), Measure(function, spots))
+        head = None if counted else self.head()
         if head is None:
             return None
         spots = self.column() or MONEY  # average gift card balance, largest payment
-        return Query(self.narrowed(head), Measure(function, spots))
+        return QuestionTree(self.narrowed(head), Measure(function, spots))
 
     def _holders(self, spots: Spots) -> Noun:
         return Noun(tuple({spot.table: 0 for spot in spots}.items()))
 
     # --- ranks
 
-    def ranked(self) -> Query | None:
+    def ranked(self) -> QuestionTree | None:
         """`top 5 customers by number of orders`, `which state has the most customers`."""
         who = self.token.word == "who"
         self.take(*_ASK)
@@ -137,11 +137,11 @@ class Questions(Phrases):
         noun = self.noun()
         if noun is None:
             return None
-        return Query(noun, Measure(), groups=(subject,), most=rank == "most", limit=limit)
+        return QuestionTree(noun, Measure(), groups=(subject,), most=rank == "most", limit=limit)
 
     # --- lists
 
-    def values_of(self) -> Query | None:
+    def values_of(self) -> QuestionTree | None:
         """`names and emails of owners of cats`, `which states do we have customers in`, `the different genres`."""
         self.take(*_ASK)
         self.articles()
@@ -149,20 +149,20 @@ class Questions(Phrases):
         columns = self.columns()
         if columns and self.take("do we have", "are there"):
             noun = self.head()
-            return Query(noun, columns=columns, distinct=True) if noun and self.take("in") else None
+            return QuestionTree(noun, columns=columns, distinct=True) if noun and self.take("in") else None
         if columns and self.take("of", "for", "from"):
             noun = self.noun()
-            return Query(noun, columns=columns, distinct=distinct) if noun else None
+            return QuestionTree(noun, columns=columns, distinct=distinct) if noun else None
         if columns and (self.take("exist") or distinct):
-            return Query(self._holders(columns[0]), columns=columns, distinct=True)
+            return QuestionTree(self._holders(columns[0]), columns=columns, distinct=True)
         return None
 
-    def rows(self) -> Query | None:
+    def rows(self) -> QuestionTree | None:
         """`pending orders`, `which customers have never ordered anything`, `who lives in Boston`."""
-        asked = self.token.word
+        word = self.token.word
         self.take(*_ASK)
-        noun = Noun(self.people()) if asked == "who" else self.head()
+        noun = Noun(self.people()) if word == "who" else self.head()
         last = self.tokens[self.at - 1]
         if noun is None or not (noun.tables or last.text.lower() != last.word):
-            return None  # a value alone goes on from another question
-        return Query(self.narrowed(self.narrowed(noun), verb=True))
+            return None  # a value alone follows up another question
+        return QuestionTree(self.narrowed(self.narrowed(noun), verb=True))

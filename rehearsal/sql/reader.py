@@ -1,4 +1,4 @@
-"""The words of a question, read from left to right, with the schema's phrases and amounts among them."""
+"""Reads the words of a question from left to right: the schema's phrases, numbers and comparisons."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from rehearsal.english import singular
 from rehearsal.sql.lexicon import LONGEST, Lexicon, Meaning
 from rehearsal.sql.syntax import Spots, Value
-from rehearsal.sql.words import Token, number, phrases
+from rehearsal.sql.tokenizer import QuestionToken, number, phrases
 
 _ARTICLES = phrases("the, a, an, a single, our, any, of the, of our")
 _OWN = phrases("their, his, her, its")
@@ -19,7 +19,7 @@ _COMPARE = {
 
 
 class Unclear(Exception):
-    """The question is understood but has no one meaning over these tables. The message says why."""
+    """The question was parsed but has no unique meaning over these tables. The message says why."""
 
 
 @lru_cache(maxsize=1024)
@@ -30,15 +30,15 @@ def _longest_first(phrases: tuple[str, ...]) -> list[tuple[str, list[str]]]:
 
 
 class Reader:
-    """A position in the words of a question. What reads returns None, and stays where it was, if it finds nothing."""
+    """A position in the words of a question. Methods that find nothing return None and do not move it."""
 
-    def __init__(self, read: list[Token], lexicon: Lexicon) -> None:
+    def __init__(self, read: list[QuestionToken], lexicon: Lexicon) -> None:
         self.tokens, self.lexicon, self.at, self.furthest = read, lexicon, 0, 0
         self._words = [token.word for token in read]
 
     @property
-    def token(self) -> Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else Token("end", "", "")
+    def token(self) -> QuestionToken:
+        return self.tokens[self.at] if self.at < len(self.tokens) else QuestionToken("end", "", "")
 
     def take(self, *phrases: str) -> str:
         """Read the longest of these phrases that comes next."""
@@ -57,11 +57,11 @@ class Reader:
         self.skip(*_ARTICLES)
 
     def first[T](self, *readers: Callable[[], T | None]) -> T | None:
-        """What the first of these finds."""
+        """The result of the first reader that finds something."""
         start = self.at
         for reader in readers:
-            if found := reader():
-                return found
+            if result := reader():
+                return result
             self.at = start
         return None
 
@@ -69,7 +69,7 @@ class Reader:
         return self.token.kind in {"end", "mark"}
 
     def term(self, kind: str) -> Meaning | None:
-        """The longest phrase that means something of this kind: tables, columns or values."""
+        """The meaning of the longest phrase that names something of this kind: tables, columns or values."""
         for end in range(min(self.at + LONGEST, len(self.tokens)), self.at, -1):
             meaning = self.lexicon.look_up(self.tokens[self.at : end])
             if meaning and getattr(meaning, kind):
@@ -79,7 +79,7 @@ class Reader:
         return None
 
     def column(self) -> Spots | None:
-        """Candidates for a column: of each table those that the phrase fits best."""
+        """Candidate columns: the best matches of each table."""
         start = self.at
         self.skip(*_ARTICLES, *_OWN)
         meaning = self.term("columns")
@@ -93,14 +93,14 @@ class Reader:
 
     def columns(self) -> tuple[Spots, ...]:
         """`name`, `names and emails`, `item id, price`."""
-        found: list[Spots] = []
+        columns: list[Spots] = []
         end = self.at
         while spots := self.column():
-            found.append(spots)
+            columns.append(spots)
             end = self.at
             self.skip(",", "and", "plus", "with")
         self.at = end
-        return tuple(found)
+        return tuple(columns)
 
     def number(self) -> float | int | None:
         value = number(self.token)
@@ -110,7 +110,7 @@ class Reader:
     def compare(self) -> tuple[str, tuple[Value, ...]] | None:
         """An operator and its numbers: `over 5`, `5 or more`, `between 5 and 7`."""
         start = self.at
-        operator = next((one for one, phrases in _COMPARE.items() if self.take(*phrases)), "")
+        operator = next((symbol for symbol, phrases in _COMPARE.items() if self.take(*phrases)), "")
         between = not operator and self.take("between")
         value = self.number()
         self.skip("dollar", "buck", "euro")

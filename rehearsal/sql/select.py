@@ -1,14 +1,14 @@
-"""One SELECT while it is written: columns are found from its first table, and conditions become SQL."""
+"""Builds one SELECT: resolves columns from its first table, and turns conditions into SQL."""
 
 import re
 from collections.abc import Iterable
 
-from rehearsal.sql.joins import Joins, Path, Step, single
+from rehearsal.sql.joins import Joins, JoinStep, Path, single
 from rehearsal.sql.reader import Unclear
+from rehearsal.sql.schema import Column, Table, Tables
 from rehearsal.sql.synonyms import others
 from rehearsal.sql.syntax import LABEL, MONEY, Condition, Filter, Has, Spot, Spots, Value
-from rehearsal.sql.tables import Column, Table, Tables
-from rehearsal.sql.words import phrases
+from rehearsal.sql.tokenizer import phrases
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _RESERVED = phrases(
@@ -21,7 +21,7 @@ _RESERVED = phrases(
 
 
 class Select:
-    """A table, what is joined to it, and its conditions. Paths lead from the first table to another."""
+    """A table, its joins and its conditions. Paths lead from the first table to another."""
 
     def __init__(self, tables: Tables, joins: Joins, dialect: str, table: str, outer: "Select | None" = None) -> None:
         self.tables, self.joins, self.dialect, self.table = tables, joins, dialect, table
@@ -38,72 +38,75 @@ class Select:
     # --- columns
 
     def columns(self, spots: Spots) -> list[tuple[str, str]]:
-        """Expression and name of the columns that are meant."""
+        """The expressions and names of these columns."""
         if spots == LABEL:
             return self.label()
         spot, path = self.find(spots)
         return [(f"{name(self._alias(path))}.{name(column)}", column) for column in spot.columns]
 
     def find(self, spots: Spots, at: Path = ()) -> tuple[Spot, Path]:
-        """The column of the row itself; else of the only table that it points at and that has one."""
+        """The column in the row itself, else in the only referenced table that has it."""
         here = self._end(at)
         spots = _special(here, spots)
         own = [spot for spot in spots if spot.table == here.name]
         if len(own) > 1:
             raise Unclear(f"“{own[0].columns[0]}” or “{own[1].columns[0]}” of {here.name} may be meant")
-        found = [(spot, at) for spot in own] or [(spot, (*at, *way)) for spot, way in self._reached(here, spots)]
-        if not found:
+        matches = [(spot, at) for spot in own] or [(spot, (*at, *way)) for spot, way in self._reached(here, spots)]
+        if not matches:
             raise Unclear(f"{here.name} has no such column")
-        if len(found) > 1:
-            raise Unclear(f"The column of {' or of '.join(sorted({spot.table for spot, _ in found}))} may be meant")
-        return found[0]
+        if len(matches) > 1:
+            raise Unclear(f"The column of {' or of '.join(sorted({spot.table for spot, _ in matches}))} may be meant")
+        return matches[0]
 
     def _reached(self, here: Table, spots: Spots) -> list[tuple[Spot, Path]]:
-        """The columns of other tables of which a row here meets one row."""
+        """The columns in tables that are joined one-to-one from here."""
         ways = [(spot, self.joins.path(here.name, spot.table)) for spot in spots if spot.table != here.name]
         return [(spot, way) for spot, way in ways if way and single(way)]
 
     def label(self, at: Path = ()) -> list[tuple[str, str]]:
-        return [(f"{name(self._alias(at))}.{name(one)}", one) for one in self._end(at).label]
+        return [(f"{name(self._alias(at))}.{name(column)}", column) for column in self._end(at).label]
 
     def key(self, at: Path = ()) -> list[str]:
-        return [f"{name(self._alias(at))}.{name(one)}" for one in self._end(at).key]
+        return [f"{name(self._alias(at))}.{name(column)}" for column in self._end(at).key]
 
     # --- conditions
 
     def add(self, conditions: Iterable[Condition], at: Path = ()) -> None:
-        self.where += [self._filter(one, at) if isinstance(one, Filter) else self._has(one, at) for one in conditions]
+        self.where += [
+            self._filter(condition, at) if isinstance(condition, Filter) else self._has(condition, at)
+            for condition in conditions
+        ]
 
-    def _filter(self, one: Filter, at: Path) -> str:
-        spots = tuple(spot for spot, _ in one.options)
+    def _filter(self, condition: Filter, at: Path) -> str:
+        spots = tuple(spot for spot, _ in condition.options)
         spot, path = self.find(spots, at)
-        values = next((values for option, values in one.options if option == spot), one.options[0][1])
-        if one.op == "lives" and path == at and self._reached(self._end(at), spots):
+        values = next((values for option, values in condition.options if option == spot), condition.options[0][1])
+        if condition.op == "lives" and path == at and self._reached(self._end(at), spots):
             raise Unclear(f"The place of {spot.table} or of what it belongs to may be meant")
         if len(spot.columns) > 1:
             raise Unclear("A name in two parts is compared with one value")
         info = self.tables.column(spot.table, spot.columns[0])
         text = f"{name(self._alias(path))}.{name(info.name)}"
-        if one.op == "null":
+        if condition.op == "null":
             if not info.nullable:
                 raise Unclear(f"{info.name} is never empty")
-            return f"{text} IS NOT NULL" if one.negated else f"{text} IS NULL"
-        found = self._comparison(one, text, info, values)
-        if one.negated:
-            return f"({text} IS NULL OR NOT ({found}))" if info.nullable else f"NOT ({found})"
-        if one.op in {"in", "lives", "named"} and self._compared.setdefault(text, set(values)) != set(values):
+            return f"{text} IS NOT NULL" if condition.negated else f"{text} IS NULL"
+        comparison = self._comparison(condition, text, info, values)
+        if condition.negated:
+            return f"({text} IS NULL OR NOT ({comparison}))" if info.nullable else f"NOT ({comparison})"
+        if condition.op in {"in", "lives", "named"} and self._compared.setdefault(text, set(values)) != set(values):
             raise Unclear("No row can be all of that at once")
-        return found
+        return comparison
 
-    def _comparison(self, one: Filter, text: str, info: Column, values: tuple[Value, ...]) -> str:
+    def _comparison(self, condition: Filter, text: str, info: Column, values: tuple[Value, ...]) -> str:
         written = [literal(value, self.dialect) for value in values]
-        if one.op in {"in", "lives", "named"}:
+        if condition.op in {"in", "lives", "named"}:
             if {True, False} <= set(values) or not all(isinstance(value, str | bool) for value in values):
                 raise Unclear("That is no value of this column")
             return f"{text} = {written[0]}" if len(written) == 1 else f"{text} IN ({', '.join(written)})"
         if not info.number:
             raise Unclear(f"{info.name} holds no amounts")
-        return f"{text} {'BETWEEN' if one.op == 'between' else one.op} {' AND '.join(written)}"
+        return f"{text} {'BETWEEN' if condition.op == 'between' else condition.op} {' AND '.join(written)}"
 
     def _has(self, has: Has, at: Path) -> str:
         path = self._way(has, self._end(at).name)
@@ -121,29 +124,31 @@ class Select:
         return f"{'NOT ' if has.negated else ''}EXISTS (SELECT 1 {inner.source().replace(chr(10), ' ')})"
 
     def _way(self, has: Has, here: str) -> Path:
-        """The way to the rows that belong to a row here, past what was done."""
-        found: list[tuple[int, int, Path]] = []
+        """The join path to the related rows, through the table named by the verb."""
+        ranked: list[tuple[int, int, Path]] = []
         for table, rank in candidates(has.noun.tables, has.noun.filters, self.tables, has.via):
             way = self.joins.path(here, table)
             passed = {here, *(step.end for step in way or ())}
-            if way and (not has.via or any(called(self.tables[one], has.via) for one in passed)):
-                found.append((rank, len(way), way))
-        found.sort(key=lambda one: one[:2])
-        if not found:
+            if way and (not has.via or any(called(self.tables[name], has.via) for name in passed)):
+                ranked.append((rank, len(way), way))
+        ranked.sort(key=lambda entry: entry[:2])
+        if not ranked:
             raise Unclear(f"Nothing connects {here} with that")
-        if len(found) > 1 and found[0][:2] == found[1][:2]:
-            raise Unclear(f"{found[0][2][-1].end} or {found[1][2][-1].end} may be meant")
-        return found[0][2]
+        if len(ranked) > 1 and ranked[0][:2] == ranked[1][:2]:
+            raise Unclear(f"{ranked[0][2][-1].end} or {ranked[1][2][-1].end} may be meant")
+        return ranked[0][2]
 
     def _end(self, at: Path) -> Table:
         return self.tables[at[-1].end if at else self.table]
 
     def _alias(self, path: Path) -> str:
-        """The table at the end of the path, joined if it is not yet."""
+        """The alias of the table at the end of the path. Joins it if needed."""
         if path not in self._aliases:
             before, step = self._alias(path[:-1]), path[-1]
             mine = self._aliases[path] = self._new(step.end)
-            optional = not step.many and any(self.tables.column(step.start, one).nullable for one, _ in step.pairs)
+            optional = not step.many and any(
+                self.tables.column(step.start, column).nullable for column, _ in step.pairs
+            )
             how = "LEFT JOIN" if optional else "JOIN"
             self._joined.append(f"{how} {_as(step.end, mine)} ON {_equal(step, before, mine)}")
         return self._aliases[path]
@@ -159,7 +164,7 @@ class Select:
 def candidates(
     named: tuple[tuple[str, int], ...], filters: tuple[Condition, ...], tables: Tables, via: tuple[str, ...] = ()
 ) -> list[tuple[str, int]]:
-    """The tables whose rows may be meant: those named; else those that have the first value; else what was done."""
+    """The tables whose rows may be meant: those named, else those with the first value, else those of the verb."""
     first = filters[0] if filters else None
     holders = {spot.table for spot, _ in first.options} if isinstance(first, Filter) else set()
     if not filters:
@@ -168,7 +173,7 @@ def candidates(
 
 
 def called(table: Table, nouns: tuple[str, ...]) -> bool:
-    """True if the table is called by one of the nouns."""
+    """Whether one of the nouns names the table."""
     return any((noun,) in {table.words, *others(table.words)} for noun in nouns)
 
 
@@ -183,13 +188,15 @@ def literal(value: Value, dialect: str) -> str:
 
 
 def _special(table: Table, spots: Spots) -> Spots:
-    """The only money of the table, where the question names no column."""
-    return tuple(Spot(table.name, (one.name,)) for one in table.columns if one.money) if spots == MONEY else spots
+    """The table's only money column, or its label, if the question names no column."""
+    return (
+        tuple(Spot(table.name, (column.name,)) for column in table.columns if column.money) if spots == MONEY else spots
+    )
 
 
 def _as(table: str, alias: str) -> str:
     return name(table) if table == alias else f"{name(table)} AS {name(alias)}"
 
 
-def _equal(step: Step, start: str, end: str) -> str:
+def _equal(step: JoinStep, start: str, end: str) -> str:
     return " AND ".join(f"{name(end)}.{name(theirs)} = {name(start)}.{name(mine)}" for mine, theirs in step.pairs)

@@ -1,4 +1,4 @@
-"""Words that mean the same in one schema or another, and what verbs are about."""
+"""Synonyms of schema names, and the nouns that verbs refer to."""
 
 _GROUPS = """
 customer, user, client, buyer, shopper, owner, person
@@ -28,7 +28,7 @@ city, town
 state, province
 """
 GROUPS = [[tuple(phrase.split()) for phrase in line.split(", ")] for line in _GROUPS.strip().splitlines()]
-VERBS = {  # a verb's forms, and what the tables are called that hold what was done
+VERBS = {  # a verb's forms, and nouns for the tables that record its acts
     "order ordered bought buy purchase purchased": ("order", "purchase", "sale"),
     "pay paid spend spent": ("payment", "sale"),
     "refund refunded": ("refund",),
@@ -40,12 +40,12 @@ VERBS = {  # a verb's forms, and what the tables are called that hold what was d
 
 
 def others(words: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Other ways to say a name of one or several words; the last word is its head."""
+    """Synonyms of a name of one or several words. The last word is its head."""
     whole = {other for group in GROUPS if words in group for other in group}
     heads = {other for group in GROUPS if words[-1:] in group for other in group} if len(words) > 1 else set()
     return (whole | {(*words[:-1], *other) for other in heads}) - {words}
 
 
-def deeds(verb: str) -> tuple[str, ...]:
-    """The nouns of what a verb does: `bought` gives order, purchase, sale."""
+def verb_nouns(verb: str) -> tuple[str, ...]:
+    """The nouns for a verb's acts: `bought` gives order, purchase, sale."""
     return next((nouns for forms, nouns in VERBS.items() if verb in forms.split()), ())

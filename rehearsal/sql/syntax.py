@@ -1,4 +1,4 @@
-"""A question as a tree, before any table is chosen for it: references are candidates until the writer resolves them."""
+"""The syntax tree of a question. References are candidates until a table is chosen."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,15 +7,15 @@ Value = str | int | float | bool
 
 
 class Spot(NamedTuple):
-    """A column, or several that people see as one, such as a name in two parts."""
+    """A column, or several that form one value for people, such as first and last name."""
 
     table: str
     columns: tuple[str, ...]
 
 
 Spots = tuple[Spot, ...]
-MONEY: Spots = (Spot("", ("money",)),)  # the only amount of money in the row itself
-LABEL: Spots = (Spot("", ("label",)),)  # what shows which row it is
+MONEY: Spots = (Spot("", ("money",)),)  # the row's only money column
+LABEL: Spots = (Spot("", ("label",)),)  # the columns that identify the row for people
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Noun:
-    """Rows of one of `tables`, each with a rank (lower is likelier); without any, of the table that has the value."""
+    """Rows of one of `tables`, each with a rank (lower is likelier); if empty, of the table that has the value."""
 
     tables: tuple[tuple[str, int], ...] = ()
     filters: tuple["Condition", ...] = ()
@@ -40,7 +40,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Has:
-    """Some rows of `noun` belong to this row, or none do. `via`: what the table is called that lies on the way."""
+    """Some rows of `noun` belong to this row, or none. `via`: nouns for the table in between."""
 
     noun: Noun
     negated: bool = False
@@ -59,7 +59,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Query:
+class QuestionTree:
     """With a measure: a number, or one for each group. Without: a list of rows."""
 
     noun: Noun
@@ -67,5 +67,5 @@ class Query:
     columns: tuple[Spots, ...] = ()
     groups: tuple[Spots | Noun, ...] = ()
     distinct: bool = False
-    most: bool | None = None  # groups in the order of the measure: the most first, or the least
+    most: bool | None = None  # sort groups by the measure: True: descending, False: ascending
     limit: int | None = None

@@ -1,1 +1,1 @@
-"""Tests of the rehearsal model; they need nothing of Parley but the contract, which they read as data."""
+"""Tests of the rehearsal model. They need only the contract of Parley, which they read as data."""

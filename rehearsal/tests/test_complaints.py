@@ -1,4 +1,4 @@
-"""What the rehearsal model says for the nodes of complaint_triage."""
+"""The rehearsal model's replies to the nodes of complaint_triage."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def order(status: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("text", "expected"),
     [
         (
             "My order #W9858457 arrived and the clock is smashed. jude.olsen8225@example.com",
@@ -40,10 +40,10 @@ def order(status: str) -> str:
         ("I need it by Friday, it is late", {"category": "late", "urgent": True}),
     ],
 )
-def test_reads_what_a_complaint_says_and_no_more(said: str, found: dict[str, Any]) -> None:
-    reply = triage("classify_complaint", request=said)
+def test_a_complaint_is_read_without_guessing(text: str, expected: dict[str, Any]) -> None:
+    reply = triage("classify_complaint", request=text)
     assert set(reply) == {"category", "order_id", "email", "first_name", "last_name", "zip", "urgent"}
-    assert {name: reply[name] for name in found} == found
+    assert {name: reply[name] for name in expected} == expected
 
 
 def test_details_and_findings_complete_a_complaint() -> None:
@@ -51,8 +51,8 @@ def test_details_and_findings_complete_a_complaint() -> None:
     assert (reply["order_id"], reply["email"]) == ("#W7654321", "ann@example.com")
     corrected = triage("classify_complaint", request="#W1111111 is late", details="Sorry, #W2222222")
     assert corrected["order_id"] == "#W2222222"
-    one = {"findings": '{"result": {"rows": [["#W3333333"]]}}'}
-    assert triage("classify_complaint", request="It is broken", **one)["order_id"] == "#W3333333"
+    findings = {"findings": '{"result": {"rows": [["#W3333333"]]}}'}
+    assert triage("classify_complaint", request="It is broken", **findings)["order_id"] == "#W3333333"
     several = {"findings": '{"result": {"rows": [["#W3333333"], ["#W4444444"]]}}'}
     assert triage("classify_complaint", request="It is broken", **several)["order_id"] == ""
 
@@ -76,14 +76,14 @@ def test_details_and_findings_complete_a_complaint() -> None:
         ("damaged", "return requested", "apologise"),
     ],
 )
-def test_the_order_decides_what_can_be_done(category: str, status: str, remedy: str) -> None:
+def test_the_orders_status_decides_the_remedy(category: str, status: str, remedy: str) -> None:
     reply = triage("assess", request="See to it.", category=category, order=order(status))
     assert reply["remedy"] == remedy
     assert reply["reason"]
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "remedy"),
+    ("text", "status", "remedy"),
     [
         ("Get me your manager, this lamp is broken", "delivered", "person"),
         ("I will sue you", "pending", "person"),
@@ -92,12 +92,12 @@ def test_the_order_decides_what_can_be_done(category: str, status: str, remedy: 
         ("It is late. I just wanted you to know", "pending", "apologise"),
     ],
 )
-def test_what_the_customer_says_comes_before_what_could_be_done(said: str, status: str, remedy: str) -> None:
-    category = triage("classify_complaint", request=said)["category"]
-    assert triage("assess", request=said, category=category, order=order(status))["remedy"] == remedy
+def test_the_customers_words_take_precedence_over_the_status(text: str, status: str, remedy: str) -> None:
+    category = triage("classify_complaint", request=text)["category"]
+    assert triage("assess", request=text, category=category, order=order(status))["remedy"] == remedy
 
 
-def test_an_order_that_cannot_be_read_is_for_a_person() -> None:
+def test_an_unreadable_order_is_handed_to_a_person() -> None:
     assert triage("assess", request="late", category="late", order="Error: order not found")["remedy"] == "person"
 
 
@@ -109,7 +109,7 @@ def written(**sections: str) -> str:
     return str(triage("write_reply", **known | sections)["answer"])
 
 
-def test_tells_as_done_only_what_was_done() -> None:
+def test_a_reply_claims_only_what_was_done() -> None:
     assert "I have cancelled it" in written(remedy="cancel", done=order("cancelled"))
     assert "cancelled" in written(remedy="cancel", done=order("cancelled"))
     assert "has not been cancelled" in written(remedy="cancel")
@@ -122,7 +122,7 @@ def test_tells_as_done_only_what_was_done() -> None:
     assert "changed nothing" in written(remedy="apologise", reason="It was late.")
 
 
-def test_says_what_is_missing_where_nothing_could_be_decided() -> None:
+def test_a_reply_names_what_is_missing() -> None:
     assert "Please give its number" in written(order_id="")
     assert "could not find your account" in written(user_id="")
     assert "Error: order not found" in written(problem="Error: order not found")

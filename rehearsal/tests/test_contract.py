@@ -1,4 +1,4 @@
-"""The model keeps the contract: a rule for each task, no section that is not sent, replies of the right shape."""
+"""The model follows the contract: a rule for each task, only sections that are sent, replies that match the schemas."""
 
 import ast
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_there_is_a_rule_for_each_task_and_no_other() -> None:
     assert TASKS.keys() == CONTRACT.keys()
 
 
-def test_sections_that_are_read_are_sent() -> None:
+def test_every_section_read_is_in_the_contract() -> None:
     known = {section for entry in CONTRACT.values() for section in entry["sections"]}
     sources = [path for path in Path(__file__).parents[1].rglob("*.py") if "tests" not in path.parts]
     assert {f"{path.name}: {tag}" for path in sources for tag in tags(path) if tag not in known} == set()
@@ -48,19 +48,19 @@ def test_sections_that_are_read_are_sent() -> None:
 
 def tags(path: Path) -> set[str]:
     """The constants in `prompt["tag"]`, `prompt.lines("tag")` and `prompt.objects("tag")`."""
-    found = set()
+    tags_read = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Subscript(value=ast.Name(id="prompt"), slice=ast.Constant(value=str(tag))):
-                found.add(tag)
+                tags_read.add(tag)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="prompt"), attr="lines" | "objects"),
                 args=[ast.Constant(value=str(tag))],
             ):
-                found.add(tag)
-    return found
+                tags_read.add(tag)
+    return tags_read
 
 
 @pytest.mark.parametrize(("task", "sections"), PROMPTS, ids=[task for task, _ in PROMPTS])
-def test_a_reply_has_the_shape_that_the_services_take(task: str, sections: dict[str, Any]) -> None:
+def test_replies_match_the_contracts_schemas(task: str, sections: dict[str, Any]) -> None:
     jsonschema.validate({"reply": reply_to(task, **sections)}, CONTRACT[task]["reply"])

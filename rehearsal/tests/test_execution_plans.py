@@ -1,4 +1,4 @@
-"""Plans of calls: what the model proposes for the requests that the page and the documents show."""
+"""Execution plans that the model proposes for the examples of the page and the documents."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ def plan(request: str, **more: Any) -> dict[str, Any]:
 
 
 def calls(reply: dict[str, Any]) -> list[tuple[str, Any, list[str]]]:
-    return [(one["tool"], one["arguments"].get("order_id"), one["after"]) for one in reply["steps"]]
+    return [(step["tool"], step["arguments"].get("order_id"), step["after"]) for step in reply["steps"]]
 
 
 @pytest.mark.parametrize("request_", EXAMPLES["execution_plan"])
 def test_each_example_is_planned(request_: str) -> None:
     reply = plan(request_)
     assert (reply["kind"], reply["goal"]) == ("plan", request_)
-    assert [one["id"] for one in reply["steps"]] == [f"s{number}" for number in range(1, len(reply["steps"]) + 1)]
+    assert [step["id"] for step in reply["steps"]] == [f"s{number}" for number in range(1, len(reply["steps"]) + 1)]
 
 
-def test_orders_are_looked_up_and_only_those_cancelled_that_are_to_be() -> None:
+def test_all_named_orders_are_looked_up_and_only_the_requested_ones_cancelled() -> None:
     assert calls(plan(f"{ME} Look up orders #W3997796 and #W3990615, and cancel #W4260124.")) == [
         ("find_user_id_by_email", None, []),
         ("get_order_details", "#W3997796", ["s1"]),
@@ -35,26 +35,29 @@ def test_orders_are_looked_up_and_only_those_cancelled_that_are_to_be() -> None:
         ("cancel_pending_order", "#W4260124", ["s4"]),
     ]
     both = plan(f"{ME} Cancel #W4260124 and #W3990615, I ordered them by mistake. Where is #W3997796?")
-    assert [one["arguments"]["reason"] for one in both["steps"] if "cancel" in one["tool"]] == [
+    assert [step["arguments"]["reason"] for step in both["steps"] if "cancel" in step["tool"]] == [
         "ordered by mistake"
     ] * 2
     assert calls(both)[-1] == ("get_order_details", "#W3997796", ["s1"])
 
 
-def test_feedback_and_answers_count_too() -> None:
+def test_feedback_and_answers_change_the_plan() -> None:
     more = plan(f"{ME} Look up #W3997796.", feedback="Cancel #W4260124, too")
     assert [tool for tool, _, _ in calls(more)][-1] == "cancel_pending_order"
-    asked = plan("Cancel #W4260124.")
-    assert (asked["kind"], "e-mail" in asked["text"]) == ("question", True)
-    told = plan("Cancel #W4260124.", dialogue=f"Q: {asked['text']}\nA: jude.mendes3817@example.com")
-    assert told["steps"][0]["arguments"] == {"email": "jude.mendes3817@example.com"}
+    question = plan("Cancel #W4260124.")
+    assert (question["kind"], "e-mail" in question["text"]) == ("question", True)
+    answered = plan("Cancel #W4260124.", dialogue=f"Q: {question['text']}\nA: jude.mendes3817@example.com")
+    assert answered["steps"][0]["arguments"] == {"email": "jude.mendes3817@example.com"}
 
 
-def test_calls_that_are_spelled_out_follow_each_other() -> None:
+def test_explicit_calls_depend_on_each_other() -> None:
     reply = plan('Call calculate with {"expression": "1 + 1"}, then call get_order_details with {"order_id": "#W1"}')
-    assert [(one["tool"], one["after"]) for one in reply["steps"]] == [("calculate", []), ("get_order_details", ["s1"])]
+    assert [(step["tool"], step["after"]) for step in reply["steps"]] == [
+        ("calculate", []),
+        ("get_order_details", ["s1"]),
+    ]
 
 
-def test_beyond_that_it_asks_with_examples_that_work() -> None:
+def test_other_requests_are_refused_with_examples() -> None:
     reply = plan("Water my plants")
     assert (reply["kind"], reply["options"]) == ("question", list(EXAMPLES["execution_plan"]))

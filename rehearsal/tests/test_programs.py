@@ -1,4 +1,4 @@
-"""Every program, in every variant, passes its own tests, runs without input, and is clean for ruff."""
+"""Every variant of every program passes its own tests, runs without input, and passes ruff."""
 
 import importlib
 import io
@@ -11,28 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.catalogue import PROGRAMS, Program
-from rehearsal.coding import Variant, from_code
+from rehearsal.coding import ProgramVariant, from_code
+from rehearsal.registry import PROGRAMS, ProgramSpec
 from rehearsal.variants import SECOND, render
 
 
-def all_variants() -> list[Variant]:
-    found = []
+def all_variants() -> list[ProgramVariant]:
+    variants = []
     for program in PROGRAMS:
         names = [feature.name for feature in program.features]
         subsets = itertools.chain.from_iterable(itertools.combinations(names, n) for n in range(len(names) + 1))
-        found += [Variant(program, approach, frozenset(some)) for some in subsets for approach in (0, 1)]
-    return found
+        variants += [ProgramVariant(program, approach, frozenset(some)) for some in subsets for approach in (0, 1)]
+    return variants
 
 
 VARIANTS = all_variants()
 
 
-def name(variant: Variant) -> str:
+def name(variant: ProgramVariant) -> str:
     return "-".join([variant.program.name, str(variant.approach + 1), *sorted(variant.features)])
 
 
-def suite_of(variant: Variant) -> str:
+def suite_of(variant: ProgramVariant) -> str:
     return render(f"{variant.program.name}_tests", variant.features | ({SECOND} if variant.approach else set()))
 
 
@@ -45,15 +45,15 @@ def run_tests(code: str, tests: str, monkeypatch: pytest.MonkeyPatch) -> unittes
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name)
-def test_a_variant_passes_its_own_tests(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variant_passes_its_own_tests(variant: ProgramVariant, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run_tests(variant.code(), suite_of(variant), monkeypatch)
     assert result.testsRun > 0
     assert result.errors + result.failures == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name)
-def test_a_variant_says_something_without_input(
-    variant: Variant, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_variant_prints_something_without_input(
+    variant: ProgramVariant, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = types.ModuleType("program")
     monkeypatch.setitem(sys.modules, "program", program)
@@ -65,25 +65,27 @@ def test_a_variant_says_something_without_input(
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name)
-def test_a_variant_is_recognised_by_its_code(variant: Variant) -> None:
-    found = from_code(variant.program, variant.code())
-    assert (found.approach, found.features) == (variant.approach, variant.features)
+def test_a_variant_is_recognised_by_its_code(variant: ProgramVariant) -> None:
+    recognised = from_code(variant.program, variant.code())
+    assert (recognised.approach, recognised.features) == (variant.approach, variant.features)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_the_two_approaches_differ_in_plan_and_code(program: Program) -> None:
-    first, second = Variant(program, 0), Variant(program, 1)
+def test_the_two_approaches_differ_in_plan_and_code(program: ProgramSpec) -> None:
+    first, second = ProgramVariant(program, 0), ProgramVariant(program, 1)
     assert first.code() != second.code()
     assert not set(program.plans[0]) & set(program.plans[1])
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_source_file_with_all_variants_can_be_imported(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_source_file_with_all_variants_can_be_imported(
+    program: ProgramSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert importlib.import_module(f"rehearsal.programs.{program.name}").__doc__
     assert capsys.readouterr().out == ""
 
 
-def test_all_variants_and_their_tests_are_clean_for_ruff(tmp_path: Path) -> None:
+def test_all_variants_and_their_tests_pass_ruff(tmp_path: Path) -> None:
     for variant in VARIANTS:
         folder = tmp_path / name(variant).replace("-", "_")
         folder.mkdir()
@@ -96,9 +98,9 @@ def test_all_variants_and_their_tests_are_clean_for_ruff(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_program_runs_as_a_program(program: Program, tmp_path: Path) -> None:
+def test_a_program_runs_as_a_program(program: ProgramSpec, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
-    path.write_text(Variant(program).code())
+    path.write_text(ProgramVariant(program).code())
     done = subprocess.run(
         [sys.executable, "-I", str(path)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

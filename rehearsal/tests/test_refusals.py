@@ -1,13 +1,13 @@
-"""What lies beyond the rules is asked about, with three examples that work when they are clicked."""
+"""Requests that no rule covers lead to a question with three examples that work."""
 
 from typing import Any
 
 import pytest
 
-from rehearsal.plans import CHANGES
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES
 from rehearsal.tests.contract import reply_to
-from rehearsal.tests.flows import PAGE
+from rehearsal.tests.flow_fixtures import PAGE
+from rehearsal.text_plans import CHANGES
 
 HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello", "Cancel order #W3990615 for me")
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
@@ -22,24 +22,24 @@ def path(request: str, **sections: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("request_", HOPELESS)
-def test_no_plan_is_made_of_what_cannot_be_done(request_: str) -> None:
+def test_an_unsupported_request_is_not_planned(request_: str) -> None:
     reply = planned(request_)
     assert reply["kind"] == "question"
     assert DEMO_MODEL in reply["text"]
     assert reply["options"] == list(EXAMPLES["conversation"])
 
 
-def test_what_was_refused_once_is_not_refused_in_the_same_words() -> None:
-    asked: list[str] = []
+def test_a_second_refusal_uses_other_words() -> None:
+    questions: list[str] = []
     for answer in ("hello", "fetch me a beer", "sing"):
-        dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in asked)
-        asked += [planned("hello", dialogue=dialogue)["text"], path("hello", dialogue=dialogue)["text"]]
-    assert len(set(asked)) == len(asked)
+        dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in questions)
+        questions += [planned("hello", dialogue=dialogue)["text"], path("hello", dialogue=dialogue)["text"]]
+    assert len(set(questions)) == len(questions)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["conversation"])
 @pytest.mark.parametrize("plan", ["", PLAN])
-def test_each_example_of_a_program_is_planned_in_place_of_the_request(example: str, plan: str) -> None:
+def test_each_program_example_replaces_the_request(example: str, plan: str) -> None:
     for request in HOPELESS:
         question = planned(request)["text"]
         reply = planned(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
@@ -51,7 +51,7 @@ def test_each_example_of_a_program_is_planned_in_place_of_the_request(example: s
 
 @pytest.mark.parametrize("example", EXAMPLES["flow"])
 @pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?", "returns"])
-def test_each_example_of_a_question_is_planned_and_asked_in_place_of_the_request(request_: str, example: str) -> None:
+def test_each_question_example_replaces_the_request(request_: str, example: str) -> None:
     question = path(request_)["text"]
     reply = path(request_, dialogue=f"Q: {question}\nA: {example}")
     assert reply["paths"][0]["flow"] == "text_to_sql"
@@ -60,33 +60,33 @@ def test_each_example_of_a_question_is_planned_and_asked_in_place_of_the_request
 
 
 @pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "hello"])
-def test_feedback_beyond_the_rules_is_asked_about_and_every_option_leads_to_a_plan(feedback: str) -> None:
+def test_unclear_feedback_is_asked_about_and_every_option_leads_to_a_plan(feedback: str) -> None:
     reply = planned("a calculator", plan=PLAN, feedback=feedback)
     assert f"“{feedback}”" in reply["text"]
     for option in reply["options"]:
-        said = f"{feedback}\n{option}"
+        lines = f"{feedback}\n{option}"
         dialogue = f"Q: {reply['text']}\nA: {option}"
-        changed = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=said)
+        changed = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=lines)
         assert changed["kind"] == "plan"
         assert changed["steps"]
         assert feedback in changed["notes"]
     assert tuple(reply["options"]) == CHANGES
 
 
-def test_an_answer_about_unclear_feedback_changes_the_plan_that_there_is() -> None:
+def test_an_answer_about_unclear_feedback_changes_the_current_plan() -> None:
     question = planned("a calculator", plan=PLAN, feedback="frobnicate")["text"]
     answer = "Add a step to print a list of primes"
-    said = f"frobnicate\n{answer}"
-    reply = planned("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=said)
+    lines = f"frobnicate\n{answer}"
+    reply = planned("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=lines)
     assert reply["goal"] == "Write a simple calculator in Python."
     assert reply["steps"][-1] == "Print a list of primes"
 
 
-def test_what_was_understood_beside_it_is_not_lost() -> None:
-    said = "add a history; paint it blue"
-    question = planned("a calculator", plan=PLAN, feedback=said)["text"]
+def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
+    lines = "add a history; paint it blue"
+    question = planned("a calculator", plan=PLAN, feedback=lines)["text"]
     dialogue = f"Q: {question}\nA: {CHANGES[-1]}"
-    reply = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{said}\n{CHANGES[-1]}")
+    reply = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{lines}\n{CHANGES[-1]}")
     assert "Keep a history of the calculations" in reply["steps"]
 
 
@@ -98,7 +98,7 @@ def test_what_was_understood_beside_it_is_not_lost() -> None:
         ("path", "Write a program that prints primes", "Plan and code"),
     ],
 )
-def test_a_request_for_another_workflow_is_told_where_it_belongs(task: str, request_: str, place: str) -> None:
+def test_a_request_for_another_workflow_names_it(task: str, request_: str, place: str) -> None:
     reply = planned(request_) if task == "text_plan" else path(request_)
     assert f"“{place}”" in reply["text"]
     assert len(reply["options"]) == 3

@@ -1,10 +1,10 @@
-"""What the rehearsal model says to a customer of the store: sections in, a reply out."""
+"""The rehearsal model's replies to a customer of the store."""
 
 import json
 
 import pytest
 
-from rehearsal.retail.requests import read_requests
+from rehearsal.retail.customer_requests import read_requests
 from rehearsal.tests.contract import reply_to
 
 TYPES = {"Tent": "11", "Trail Shoes": "12"}
@@ -20,30 +20,30 @@ def answered(request: str) -> str:
     "request_text",
     ["What does the cheapest yoga mat cost?", "Do you sell yoga mats?", "How much is a surfboard?"],
 )
-def test_a_product_that_there_is_none_of_is_said_to_be_lacking(request_text: str) -> None:
+def test_a_missing_product_is_reported(request_text: str) -> None:
     assert answered(request_text) == f"{LACKING} It has 2 types of products: Tent, Trail Shoes."
 
 
 @pytest.mark.parametrize("request_text", ["How many types of products do you have?", "What do you sell?"])
-def test_a_question_about_all_products_lacks_none(request_text: str) -> None:
+def test_a_question_about_all_products_reports_none_missing(request_text: str) -> None:
     assert answered(request_text) == "The store has 2 types of products: Tent, Trail Shoes."
 
 
-def test_it_is_the_order_that_was_named_last() -> None:
-    """Also with another request between them: of several orders, the wrong one must not be cancelled."""
+def test_it_refers_to_the_order_named_last() -> None:
+    """Also with another request in between, so that the wrong order is never cancelled."""
     message = "Tell me what is in order #W1234567, what does the cheapest tent cost, and cancel it, I do not need it."
     requests, doubt = read_requests(message)
     assert not doubt
-    assert [(one.kind, one.order_ids) for one in requests] == [
+    assert [(request.kind, request.order_ids) for request in requests] == [
         ("lookup", ["#W1234567"]),
         ("lookup", []),
         ("cancel", ["#W1234567"]),
     ]
 
 
-def test_a_turn_that_only_reads_promises_no_sub_goal_beyond_it() -> None:
+def test_a_turn_of_reads_names_no_further_sub_goals() -> None:
     tools = [{"name": name} for name in ("list_all_product_types", "find_user_id_by_email", "cancel_pending_order")]
     request = "ann.lee@example.com: what does the cheapest yoga mat cost, and cancel #W1234567, I do not need it."
     reply = reply_to("turn", request=request, tools=tools)
-    assert {one["tool"] for one in reply["actions"]} == {"list_all_product_types", "find_user_id_by_email"}
+    assert {action["tool"] for action in reply["actions"]} == {"list_all_product_types", "find_user_id_by_email"}
     assert reply["sub_goals"] == []

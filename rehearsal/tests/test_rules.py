@@ -1,15 +1,15 @@
-"""What the rehearsal model answers to the prompts of Parley's services."""
+"""The rehearsal model's replies to the prompts of Parley's services."""
 
 from typing import Any
 
 import pytest
 
-from rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
-from rehearsal.plans import Plan, propose
+from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
+from rehearsal.registry import CONFIGURE, PROGRAMS, ProgramSpec
 from rehearsal.rules import answer
 from rehearsal.tests.test_programs import run_tests
-from rehearsal.wire import ChatMessage
+from rehearsal.text_plans import TextPlan, propose
 
 CALCULATOR = "Help me create a simple calculator"
 ROLES = {"text_plan": "planner", "code": "generator", "tests": "verifier", "verdict": "verifier"}
@@ -19,10 +19,12 @@ def ask(task: str, request: str = CALCULATOR, *, replan: bool = False, **section
     body = [f"<request>\n{request}\n</request>", *(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections.items())]
     system = f"Role: {ROLES[task]}\nTask: {task}\nYou work for Parley."
     user = "\n".join([*body, "<replan/>"] if replan else body)
-    reply = answer(read_prompt([ChatMessage(role="system", content=system), ChatMessage(role="user", content=user)]))
+    reply = answer(
+        read_prompt([CompletionMessage(role="system", content=system), CompletionMessage(role="user", content=user)])
+    )
     assert isinstance(reply, dict)
-    said: dict[str, Any] = reply["reply"]
-    return said
+    content: dict[str, Any] = reply["reply"]
+    return content
 
 
 def markdown(reply: dict[str, Any]) -> str:
@@ -58,7 +60,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_request_is_planned_coded_and_tested(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_planned_coded_and_tested(program: ProgramSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     request = REQUESTS[program.name]
     plan = ask("text_plan", request)
     assert (plan["kind"], plan["goal"], tuple(plan["steps"])) == ("plan", program.goal, program.plans[0])
@@ -84,9 +86,11 @@ def test_the_seed_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_features_add_up_over_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for()
     code = ask("code", plan=plan)["code"]
-    for wish in ("use floats", "add the square root and a history", "add modulo; add powers", "remove the history"):
-        code = ask("code", plan=plan, code=code, feedback=wish)["code"]
-        assert run_tests(code, ask("tests", plan=plan, code=code, feedback=wish)["tests"], monkeypatch).wasSuccessful()
+    for change in ("use floats", "add the square root and a history", "add modulo; add powers", "remove the history"):
+        code = ask("code", plan=plan, code=code, feedback=change)["code"]
+        assert run_tests(
+            code, ask("tests", plan=plan, code=code, feedback=change)["tests"], monkeypatch
+        ).wasSuccessful()
     assert "def square_root" in code
     assert "class History" not in code
     result = run_tests(code, ask("tests", plan=plan, code=code)["tests"], monkeypatch)
@@ -145,7 +149,7 @@ def test_code_after_failed_checks_is_different() -> None:
     assert ask("code", plan=plan, code=code, problems="FAILED (failures=1)")["code"] != code
 
 
-def test_steps_that_a_person_added_to_the_plan() -> None:
+def test_steps_added_by_the_user() -> None:
     plan = plan_for() + "\n4. Keep a history of all results\n5. Sing a song"
     reply = ask("code", plan=plan.replace("\n\nNotes: ", ""))
     assert "class History" in reply["code"]
@@ -169,7 +173,7 @@ def test_code_edited_by_hand_is_not_lost_silently() -> None:
     assert "by hand" in reply["explanation"]
 
 
-def test_code_stays_where_the_feedback_is_not_understood() -> None:
+def test_code_is_unchanged_if_the_feedback_is_not_understood() -> None:
     code = ask("code")["code"]
     reply = ask("code", code=code, feedback="make it sparkle")
     assert reply["code"] == code
@@ -206,16 +210,16 @@ def test_verdicts(run: str, status: str, next_action: str) -> None:
 
 def test_a_repair_turn_is_answered_like_the_first() -> None:
     messages = [
-        ChatMessage(role="system", content="Role: planner\nTask: text_plan"),
-        ChatMessage(role="user", content=f"<request>\n{CALCULATOR}\n</request>"),
-        ChatMessage(role="assistant", content="{"),
-        ChatMessage(role="user", content="That reply cannot be used."),
+        CompletionMessage(role="system", content="Role: planner\nTask: text_plan"),
+        CompletionMessage(role="user", content=f"<request>\n{CALCULATOR}\n</request>"),
+        CompletionMessage(role="assistant", content="{"),
+        CompletionMessage(role="user", content="That reply cannot be used."),
     ]
     assert answer(read_prompt(messages)) == answer(read_prompt(messages[:2]))
 
 
-def test_prompts_of_others_get_a_plain_sentence() -> None:
-    reply = answer(read_prompt([ChatMessage(role="user", content="Who are you?")]))
+def test_unknown_prompts_get_the_introduction() -> None:
+    reply = answer(read_prompt([CompletionMessage(role="user", content="Who are you?")]))
     assert isinstance(reply, str)
     assert "no language model" in reply
 
@@ -224,7 +228,7 @@ def test_features_are_proposed_in_the_plan_of_either_approach() -> None:
     for program in PROGRAMS:
         names = frozenset(feature.name for feature in program.features)
         for approach in (0, 1):
-            plan: Plan = propose(program, approach, names)
+            plan: TextPlan = propose(program, approach, names)
             assert plan.steps[: len(program.plans[approach])] == program.plans[approach]
             text = markdown(plan.reply())
             reply = ask("code", REQUESTS[program.name], plan=text)
@@ -239,11 +243,11 @@ def test_code_from_an_earlier_round_lends_its_features_but_not_another_program()
     assert "is_palindrome" in other["code"]
 
 
-def test_feedback_on_the_plan_counts_for_the_first_code() -> None:
+def test_feedback_on_the_plan_applies_to_the_first_code() -> None:
     assert "class History" in ask("code", plan=plan_for(), feedback="with a history please")["code"]
 
 
-def test_a_feature_leaves_the_plan_again() -> None:
+def test_a_feature_can_be_removed_from_the_plan() -> None:
     plan = plan_for("a calculator with a history")
     assert ask("text_plan", "a calculator with a history", plan=plan, feedback="no history")["steps"] == list(
         ask("text_plan")["steps"]
@@ -260,23 +264,23 @@ def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
     assert reply["steps"] == [*ask("text_plan")["steps"], "Support floating point numbers"]
 
 
-def test_feedback_that_was_taken_in_before_may_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, code, wishes = plan_for(), ask("code")["code"], ""
-    for wish in ("add a history", "no history", "use floats"):
-        wishes = f"{wishes}\n{wish}".strip()
-        reply = ask("code", plan=plan, code=code, feedback=wishes)
+def test_feedback_already_applied_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, code, feedback = plan_for(), ask("code")["code"], ""
+    for change in ("add a history", "no history", "use floats"):
+        feedback = f"{feedback}\n{change}".strip()
+        reply = ask("code", plan=plan, code=code, feedback=feedback)
         code = reply["code"]
         assert "does not understand" not in reply["explanation"]
         assert "by hand" not in reply["explanation"]
-        tests = ask("tests", plan=plan, code=code, feedback=wishes)["tests"]
+        tests = ask("tests", plan=plan, code=code, feedback=feedback)["tests"]
         assert run_tests(code, tests, monkeypatch).wasSuccessful()
     assert "float(text)" in code
     assert "class History" not in code
-    again = ask("code", plan=plan, code=code, feedback=wishes, replan=True)
+    again = ask("code", plan=plan, code=code, feedback=feedback, replan=True)
     assert "class Parser" in again["code"]
 
 
-def test_a_program_that_is_unknown_is_not_written_and_nothing_says_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_program_is_not_written_or_claimed_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = "Goal: Drive a robot.\n1. Start the motor"
     reply = ask("code", "Drive a robot", plan=plan)
     assert "not written" in reply["explanation"]

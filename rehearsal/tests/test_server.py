@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, NotFoundError
 from openai.types.chat import ChatCompletionChunk
 
 from rehearsal.app import build
-from rehearsal.tests.flows import PAGE
+from rehearsal.tests.flow_fixtures import PAGE
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
 USER = "<request>\nHelp me create a simple calculator\n</request>"
@@ -26,7 +26,7 @@ MESSAGES: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "
 
 @asynccontextmanager
 async def serving(ledger: Path | None = None) -> AsyncIterator[str]:
-    """The server on a free port of this machine."""
+    """The server on a free local port."""
     config = uvicorn.Config(
         build(pace=0, ledger=ledger), log_config=None, access_log=False, timeout_graceful_shutdown=1
     )
@@ -72,7 +72,7 @@ async def test_it_has_no_embeddings_and_says_what_to_set(openai: AsyncOpenAI) ->
         await openai.embeddings.create(model="rehearsal", input="a calculator")
 
 
-async def test_a_stream_tells_the_same_as_a_reply_in_one_piece(openai: AsyncOpenAI) -> None:
+async def test_a_streamed_reply_equals_a_whole_one(openai: AsyncOpenAI) -> None:
     shape: Any = {"type": "json_object"}
     whole = await openai.chat.completions.create(model="rehearsal", messages=MESSAGES, response_format=shape)
     stream = await openai.chat.completions.create(
@@ -90,7 +90,7 @@ async def test_a_stream_tells_the_same_as_a_reply_in_one_piece(openai: AsyncOpen
     assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens == -(-len(text) // 4)
 
 
-async def test_tokens_are_counted_by_the_stated_rule(http: httpx2.AsyncClient) -> None:
+async def test_tokens_are_counted_by_the_documented_rule(http: httpx2.AsyncClient) -> None:
     first = (await complete(http)).json()["usage"]
     assert first["prompt_tokens"] == -(-len(SYSTEM) // 4) + -(-len(USER) // 4)
     assert first["prompt_tokens_details"]["cached_tokens"] == 0
@@ -102,13 +102,13 @@ async def test_tokens_are_counted_by_the_stated_rule(http: httpx2.AsyncClient) -
     assert usage["prompt_tokens_details"]["cached_tokens"] == -(-(len(SYSTEM) + 1) // 4) // 16 * 16
 
 
-async def test_without_a_format_the_object_stands_in_prose(http: httpx2.AsyncClient) -> None:
+async def test_without_a_response_format_the_json_is_in_prose(http: httpx2.AsyncClient) -> None:
     text = (await complete(http)).json()["choices"][0]["message"]["content"]
     assert text.startswith("Here is")
     assert "```json\n{" in text
 
 
-async def test_messages_in_parts_and_prompts_of_others(http: httpx2.AsyncClient) -> None:
+async def test_multi_part_messages_and_unknown_prompts(http: httpx2.AsyncClient) -> None:
     parts = [{"role": "user", "content": [{"type": "text", "text": "Who are you?"}, {"type": "image_url"}]}]
     assert "no language model" in (await complete(http, messages=parts)).text
 
@@ -142,7 +142,7 @@ async def test_faults_armed_over_http_hit_their_task_whatever_the_model(http: ht
     assert calls == sorted(calls, key=lambda call: call["at"])
 
 
-async def test_a_ledger_has_every_request_with_what_became_of_it(tmp_path: Path) -> None:
+async def test_the_ledger_has_every_request_with_its_outcome(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     for fault in (None, "500"):  # of two starts
         async with serving(ledger) as url, httpx2.AsyncClient(base_url=url) as http:
@@ -159,7 +159,7 @@ async def test_a_ledger_has_every_request_with_what_became_of_it(tmp_path: Path)
     assert len({line["id"] for line in lines}) == 2
 
 
-async def test_paths_are_nonsense_on_order_and_other_replies_are_not(http: httpx2.AsyncClient) -> None:
+async def test_the_nonsense_fault_affects_only_paths(http: httpx2.AsyncClient) -> None:
     await http.post("/faults", json={"fault": "nonsense"})
     flows = "\n".join(map(json.dumps, PAGE))
     user = f"<request>\nHow many users are there?\n</request>\n\n<flows>\n{flows}\n</flows>"
@@ -178,7 +178,7 @@ async def test_paths_are_nonsense_on_order_and_other_replies_are_not(http: httpx
     assert usual not in strange
 
 
-async def test_a_client_that_leaves_in_mid_sentence_is_noted(http: httpx2.AsyncClient) -> None:
+async def test_a_client_that_leaves_during_a_stream_is_recorded(http: httpx2.AsyncClient) -> None:
     body = {"model": "rehearsal?token_delay=30", "messages": MESSAGES, "stream": True}
     async with http.stream("POST", "/v1/chat/completions", json=body) as response:
         await anext(response.aiter_lines())
@@ -192,7 +192,9 @@ async def test_a_client_that_leaves_in_mid_sentence_is_noted(http: httpx2.AsyncC
 @pytest.mark.parametrize(
     ("model", "noted"), [("rehearsal?latency=60", "cancelled"), ("rehearsal?fault=timeout", "timeout")]
 )
-async def test_a_client_that_does_not_wait_is_noted(http: httpx2.AsyncClient, model: str, noted: str) -> None:
+async def test_a_client_that_leaves_before_the_reply_is_recorded(
+    http: httpx2.AsyncClient, model: str, noted: str
+) -> None:
     with pytest.raises(httpx2.ReadTimeout):
         await http.post("/v1/chat/completions", json={"model": model, "messages": MESSAGES}, timeout=0.2)
     async with asyncio.timeout(15):
@@ -201,7 +203,7 @@ async def test_a_client_that_does_not_wait_is_noted(http: httpx2.AsyncClient, mo
     assert await outcomes(http) == [noted]
 
 
-async def test_as_its_own_process_it_serves_and_ends_at_sigterm() -> None:
+async def test_the_process_serves_and_ends_at_sigterm() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""What goes with the statements: kinds of requests, tables that matter, mended statements, answers."""
+"""The parts around statements: kinds of requests, relevant tables, repaired statements, answers."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 
 from rehearsal.sql.answers import answer
 from rehearsal.sql.followups import rewrite
-from rehearsal.sql.mend import mend
-from rehearsal.sql.relevant import columns_for, relevant
-from rehearsal.sql.requests import classify
-from rehearsal.sql.tables import Tables, read_tables
-from rehearsal.sql.words import near, split, tokens
-from rehearsal.sql.writing import write_sql
+from rehearsal.sql.repair import mend
+from rehearsal.sql.request_kinds import classify
+from rehearsal.sql.schema import Tables, read_tables
+from rehearsal.sql.schema_linking import columns_for, relevant
+from rehearsal.sql.tokenizer import near, split, tokens
+from rehearsal.sql.translation import write_sql
 
 README = """SELECT orders.state, COUNT(*) AS orders
 FROM orders
@@ -42,7 +42,7 @@ def store() -> Tables:
     )
 
 
-def test_the_readmes_question_and_what_goes_on_from_it() -> None:
+def test_the_readmes_question_and_its_follow_ups() -> None:
     question = "Which 5 states have the most pending orders?"
     assert write_sql(question, store(), "sqlite").sql == README
     narrowed = rewrite("Only in Oregon", question)
@@ -68,13 +68,13 @@ def test_the_readmes_question_and_what_goes_on_from_it() -> None:
     ],
 )
 def test_the_kind_of_a_request(request_text: str, previous: str, kind: str) -> None:
-    found, reason = classify(request_text, ["users", "orders"], previous)
-    assert found == kind
+    actual, reason = classify(request_text, ["users", "orders"], previous)
+    assert actual == kind
     assert reason
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("follow_up", "expected"),
     [
         ("only in York", "How many orders are pending? only in York"),
         ("and by state?", "How many orders are pending? and by state?"),
@@ -82,27 +82,27 @@ def test_the_kind_of_a_request(request_text: str, previous: str, kind: str) -> N
         ("Which users have no orders?", "Which users have no orders?"),
     ],
 )
-def test_a_request_that_goes_on_stands_after_its_question(said: str, expected: str) -> None:
-    assert rewrite(said, "How many orders are pending?") == expected
+def test_a_follow_up_is_appended_to_its_question(follow_up: str, expected: str) -> None:
+    assert rewrite(follow_up, "How many orders are pending?") == expected
 
 
-def test_what_was_said_since_goes_on_from_the_question() -> None:
+def test_later_feedback_follows_up_the_question() -> None:
     assert rewrite("How many orders are pending", "", ["only in York"]).endswith("pending? only in York")
 
 
-def test_the_tables_and_columns_that_matter() -> None:
-    found = relevant("How many pending orders of users in York are there?", store(), ())
-    assert [name for name, _ in found.tables] == ["orders", "users"]
-    assert all(reason for _, reason in found.tables)
-    assert found.missing == ""
+def test_relevant_tables_and_columns() -> None:
+    tables = relevant("How many pending orders of users in York are there?", store(), ())
+    assert [name for name, _ in tables.tables] == ["orders", "users"]
+    assert all(reason for _, reason in tables.tables)
+    assert tables.missing == ""
     columns = columns_for("How many pending orders of users in York are there?", store())
     assert {"status", "user_id"} <= set(columns["orders"])
     assert "city" in columns["users"]
-    said = relevant("How many orders are there?", store(), ["use the users too"])
-    assert [name for name, _ in said.tables] == ["orders", "users"]
+    with_feedback = relevant("How many orders are there?", store(), ["use the users too"])
+    assert [name for name, _ in with_feedback.tables] == ["orders", "users"]
 
 
-def test_only_what_surely_is_not_there_is_called_missing() -> None:
+def test_only_certainly_missing_words_are_reported() -> None:
     assert "“salary”" in relevant("What is the salary of the CEO?", store(), ()).missing
     assert relevant("How purple are the orders?", store(), ()).missing == ""
     assert "purple" in write_sql("How purple are the orders?", store(), "sqlite").cannot
@@ -120,18 +120,18 @@ def test_only_what_surely_is_not_there_is_called_missing() -> None:
         ("SELECT city FROM user", "SELECT city FROM users"),
     ],
 )
-def test_a_broken_statement_is_mended(broken: str, mended: str) -> None:
+def test_a_broken_statement_is_repaired(broken: str, mended: str) -> None:
     done = mend(broken, "", store())
     assert done.sql == mended
     assert done.explanation
 
 
-def test_what_is_not_clear_is_not_mended() -> None:
+def test_an_ambiguous_statement_is_not_repaired() -> None:
     done = mend("SELECT gargle FROM wumpus", "no such table: wumpus", store())
     assert (done.sql, "no such table" in done.cannot) == ("", True)
 
 
-def test_answers_say_what_the_rows_say() -> None:
+def test_answers_match_the_rows() -> None:
     assert answer(["orders"], [[1234]], 1, truncated=False) == ("Orders: **1,234**.", "none")
     assert "no rows" in answer(["orders"], [], 0, truncated=False)[0]
     text, chart = answer(["town", "orders"], [["Leeds", 1200], ["York", 3.5]], 2, truncated=False)
@@ -145,7 +145,7 @@ def test_answers_say_what_the_rows_say() -> None:
 
 def test_words() -> None:
     assert split("orderItems") == split("order_items") == ("order", "item")
-    written = [one.word for one in tokens("Don't show the e-mails of #W12")]
+    written = [token.word for token in tokens("Don't show the e-mails of #W12")]
     assert " ".join(written) == "do not show the email of #w12"
     assert near("recieve", "receive")
     assert not near("order", "older one")

@@ -1,4 +1,4 @@
-"""Questions in English over a small clinic, each with SQL by hand: the model's statement gives the same rows."""
+"""English questions about a small clinic: the model's statement gives the same rows as hand-written SQL."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rehearsal.sql.followups import rewrite
-from rehearsal.sql.tables import Tables, read_tables
-from rehearsal.sql.writing import write_sql
+from rehearsal.sql.schema import Tables, read_tables
+from rehearsal.sql.translation import write_sql
 
 CLINIC = """
 create table clinics(id integer primary key, name text not null, town text not null, opened_on date not null);
@@ -86,7 +86,7 @@ REFUSED = [
 
 
 def _lines(connection: sqlite3.Connection) -> Iterator[str]:
-    """The tables as a prompt shows them."""
+    """The schema in the format of a prompt."""
     for (table,) in connection.execute("select name from sqlite_master where type = 'table' order by rowid").fetchall():
         references = {row[3]: f"{row[2]}.{row[4]}" for row in connection.execute(f"pragma foreign_key_list({table})")}
         columns = []
@@ -106,7 +106,7 @@ def clinic() -> tuple[sqlite3.Connection, Tables]:
 
 
 def check(question: str, gold: str) -> None:
-    """The statement's rows hold the values of the gold rows, one row for each."""
+    """Check that the statement's rows contain the values of the gold rows, row by row."""
     connection, tables = clinic()
     written = write_sql(question, tables, "sqlite")
     assert written.sql, written.cannot
@@ -125,16 +125,16 @@ def test_a_question_is_answered(question: str, gold: str) -> None:
     check(question, gold)
 
 
-@pytest.mark.parametrize(("said", "gold"), FOLLOW_UPS)
-def test_a_question_that_goes_on_is_answered(said: tuple[str, ...], gold: str) -> None:
-    question = said[0]
-    for request in said[1:]:
+@pytest.mark.parametrize(("messages", "gold"), FOLLOW_UPS)
+def test_a_follow_up_is_answered(messages: tuple[str, ...], gold: str) -> None:
+    question = messages[0]
+    for request in messages[1:]:
         question = rewrite(request, question)
     check(question, gold)
 
 
 @pytest.mark.parametrize("question", REFUSED)
-def test_what_is_not_understood_is_refused_with_examples_that_work(question: str) -> None:
+def test_an_unsupported_question_is_refused_with_working_examples(question: str) -> None:
     _, tables = clinic()
     written = write_sql(question, tables, "sqlite")
     assert written.sql == ""
@@ -144,20 +144,20 @@ def test_what_is_not_understood_is_refused_with_examples_that_work(question: str
 
 
 @pytest.mark.parametrize(("question", "gold"), ANSWERED)
-def test_one_unknown_word_more_is_refused(question: str, gold: str) -> None:
+def test_an_additional_unknown_word_is_refused(question: str, gold: str) -> None:
     for place in re.finditer(r" (?=\w)", question):
         strange = f"{question[: place.start()]} frobnicated{question[place.start() :]}"
         assert not write_sql(strange, clinic()[1], "sqlite").sql, strange
 
 
-def test_what_the_data_lack_is_named() -> None:
+def test_missing_data_is_named() -> None:
     _, tables = clinic()
     assert "“supplier”" in write_sql("Which supplier delivers to York?", tables, "sqlite").cannot
 
 
-def test_postgres_gets_its_own_spelling() -> None:
+def test_postgres_gets_its_own_dialect() -> None:
     assert "visits.is_paid = TRUE" in write_sql("number of paid visits", clinic()[1], "postgres").sql
 
 
-def test_no_tables_no_statement() -> None:
+def test_without_tables_there_is_no_statement() -> None:
     assert write_sql("How many orders are there?", read_tables(["no json", "[]", "{}"]), "sqlite").cannot

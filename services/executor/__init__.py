@@ -1,1 +1,1 @@
-"""Runs the actions of a turn, wave by wave, and records what came of each."""
+"""The executor service: runs the actions of a turn in batches, and records the outcome of each."""

@@ -18,8 +18,8 @@ from parley.protocol.tools import (
     TOOLS_PREVIEWS,
     CheckCalls,
     ListTools,
-    Looked,
     LookNow,
+    LookResult,
     Preview,
     PreviewCall,
     PreviewCalls,
@@ -30,107 +30,107 @@ from parley.protocol.tools import (
 from services.executor.execution_plan import StepGuide
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor, Guide
-from services.executor.hints import Hints
-from services.executor.polling import LookRequests
-from services.executor.requests import Requests
+from services.executor.poll_requests import LookRequests
+from services.executor.query_hints import QueryHints
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
-from services.executor.sources.packs import Packs
+from services.executor.sources.packs import PackSource
 from services.executor.step_executors import StepExecutors
-from services.executor.tools import Fixed, Registry, Source
+from services.executor.tool_requests import ToolRequests
+from services.executor.tools import Registry, StaticSource, ToolSource
 from shared.bus import Delivery
 from shared.settings import Settings
-from shared.worker import Parts, ServiceContext, WorkerApplication, serve, worker_application
+from shared.worker import ServiceContext, WorkerApplication, WorkerOverrides, serve, worker_application
 
 log = structlog.get_logger("executor")
 
 
-class Tools(NamedTuple):
-    """The tools at hand: what runs them, and what answers about them."""
+class Endpoints(NamedTuple):
+    """The open executor: what runs actions, and what answers requests about tools and flows."""
 
     executor: Executor
-    requests: Requests
+    requests: ToolRequests
     looks: LookRequests
     guide: PathGuide
 
 
-def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApplication:
     app = worker_application("executor", settings, parts)
-    tools = app.opened(lambda: executing(app.here))
+    tools = app.resource(lambda: open_executor(app.service_context))
 
     @app.broker.subscriber(durable="executor")
     async def execute(delivery: Delivery) -> None:
         """Run the actions that are due."""
-        await app.work(delivery, tools().executor.run_wave)
+        await app.work(delivery, tools().executor.run_batch)
 
     @app.broker.subscriber(TOOLS_LIST, queue="executor", request=ListTools, answer=ToolPage)
     async def list_tools(subject: str, data: bytes) -> bytes:
-        """The tools there are, those that fit a query first."""
+        """List the tools, best matches of a query first."""
         return await tools().requests.list(subject, data)
 
     @app.broker.subscriber(TOOLS_PREVIEW, queue="executor", request=PreviewCall, answer=Preview)
     async def preview_call(subject: str, data: bytes) -> bytes:
-        """What a call would change."""
+        """Preview what a call would change."""
         return await tools().requests.preview(subject, data)
 
     @app.broker.subscriber(TOOLS_PREVIEWS, queue="executor", request=PreviewCalls, answer=Previews)
     async def preview_calls(subject: str, data: bytes) -> bytes:
-        """What the calls of a plan would change, each made alone."""
+        """Preview what each call of a plan would change, made alone."""
         return await tools().requests.previews(subject, data)
 
     @app.broker.subscriber(TOOLS_CHECK, queue="executor", request=CheckCalls, answer=Violations)
     async def check_calls(subject: str, data: bytes) -> bytes:
-        """Which calls the packs' rules forbid, and why."""
+        """Check calls against the packs' rules."""
         return await tools().requests.check(subject, data)
 
-    @app.broker.subscriber(TOOLS_LOOK, queue="executor", request=LookNow, answer=Looked)
+    @app.broker.subscriber(TOOLS_LOOK, queue="executor", request=LookNow, answer=LookResult)
     async def look(subject: str, data: bytes) -> bytes | None:
-        """What a step sees that polls."""
+        """Call the tool that a step polls, once."""
         return await tools().looks.look(subject, data)
 
     @app.broker.subscriber(FLOWS_LIST, queue="executor", request=ListFlows, answer=FlowPage)
     async def list_flows(subject: str, data: bytes) -> bytes | None:
-        """The flows there are, with their nodes."""
+        """List the flows with their nodes."""
         return await tools().guide.list(subject, data)
 
     return app
 
 
 @asynccontextmanager
-async def executing(here: ServiceContext) -> AsyncIterator[Tools]:
-    """The executor's tools, open as long as it runs."""
+async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
+    """Opens packs, MCP servers and step executors, and closes them at the end."""
     async with AsyncExitStack() as opened:
-        loaded = LoadedPacks(here.settings.parley_packs_dir)
-        await loaded.open(here.settings, opened)
+        loaded = LoadedPacks(context.settings.parley_packs_dir)
+        await loaded.open(context.settings, opened)
         packs = tuple(loaded.packs.values())
         database = next(pack for pack in packs if isinstance(pack, DatabasePack))
-        asks = TextToSql(database.database, Hints(here.store).similar)
-        executors = StepExecutors(here.settings.parley_step_executors, here.bus)
-        await executors.open(here.settings, opened)
-        sources: tuple[Source, ...] = (
-            Packs(packs, (*loaded.troubles, *executors.troubles), here.bus),
-            *await _foreign(here.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
+        sql_flow = TextToSql(database.database, QueryHints(context.store).similar)
+        executors = StepExecutors(context.settings.parley_step_executors, context.bus)
+        await executors.open(context.settings, opened)
+        sources: tuple[ToolSource, ...] = (
+            PackSource(packs, (*loaded.troubles, *executors.troubles), context.bus),
+            *await _mcp_source(context.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
         )
-        nodes = NodeTools(Flows([asks], here.settings.parley_flows_dir), Registry(*sources))
-        guide = PathGuide(nodes, here.store)
+        nodes = NodeTools(Flows([sql_flow], context.settings.parley_flows_dir), Registry(*sources))
+        guide = PathGuide(nodes, context.store)
         registry = Registry(nodes, *sources)
-        requests = Requests(registry, here.store, packs)
-        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus, executors)}
-        yield Tools(Executor(registry, here.bus, guides), requests, LookRequests(registry, here.store), guide)
+        requests = ToolRequests(registry, context.store, packs)
+        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, context.bus, executors)}
+        yield Endpoints(Executor(registry, context.bus, guides), requests, LookRequests(registry, context.store), guide)
 
 
-async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[Source, ...]:
-    """The configured MCP servers. A file that cannot be used takes away its tools, not all others: it is told of."""
+async def _mcp_source(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[ToolSource, ...]:
+    """The tools of the configured MCP servers. A bad configuration is reported, and the other tools still work."""
     if settings.parley_mcp_config is None:
         return ()
-    from services.executor.mcp import BadConfig, McpTools, read_config  # noqa: PLC0415  it takes long to load
+    from services.executor.mcp import BadConfig, McpTools, read_config  # noqa: PLC0415  slow import
     from services.executor.sources.mcp import McpSource  # noqa: PLC0415
 
     try:
         servers = McpTools(read_config(settings.parley_mcp_config, taken), message_bytes=settings.mcp_max_message_bytes)
     except BadConfig as error:
         log.error("mcp_not_configured", error=str(error))
-        return (Fixed(trouble=str(error)),)
+        return (StaticSource(trouble=str(error)),)
     opened.push_async_callback(servers.stop)
     await servers.start()
     return (McpSource(servers),)

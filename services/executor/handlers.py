@@ -1,8 +1,8 @@
-"""Executor: run the wave that is ready. Recorded as started before, and as finished after, whatever happens.
+"""The executor's handler: run the batch of actions that is ready.
 
-Reads run side by side, writes one after the other in the order of the plan. A write that has begun is never cut off:
-a stop waits for its outcome, so that the journal tells what happened and not what was meant. What a tool has returned
-is recorded in any case: neither a stop nor the end of the process comes between.
+The start of each action is recorded before it runs and its outcome afterwards. Reads run in parallel, writes one after
+the other in the order of the plan. A write that has started is never cancelled: a stop waits for its outcome, so that
+the journal tells what happened. Once a tool has returned, its result is recorded, even during a stop or a shutdown.
 """
 
 import asyncio
@@ -13,139 +13,142 @@ from typing import Protocol
 import structlog
 
 from parley.events import facts
-from services.executor.calling import bounded
-from services.executor.keeping import Keeps
-from services.executor.recording import Attempt, Recorder
-from services.executor.tools import Call, RegisteredTool, Registry, Result
+from services.executor.outcome_recorder import Attempt, OutcomeRecorder
+from services.executor.result_limits import ArtefactWriter
+from services.executor.tool_calls import call_with_timeout
+from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.attempt_names import artefact_name, idempotency_key
+from shared.domain.batches import actions_to_start, running_actions
 from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
-from shared.domain.policy import stricter
+from shared.domain.policy import stricter_ruling
 from shared.domain.session import Session
-from shared.domain.waves import running, to_start
-from shared.domain.workflows import of_work
+from shared.domain.workflows import workflow_of_work
 from shared.telemetry import metrics
 from shared.worker import WorkContext
-from shared.worker.shielded import shielded
+from shared.worker.cancellation import finish_before_cancel
 
 log = structlog.get_logger("executor")
 Tools = Mapping[str, RegisteredTool]
 
 
 class Guide(Protocol):
-    """What a workflow does right before actions of its turn begin."""
+    """What a workflow does right before actions of its turn start."""
 
     def tools(self, session: Session, tools: Tools) -> Tools:
-        """The tools as its actions run them."""
+        """The tools as the workflow's actions run them."""
         ...
 
-    async def leads(self, context: WorkContext) -> bool:
-        """Whether the turn was changed, or a person asked, instead of what would begin now."""
+    async def preflight(self, context: WorkContext) -> bool:
+        """Whether the guide changed the turn or asked the user, so that nothing starts now."""
         ...
 
 
 class Executor:
-    """Runs the tools of this process. `keeps` stores what is too large for an event; `guides` are by workflow."""
+    """Runs actions. `artefacts` stores results too large for an event; `guides` are by workflow."""
 
-    def __init__(self, registry: Registry, keeps: Keeps, guides: Mapping[str, Guide] | None = None) -> None:
+    def __init__(
+        self, registry: Registry, artefacts: ArtefactWriter, guides: Mapping[str, Guide] | None = None
+    ) -> None:
         self._registry = registry
-        self._keeps = keeps
+        self._artefacts = artefacts
         self._guides = guides or {}
 
-    async def run_wave(self, context: WorkContext) -> None:
-        """One `actions.started` unless there are only quiet reads, which run already; then one outcome each.
+    async def run_batch(self, context: WorkContext) -> None:
+        """Record `actions.started` unless there are only quiet reads, run the batch, and record each outcome.
 
-        A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
+        After a redelivery some actions have started already. Repeatable ones run again; the others become uncertain.
         """
-        guide = self._guides.get(of_work(context.session).name)
-        tools = self._registry.all()  # as they are now: what the wave is ruled by is what is called
+        guide = self._guides.get(workflow_of_work(context.session).name)
+        tools = self._registry.all()  # one snapshot, so that the rules checked are those of the tools called
         tools = guide.tools(context.session, tools) if guide else tools
-        recorder = Recorder(context, self._keeps)
-        if running(context.session):
-            await _take_up(context, recorder, tools)
-        elif guide and await guide.leads(context):
+        recorder = OutcomeRecorder(context, self._artefacts)
+        if running_actions(context.session):
+            await _close_interrupted(context, recorder, tools)
+        elif guide and await guide.preflight(context):
             return
         try:
             if not await _start(context, recorder, tools):
                 return
         except OutOfTurn:
-            if context.session.work != context.work or not running(context.session):
+            if context.session.work != context.work or not running_actions(context.session):
                 raise
-            await self.run_wave(context)  # another delivery has started it: to this one it comes again
+            await self.run_batch(context)  # another delivery started the batch first
             return
         attempts = _attempts(context, tools)
         reads = [attempt for attempt in attempts if attempt.action.spec.effect == "read"]
         writes = [attempt for attempt in attempts if attempt.action.spec.effect != "read"]
         try:
-            async with asyncio.TaskGroup() as wave:
+            async with asyncio.TaskGroup() as tasks:
                 for read in reads:
-                    wave.create_task(_read(context, recorder, read))
-                wave.create_task(_in_order(context, recorder, writes))
-        except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
-            raise several.exceptions[0] from several
+                    tasks.create_task(_read(context, recorder, read))
+                tasks.create_task(_in_order(context, recorder, writes))
+        except ExceptionGroup as group:  # callers handle the errors, not exception groups
+            raise group.exceptions[0] from group
 
 
-async def _read(context: WorkContext, recorder: Recorder, attempt: Attempt) -> None:
+async def _read(context: WorkContext, recorder: OutcomeRecorder, attempt: Attempt) -> None:
     started = time.monotonic()
     try:
         result = await _call(context, attempt)
     except asyncio.CancelledError:
         if context.stopped:
-            cut_off = Result(ok=False, error=wording.CUT_OFF, cause="stopped")
-            await shielded(recorder.record(attempt, cut_off, started))
+            cut_off = ToolResult(ok=False, error=wording.CUT_OFF, cause="stopped")
+            await finish_before_cancel(recorder.record(attempt, cut_off, started))
         raise
-    await shielded(recorder.record(attempt, result, started))
+    await finish_before_cancel(recorder.record(attempt, result, started))
 
 
-async def _in_order(context: WorkContext, recorder: Recorder, writes: list[Attempt]) -> None:
+async def _in_order(context: WorkContext, recorder: OutcomeRecorder, writes: list[Attempt]) -> None:
     for number, attempt in enumerate(writes, 1):
         try:
-            await shielded(_write(context, recorder, attempt))
+            await finish_before_cancel(_write(context, recorder, attempt))
         except asyncio.CancelledError:
             if untouched := writes[number:]:
-                await shielded(recorder.record_not_run(untouched))
+                await finish_before_cancel(recorder.record_not_run(untouched))
             raise
 
 
-async def _write(context: WorkContext, recorder: Recorder, attempt: Attempt) -> None:
+async def _write(context: WorkContext, recorder: OutcomeRecorder, attempt: Attempt) -> None:
     started = time.monotonic()
     await recorder.record(attempt, await _call(context, attempt), started)
 
 
-async def _call(context: WorkContext, attempt: Attempt) -> Result:
+async def _call(context: WorkContext, attempt: Attempt) -> ToolResult:
     spec, tool = attempt.action.spec, attempt.tool
     if tool is None:
-        return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
-    call = Call(context.session, attempt.key, spec.arguments, context, attempt.action)
-    return await bounded(tool, lambda: tool.run(call))
+        return ToolResult(ok=False, error=f"There is no tool “{spec.tool}”.")
+    call = ToolInvocation(context.session, attempt.key, spec.arguments, context, attempt.action)
+    return await call_with_timeout(tool, lambda: tool.run(call))
 
 
-async def _start(context: WorkContext, recorder: Recorder, tools: Tools) -> bool:
-    """Whether the wave has started. A cancellation between its start and its first call is recorded of what started."""
+async def _start(context: WorkContext, recorder: OutcomeRecorder, tools: Tools) -> bool:
+    """Whether the batch has started. If it is cancelled before its first call, the started actions are recorded."""
     try:
-        return await shielded(_started(context, tools))
+        return await finish_before_cancel(_started(context, tools))
     except asyncio.CancelledError:
-        untouched = [one for one in _attempts(context, tools) if one.action.status == "started"]
+        untouched = [attempt for attempt in _attempts(context, tools) if attempt.action.status == "started"]
         if untouched:
-            await shielded(recorder.record_not_run(untouched))
+            await finish_before_cancel(recorder.record_not_run(untouched))
         raise
 
 
 async def _started(context: WorkContext, tools: Tools) -> bool:
-    """Whether the wave runs now, in this work: its quiet reads do already, of the rest that is recorded first.
+    """Whether the batch runs now; records its start unless only quiet reads run, which need none.
 
-    Not if a tool does more than its plan says, or needs a yes that nobody gave. Raises OutOfTurn.
+    The domain restricts the turn instead if a tool does more than the plan says, or needs an approval that is missing.
+    Raises OutOfTurn.
     """
     session = context.session
     if session.work != context.work:
-        return False  # what nobody can tell about has ended the wave
-    under_way, waiting = running(session), to_start(session)
+        return False  # an uncertain action has ended the batch
+    under_way, waiting = running_actions(session), actions_to_start(session)
     known = {tool.spec.name: tool for action in (*under_way, *waiting) if (tool := tools.get(action.spec.tool))}
     rules = {name: rule for name, tool in known.items() if (rule := tool.rule(session))}
     quiet = ((action, rules.get(action.spec.tool)) for action in under_way if action.status == "running")
-    if under_way and not waiting and not any(stricter(session, action, rule) for action, rule in quiet):
+    if under_way and not waiting and not any(stricter_ruling(session, action, rule) for action, rule in quiet):
         return True
     planned = {action.spec.id: action.spec for action in session.turn.actions} if session.turn else {}
     event = await context.record(c.Start(tools=rules))
@@ -157,18 +160,18 @@ async def _started(context: WorkContext, tools: Tools) -> bool:
     return context.session.work == context.work
 
 
-async def _take_up(context: WorkContext, recorder: Recorder, tools: Tools) -> None:
-    """End what an executor before us began and cannot be run again; whatever it was storing is gone with it."""
-    for action in running(context.session):
+async def _close_interrupted(context: WorkContext, recorder: OutcomeRecorder, tools: Tools) -> None:
+    """Record the actions that an earlier executor started and that cannot be repeated, and results it did not store."""
+    for action in running_actions(context.session):
         if action.storing:
-            await recorder.lost(action, RESULT_LEFT)
+            await recorder.record_lost(action, RESULT_LEFT)
     for attempt in _attempts(context, tools):
-        if attempt.action.status == "started" and not attempt.again:
-            await recorder.uncertain(attempt.action, "the executor was ended while it ran")
+        if attempt.action.status == "started" and not attempt.is_repeatable:
+            await recorder.record_uncertain(attempt.action, "the executor was ended while it ran")
 
 
 def _attempts(context: WorkContext, tools: Tools) -> tuple[Attempt, ...]:
-    """What of the turn has started and has no outcome yet."""
+    """The actions of the turn that have started and have no outcome yet."""
     return tuple(
         Attempt(
             action,
@@ -176,6 +179,6 @@ def _attempts(context: WorkContext, tools: Tools) -> tuple[Attempt, ...]:
             artefact_name(context.session, action),
             tools.get(action.spec.tool),
         )
-        for action in running(context.session)
+        for action in running_actions(context.session)
         if not action.storing
     )

@@ -1,4 +1,4 @@
-"""The tools there are: what each is, how it is run, and where it comes from."""
+"""Registered tools of all sources, and their calls and results."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from parley.events.values import FileRef, OutcomeCause, ToolPolicy, ToolRule
 from parley.protocol.tools import PastCall, Preview, ToolSpec
-from parley.tool import LARGEST as LARGEST
-from parley.tool import SECONDS
+from parley.tool import DEFAULT_TIMEOUT
+from parley.tool import MAX_RESULT as MAX_RESULT
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.worker import WorkContext
@@ -18,21 +18,22 @@ Arguments = Mapping[str, JsonValue]
 NO_FILES: Mapping[str, FileRef | None] = MappingProxyType({})
 
 
-class Call(NamedTuple):
-    """One call; `key` is the same whenever it is made again. A node that asks a model does it at the `desk`."""
+class ToolInvocation(NamedTuple):
+    """One call of a tool. `key` is its idempotency key. A node asks a model through `context`."""
 
     session: Session
     key: str
     arguments: Arguments
-    desk: WorkContext | None = None
+    context: WorkContext | None = None
     action: Action | None = None
 
 
-class Result(NamedTuple):
-    """`unknown`: nobody can tell whether the call took effect. `cause`: why it was ended from outside, if it was.
+class ToolResult(NamedTuple):
+    """The result of a call.
 
-    What its pack says of it: whether it shows the change that was wanted (None: no telling), which rules the call
-    broke, and whether it handed the request over to a person. `files`, by name: those of the session that it changed.
+    `unknown`: it is not known whether the call took effect. `cause`: why it was ended from outside, if it was. The pack
+    says whether the result shows the intended change (`confirmed`, None if it cannot tell), which rules the call broke
+    (`violation`), and whether it handed the request over to a person. `files` are the changed session files, by name.
     """
 
     ok: bool
@@ -47,43 +48,43 @@ class Result(NamedTuple):
 
 
 class RegisteredTool(NamedTuple):
-    """A tool of any source. `seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact.
+    """A tool of any source. `timeout` is in seconds; a result over `max_bytes` is stored as an artefact.
 
-    `check` tells why a call is forbidden after the calls before it. Of a node, `calls` is the registered tool that it
-    calls: what a person remembered for that tool holds for the node. `fails` tells whether it could do nothing now,
-    because its path has not made what it needs.
+    `check` returns why a call is forbidden after earlier calls. `called_tool` is the registered tool that a flow's node
+    calls: the user's remembered policy for that tool holds for the node. `cannot_run` tells whether a node lacks an
+    input that its path should have made.
     """
 
     spec: ToolSpec
-    run: Callable[[Call], Awaitable[Result]]
+    run: Callable[[ToolInvocation], Awaitable[ToolResult]]
     preview: Callable[[Session, Arguments], Awaitable[Preview]] | None = None
     check: Callable[[Arguments, Sequence[PastCall]], tuple[str, ...]] | None = None
-    seconds: float = SECONDS
-    largest: int = LARGEST
-    calls: str = ""
-    fails: Callable[[Session], bool] | None = None
+    timeout: float = DEFAULT_TIMEOUT
+    max_bytes: int = MAX_RESULT
+    called_tool: str = ""
+    cannot_run: Callable[[Session], bool] | None = None
 
     @property
-    def again(self) -> bool:
-        """Whether it may simply be run again when nobody knows what became of it."""
+    def is_repeatable(self) -> bool:
+        """Whether a call may be repeated if its outcome is unknown."""
         return self.spec.effect == "read" or self.spec.keyed
 
     def policy(self, session: Session) -> ToolPolicy | None:
-        """What the person remembered for it in this session, or its own; always, if a person looks at each call."""
+        """The policy that the user chose in this session, or the tool's own; "always" if each call is confirmed."""
         if self.spec.policy == "deny":
             return "deny"
-        own = session.policies.get(self.calls or self.spec.name) or self.spec.policy
+        own = session.policies.get(self.called_tool or self.spec.name) or self.spec.policy
         return own or ("always" if self.spec.is_confirmed(session.settings.confirm) else None)
 
     def rule(self, session: Session) -> ToolRule | None:
-        """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
-        if self.fails and self.fails(session):
+        """The rule for the tool's calls, whatever a plan says; None if the call will fail and needs no approval."""
+        if self.cannot_run and self.cannot_run(session):
             return None
         return self.spec.rule.model_copy(update={"policy": self.policy(session)})
 
 
-class Source(Protocol):
-    """Where tools come from. `version` is another whenever what it offers may be another."""
+class ToolSource(Protocol):
+    """A source of tools. `version` changes whenever its tools may have changed."""
 
     @property
     def version(self) -> int: ...
@@ -94,12 +95,12 @@ class Source(Protocol):
 
 
 class Registry:
-    """All tools of all sources by name; of two with one name, the one of the earlier source.
+    """The tools of all sources by name. If two have the same name, the earlier source wins.
 
-    The index is built again only when a source says that it has changed.
+    The index is rebuilt only when a source's version changes.
     """
 
-    def __init__(self, *sources: Source) -> None:
+    def __init__(self, *sources: ToolSource) -> None:
         self._sources = sources
         self._versions: tuple[int, ...] | None = None
         self._tools: dict[str, RegisteredTool] = {}
@@ -109,7 +110,7 @@ class Registry:
         return sum(source.version for source in self._sources)
 
     def all(self) -> Mapping[str, RegisteredTool]:
-        """By name, in order of name. It stays as it is when sources change: the next call has another."""
+        """All tools, sorted by name. The mapping is a snapshot: it does not change when sources do."""
         versions = tuple(source.version for source in self._sources)
         if versions != self._versions:
             tools: dict[str, RegisteredTool] = {}
@@ -126,8 +127,8 @@ class Registry:
         return tuple(trouble for source in self._sources for trouble in source.troubles())
 
 
-class Fixed:
-    """A source whose tools are always the same."""
+class StaticSource:
+    """A source with a fixed list of tools."""
 
     version = 0
 

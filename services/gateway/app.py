@@ -18,25 +18,28 @@ from starlette.types import ASGIApp
 
 from parley.protocol.server import Greeting
 from services.gateway.access import login_link
-from services.gateway.access.auth import ConfigurationError, Door
-from services.gateway.access.keys import SESSION_ID, derive
-from services.gateway.access.limits import Guesses
+from services.gateway.access.auth import Authenticator, ConfigurationError
+from services.gateway.access.keys import SESSION_ID, derive_key
 from services.gateway.access.login_link import LoginByLink
 from services.gateway.access.logouts import Logouts
 from services.gateway.access.quota import Quotas
+from services.gateway.access.rate_limits import LoginThrottle
 from services.gateway.access.tickets import Tickets
-from services.gateway.inbound import MAX_MESSAGE
-from services.gateway.late_log import LateLog
+from services.gateway.api_errors import UNAVAILABLE, ApiError
+from services.gateway.deferred_log import DeferredLog
+from services.gateway.http_protocol import UvicornConfig
 from services.gateway.live.audience import Protocol
 from services.gateway.live.hub import Hub
-from services.gateway.live.socket import Socket
-from services.gateway.ports import Bus, Core, Store
-from services.gateway.readiness import Readiness
+from services.gateway.live.socket import SocketConnection
+from services.gateway.parsing import MAX_MESSAGE_BYTES
+from services.gateway.ports import Core, GatewayBus, SessionStore
+from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
     artefacts,
     chat,
     dead_letters,
+    error_responses,
     execution_plans,
     files,
     flows,
@@ -47,19 +50,16 @@ from services.gateway.rest import (
     messages,
     metrics,
     plans,
-    refusals,
     sessions,
     templates,
     tools,
     usage,
 )
-from services.gateway.rest.answers import Answers
-from services.gateway.rest.bodies import LoginFirst
-from services.gateway.rest.models import PROBLEM
+from services.gateway.rest.bodies import RequireLogin
+from services.gateway.rest.models import PROBLEM_MEDIA_TYPE
 from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
+from services.gateway.rest.response_backpressure import ResponseBackpressure
 from services.gateway.state import Gateway
-from services.gateway.transport import ServerConfig
-from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.bus.log_format import WrongFormat
 from shared.domain.workflows import WORKFLOWS
@@ -68,11 +68,11 @@ from shared.log import ReplicatedLog
 from shared.logging import configure_logging
 from shared.sandbox import available
 from shared.settings import Settings
-from shared.store import Store as NatsStore
-from shared.telemetry.running import observed
+from shared.store import PlanStoreClient as NatsStore
+from shared.telemetry.lifecycle import telemetry
 from shared.watchdog.service import WATCHDOG
 
-STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
+STORE_WAIT = 20.0  # seconds that a request waits for plan_store, which may be restarting
 REHEARSAL = "rehearsal"
 RESOURCES = (
     account,
@@ -99,33 +99,35 @@ log_ = structlog.get_logger("gateway")
 
 
 class _Application(FastAPI):
-    """With what stands around every answer, that of the handler of last resort too: it is outside of middleware."""
+    """Adds the security headers to every response, also to that of the last-resort error handler."""
 
     def build_middleware_stack(self) -> ASGIApp:
         return SafeHeaders(super().build_middleware_stack())
 
     def openapi(self) -> dict[str, Any]:
-        """Refusals in the media type that they have; FastAPI knows only one."""
+        """Errors are documented with their own media type; FastAPI knows only JSON."""
         schema = super().openapi()
         for path in schema["paths"].values():
             for operation in path.values():
                 for status, answer in operation["responses"].items():
                     if status >= "4" and "application/json" in answer.get("content", {}):
-                        answer["content"][PROBLEM] = answer["content"].pop("application/json")
+                        answer["content"][PROBLEM_MEDIA_TYPE] = answer["content"].pop("application/json")
         return schema
 
 
-def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, page: Path = PAGE) -> FastAPI:
-    """The application. Raises ConfigurationError for settings it must not be started with."""
-    id_key = derive(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
+def build(
+    settings: Settings, bus: GatewayBus, store: SessionStore, log: ReplicatedLog, *, page: Path = PAGE
+) -> FastAPI:
+    """The application. Raises ConfigurationError for settings that it must not start with."""
+    id_key = derive_key(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
     core = Core(bus, store, log, id_key)
-    door, guesses, logouts = Door(settings), Guesses(settings), Logouts(bus)
+    authenticator, login_throttle, logouts = Authenticator(settings), LoginThrottle(settings), Logouts(bus)
     app = _Application(
         title="Parley",
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
         version="1",
         lifespan=_lifespan,
-        openapi_url=None,  # FastAPI would write it anew for every stranger who asks
+        openapi_url=None,  # FastAPI would generate it for every request; see _serve_openapi
         docs_url=None,
         redoc_url=None,
     )
@@ -134,23 +136,25 @@ def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, pag
     app.include_router(login_link.router)
     app.add_api_websocket_route("/ws", socket)
     _serve_openapi(app)
-    app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
-    refusals.install(app)
-    app.add_middleware(LoginByLink, door=door, guesses=guesses)
-    app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
-    app.add_middleware(Answers)
-    app.add_middleware(LoginFirst)
-    app.add_middleware(metrics.Measured)
+    app.add_api_route(
+        "/api/{path:path}", error_responses.unknown_path, methods=error_responses.API_METHODS, include_in_schema=False
+    )
+    error_responses.install_handlers(app)
+    app.add_middleware(LoginByLink, authenticator=authenticator, login_throttle=login_throttle)
+    app.add_middleware(error_responses.BodyLimit, limit=MAX_MESSAGE_BYTES)
+    app.add_middleware(ResponseBackpressure)
+    app.add_middleware(RequireLogin)
+    app.add_middleware(metrics.MetricsMiddleware)
     app.state.gateway = Gateway(
         settings=settings,
         core=core,
         hub=Hub(core),
-        door=door,
-        tickets=Tickets(door, bus),
+        authenticator=authenticator,
+        tickets=Tickets(authenticator, bus),
         quotas=Quotas(settings),
-        guesses=guesses,
+        login_throttle=login_throttle,
         logouts=logouts,
-        readiness=Readiness(core),
+        readiness=ReadinessChecker(core),
         greeting=_greeting(settings),
         page=serve_page(app, page),
     )
@@ -169,7 +173,7 @@ def _serve_openapi(app: FastAPI) -> None:
 
 
 def _greeting(settings: Settings) -> Greeting:
-    """What every socket is told first; its session and its user are put in for each."""
+    """The first message of every socket; session and user are filled in per socket."""
     return Greeting(
         session_id="",
         message="What would you like to do? Describe it, and a plan comes back to approve or to argue with.",
@@ -183,11 +187,11 @@ def _greeting(settings: Settings) -> Greeting:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """NATS may come later: the connection is made in the background, and requests say so until it is there."""
+    """Connect to NATS in the background: it may start later, and requests fail with `unavailable` until then."""
     bus = app.state.gateway.core.bus
     connecting = asyncio.create_task(_connect(app.state.gateway), name="connect to NATS")
-    connecting.add_done_callback(_report)
-    async with observed("gateway", app.state.gateway.settings):
+    connecting.add_done_callback(_log_connect_error)
+    async with telemetry("gateway", app.state.gateway.settings):
         yield
         await app.state.gateway.hub.close()
         connecting.cancel()
@@ -196,12 +200,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await bus.stop()
 
 
-async def _connect(here: Gateway) -> None:
-    await here.core.bus.start()
-    await here.logouts.follow()
+async def _connect(gateway: Gateway) -> None:
+    await gateway.core.bus.start()
+    await gateway.logouts.follow()
 
 
-def _report(connecting: asyncio.Task[None]) -> None:
+def _log_connect_error(connecting: asyncio.Task[None]) -> None:
     if connecting.cancelled() or not (error := connecting.exception()):
         return
     if isinstance(error, WrongFormat):
@@ -212,38 +216,38 @@ def _report(connecting: asyncio.Task[None]) -> None:
 
 
 async def socket(ws: WebSocket) -> None:
-    """`/ws`: refused before it is accepted, or served until it ends."""
-    here: Gateway = ws.app.state.gateway
-    with ExitStack() as open_:
+    """`/ws`: refuse the handshake, or serve the socket until it ends."""
+    gateway: Gateway = ws.app.state.gateway
+    with ExitStack() as exit_stack:
         try:
-            protocol = _protocol(ws)
-            login = await here.welcome_socket(ws)
-            ended = open_.enter_context(here.logouts.watch(login))
-            quota = here.quotas.of(login.user.id)
-            open_.enter_context(quota.sockets.one())
-        except (Trouble, *AWAY) as error:
-            await refusals.slowly(ws, error)
-            await ws.send_denial_response(refusals.told(error))
+            protocol = _requested_protocol(ws)
+            login = await gateway.authenticate_socket(ws)
+            ended = exit_stack.enter_context(gateway.logouts.watch(login))
+            quota = gateway.quotas.for_user(login.user.id)
+            exit_stack.enter_context(quota.sockets.slot())
+        except (ApiError, *UNAVAILABLE) as error:
+            await error_responses.delay_refusal(ws, error)
+            await ws.send_denial_response(error_responses.error_response(error))
             return
         await ws.accept()
-        core = here.core_of(login.user)
-        client = Socket(ws, login.user, ended, core=core, hub=here.hub, quota=quota, protocol=protocol)
-        await client.serve(here.greeting.model_copy(update={"user": login.user.id, "protocol": protocol}))
+        core = gateway.core_for(login.user)
+        client = SocketConnection(ws, login.user, ended, core=core, hub=gateway.hub, quota=quota, protocol=protocol)
+        await client.serve(gateway.greeting.model_copy(update={"user": login.user.id, "protocol": protocol}))
 
 
-def _protocol(ws: WebSocket) -> Protocol:
-    """1, or 2 with `?view=2`. Raises Trouble for a view that there is not."""
+def _requested_protocol(ws: WebSocket) -> Protocol:
+    """1, or 2 with `?view=2`. Raises ApiError for an unknown view."""
     match ws.query_params.get("view"):
         case None:
             return 1
         case "2":
             return 2
         case other:
-            raise Trouble("not_available", f"There is no view “{other[:40]}”.", "Leave `view` out, or use `view=2`.")
+            raise ApiError("not_available", f"There is no view “{other[:40]}”.", "Leave `view` out, or use `view=2`.")
 
 
 class _Server(uvicorn.Server):
-    """Says in the log where it listens, once it does."""
+    """Logs the URL once the server listens."""
 
     async def startup(self, sockets: list[tcp.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -258,10 +262,10 @@ def main() -> None:
     configure_logging("gateway", settings.log_level, settings.secrets)
     bus = NatsBus(settings, "gateway")
     try:
-        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus))
+        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), DeferredLog(bus))
     except ConfigurationError as error:
         sys.exit(str(error))
-    config = ServerConfig(
+    config = UvicornConfig(
         app,
         settings,
         host=settings.agent_host,
@@ -269,7 +273,7 @@ def main() -> None:
         log_level="warning",
         timeout_graceful_shutdown=int(settings.graceful_timeout),
     )
-    with WATCHDOG.started("gateway", settings):
+    with WATCHDOG.guarded("gateway", settings):
         _Server(config).run()
 
 

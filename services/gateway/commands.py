@@ -1,30 +1,30 @@
-"""What a client's message asks of the domain, given the session and what its screen shows. Pure."""
+"""Translates client messages into domain commands. Pure."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from parley.events.values import SessionSettings, Step, Workflow
+from parley.events.values import SessionSettings, Step, ToolPolicy, Workflow
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
+from services.gateway.api_errors import ApiError
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.form_answers import answer_text
 from services.gateway.plan_edits import check_current, edited_steps
 from services.gateway.plan_text import read_plan
-from services.gateway.tools import Tools, known, own_actions
-from services.gateway.trouble import Trouble
+from services.gateway.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
+from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.people import PersonCommand
-from shared.domain.session import SERVICE_OF, Session, put_back, reviewing, undecided
+from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
-from shared.domain.waves import find
+from shared.domain.user_commands import UserCommand
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
 
-WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # what a step records of its tool
+WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # facts of its tool that a step records
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -57,115 +57,118 @@ SessionMessage = (
 )
 
 
-class Shown(NamedTuple):
-    """What a screen last asked approval for: the version and content of a plan or of code, or actions."""
+class ApprovalTarget(NamedTuple):
+    """What a client's screen last showed for approval: a plan or code with its version and hash, or actions."""
 
     kind: Literal["item", "actions"]
     version: int
-    hash: str | None = None  # each action has its own
+    hash: str | None = None  # None for actions: each has its own
 
 
-class Situation(NamedTuple):
-    """What a message is read against. `tools` and `flows` are there for the messages that need them."""
+class MessageContext(NamedTuple):
+    """What a message is translated with. `tools` and `flows` are loaded only for messages that need them."""
 
     session: Session
-    shown: Shown | None
+    target: ApprovalTarget | None
     tools: Tools
     flows: FlowPage
 
 
-Read = Callable[[Any, Situation], tuple[PersonCommand, ...]]
+CommandBuilder = Callable[[Any, MessageContext], tuple[UserCommand, ...]]
 
 
 def to_commands(
     message: SessionMessage,
     session: Session,
-    shown: Shown | None,
+    target: ApprovalTarget | None,
     tools: Tools = NO_TOOLS,
     flows: FlowPage = NO_FLOWS,
-) -> tuple[PersonCommand, ...]:
-    """The commands that carry this message out, in order. Raises Trouble or a Refused."""
-    return COMMANDS[type(message)](message, Situation(session, shown, tools, flows))
+) -> tuple[UserCommand, ...]:
+    """The commands that carry this message out, in order. Raises ApiError or CommandRefused."""
+    return COMMANDS[type(message)](message, MessageContext(session, target, tools, flows))
 
 
-def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
-    _available(message.workflow)
+def _say(message: m.UserMessage, context: MessageContext) -> tuple[UserCommand, ...]:
+    _check_workflow(message.workflow)
     if message.settings:
-        _for_plans(message.settings, message.workflow or at.session.workflow, at.tools)
-    said = c.Say(
+        _check_plan_settings(message.settings, message.workflow or context.session.workflow, context.tools)
+    say = c.Say(
         text=message.content,
         workflow=message.workflow,
         settings=message.settings,
         knowledge=message.knowledge,
         brings_plan=message.plan is not None,
     )
-    return (said, _own_plan(message.plan, message.workflow, message.settings, at)) if message.plan else (said,)
+    return (say, _own_plan(message.plan, message, context)) if message.plan else (say,)
 
 
-def _for_plans(settings: SessionSettings, workflow: Workflow, tools: Tools) -> None:
-    """Raises Invalid for settings of plans that act where there are none, and for tools that nobody knows."""
+def _check_plan_settings(settings: SessionSettings, workflow: Workflow, tools: Tools) -> None:
+    """Raises Invalid for plan settings in a workflow without execution plans, and for unknown tools."""
     if not (settings.tools or settings.instructions):
         return
-    own = WORKFLOWS.get(workflow)
-    if own is None or own.plans != "execution":
+    workflow_rules = WORKFLOWS.get(workflow)
+    if workflow_rules is None or workflow_rules.plans != "execution":
         raise Invalid(f"`tools` and `instructions` are for plans that act, not for the workflow “{workflow}”.")
     for name in settings.tools:
-        known(name, tools)
+        known_tool(name, tools)
 
 
-def _own_plan(plan: OwnPlan, workflow: Workflow | None, settings: SessionSettings | None, at: Situation) -> c.EditPlan:
-    """The plan that a request brings along, as a version of the plan that is not there yet."""
-    own = WORKFLOWS[workflow or at.session.workflow]
-    if own.plans not in ("text", "execution"):
-        raise Invalid(f"A session of the workflow “{own.name}” takes no plan of your own.")
+def _own_plan(plan: OwnPlan, message: m.UserMessage, context: MessageContext) -> c.EditPlan:
+    """The plan that a request brings along, as an edit of the first version."""
+    workflow_rules = WORKFLOWS[message.workflow or context.session.workflow]
+    if workflow_rules.plans not in ("text", "execution"):
+        raise Invalid(f"A session of the workflow “{workflow_rules.name}” does not accept a plan of your own.")
     steps = tuple(_edited_step(step) for step in plan.steps)
     edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
-    allowed = (at.session.settings if settings is None else settings).tools
-    return edited_steps(edit, (), at.tools, allowed=allowed) if own.turn.by_step else edit
+    allowed = (context.session.settings if message.settings is None else message.settings).tools
+    return edited_steps(edit, (), context.tools, allowed=allowed) if workflow_rules.turn.by_step else edit
 
 
-def _answer(message: m.QuestionReply | m.AnswerReply, at: Situation) -> c.Answer:
-    return c.Answer(text=answer_text(at.session, message.content), action_id=message.question_id)
+def _answer(message: m.QuestionReply | m.AnswerReply, context: MessageContext) -> c.Answer:
+    return c.Answer(text=answer_text(context.session, message.content), action_id=message.question_id)
 
 
-def _take_over(message: m.TakeOver, at: Situation) -> tuple[PersonCommand, ...]:
-    _with_a_person(at.session)
-    return (c.TakeOver(sub_goal=message.sub_goal, actions=own_actions(message.actions, at.session, at.tools)),)
+def _take_over(message: m.TakeOver, context: MessageContext) -> tuple[UserCommand, ...]:
+    _check_escalated(context.session)
+    actions = own_actions(message.actions, context.session, context.tools)
+    return (c.TakeOver(sub_goal=message.sub_goal, actions=actions),)
 
 
-def _hand_back(message: m.HandBack, at: Situation) -> tuple[PersonCommand, ...]:
-    _with_a_person(at.session)
+def _hand_back(message: m.HandBack, context: MessageContext) -> tuple[UserCommand, ...]:
+    _check_escalated(context.session)
     return (c.Say(text=message.content),)
 
 
-def _choose_workflow(message: m.ChooseWorkflow, at: Situation) -> tuple[PersonCommand, ...]:
-    _available(message.workflow)
+def _choose_workflow(message: m.ChooseWorkflow, context: MessageContext) -> tuple[UserCommand, ...]:
+    _check_workflow(message.workflow)
     return (c.ChooseWorkflow(workflow=message.workflow),)
 
 
-def _available(workflow: Workflow | None) -> None:
+def _check_workflow(workflow: Workflow | None) -> None:
     if workflow is not None and workflow not in WORKFLOWS:
         hint = f"These can be chosen: {', '.join(WORKFLOWS)}."
-        raise Trouble("not_available", f"There is no workflow “{workflow[:80]}”.", hint)
+        raise ApiError("not_available", f"There is no workflow “{workflow[:80]}”.", hint)
 
 
-def _with_a_person(session: Session) -> None:
+def _check_escalated(session: Session) -> None:
     if session.phase != "escalated":
         raise OutOfTurn("A person takes over, and hands back, when the session is escalated to one.")
 
 
-def _approval(message: m.Approval, session: Session, shown: Shown | None, tools: Tools) -> tuple[PersonCommand, ...]:
+def _approval(
+    message: m.Approval, session: Session, target: ApprovalTarget | None, tools: Tools
+) -> tuple[UserCommand, ...]:
     if not message.approved and (message.preapprove or not message.start):
-        raise Invalid("`preapprove` and `start` go with a yes.")
+        raise Invalid("`preapprove` and `start` are for approvals only.")
     if tools and approves_plan(message, session) and session.plan:
         check_current(session.plan.steps, tools)
-    version = _meant(message, session, shown)
+    version = _approved_version(message, session, target)
     unnamed = message.version is None and message.action_id is None
-    content = message.hash or (shown.hash if shown and unnamed else None)
-    given = (
+    content_hash = message.hash or (target.hash if target and unnamed else None)
+    decision = (
         c.Approve(
             version=version,
-            hash=content,
+            hash=content_hash,
             action_id=message.action_id,
             preapprove=message.preapprove,
             start=message.start,
@@ -174,50 +177,48 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None, tools:
         else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
     )
     if not message.remember:
-        return (given,)
-    return given, c.Remember(tool=_tool(message, session), policy="never" if message.approved else "deny")
+        return (decision,)
+    policy: ToolPolicy = "never" if message.approved else "deny"
+    return decision, c.Remember(tool=_tool_to_remember(message, session), policy=policy)
 
 
 def approves_plan(message: SessionMessage, session: Session) -> bool:
-    """Whether this is the yes to a plan that acts."""
+    """Whether the message approves an execution plan."""
     plan = session.plan
-    if plan is None or not plan.task or reviewing(put_back(session)) != "text" or not isinstance(message, m.Approval):
+    if plan is None or not plan.task or not isinstance(message, m.Approval):
         return False
-    return message.approved and message.action_id is None and message.version in (None, plan.version)
+    names_plan = message.action_id is None and message.version in (None, plan.version)
+    return message.approved and names_plan and review_target(before_remark(session)) == "text"
 
 
-def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:
-    """The version that is approved or refused: the one named, else the one on the screen; an action goes by its id."""
+def _approved_version(message: m.Approval, session: Session, target: ApprovalTarget | None) -> int:
+    """The version that is approved or rejected: the one named, else the one on the screen."""
     if message.version is not None:
         return message.version
     if message.action_id is not None:
         return session.version
-    if shown is None:
-        raise Trouble(
+    if target is None:
+        raise ApiError(
             "nothing_shown",
             "Nothing has been shown here that could be approved.",
             "Resume the session first, or name the version.",
         )
-    actions = reviewing(session) == "actions"
-    if session.phase == "awaiting_approval" and actions != (shown.kind == "actions"):
-        raise Trouble("stale_version", "Something else is in review now.", "Look at it and decide again.")
-    return shown.version
+    actions = review_target(session) == "actions"
+    if session.phase == "awaiting_approval" and actions != (target.kind == "actions"):
+        raise ApiError("stale_version", "Something else is in review now.", "Look at it and decide again.")
+    return target.version
 
 
-def _tool(message: m.Approval, session: Session) -> str:
-    waiting = undecided(session.turn)
-    action = find(session, message.action_id) if message.action_id else waiting[0] if len(waiting) == 1 else None
+def _tool_to_remember(message: m.Approval, session: Session) -> str:
+    waiting = undecided_actions(session.turn)
+    action = find_action(session, message.action_id) if message.action_id else waiting[0] if len(waiting) == 1 else None
     if action is None:
         raise Invalid("`remember` goes with the approval of an action: name it with action_id.")
     return action.spec.tool
 
 
-def _skip(message: m.Skip) -> c.Skip:
-    return c.Skip(action_id=message.action_id, output=message.output, with_dependents=message.with_dependents)
-
-
 def _feedback(message: m.Feedback, session: Session) -> c.Say:
-    if not session.asking and session.phase not in SERVICE_OF:
+    if not session.is_awaiting_user and session.phase not in SERVICE_OF:
         raise OutOfTurn("Nothing is in review and no work goes on: send a user_message instead.")
     return c.Say(text=message.content, feedback=True)
 
@@ -235,7 +236,7 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
 
 
 def _edited_step(step: Step | str) -> Step:
-    """What a step does to the world is not for a client to say."""
+    """A step of the client, without its claims about the tool's effect and policy."""
     return Step(text=step) if isinstance(step, str) else step.model_copy(update=WITHOUT_TOOL)
 
 
@@ -254,9 +255,9 @@ def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
     )
 
 
-def _continue(message: m.ContinueChoice) -> PersonCommand:
-    """One of the options, whatever its case; nothing asks what to do next; any other text is a new request."""
-    options: dict[str, PersonCommand] = {
+def _continue(message: m.ContinueChoice) -> UserCommand:
+    """The command of an option, case-insensitive; "" asks what to do next; any other text is a new request."""
+    options: dict[str, UserCommand] = {
         "": c.Continue(),
         OPTION_FEEDBACK.lower(): c.Continue(),
         OPTION_RUN.lower(): c.Run(),
@@ -266,9 +267,9 @@ def _continue(message: m.ContinueChoice) -> PersonCommand:
     return options.get(content.lower()) or c.Say(text=content)
 
 
-COMMANDS: Mapping[type[ClientMessage], Read] = {
+COMMANDS: Mapping[type[ClientMessage], CommandBuilder] = {
     m.UserMessage: _say,
-    m.Approval: lambda message, at: _approval(message, at.session, at.shown, at.tools),
+    m.Approval: lambda message, at: _approval(message, at.session, at.target, at.tools),
     m.Feedback: lambda message, at: (_feedback(message, at.session),),
     m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
     m.Edit: lambda message, at: (_edit(message, at.session, at.tools, at.flows),),
@@ -280,7 +281,9 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Stop: lambda message, at: (c.Stop(reason=message.reason),),
     m.Pause: lambda message, at: (c.Pause(),),
     m.Unpause: lambda message, at: (c.Resume(),),
-    m.Skip: lambda message, at: (_skip(message),),
+    m.Skip: lambda message, at: (
+        c.Skip(action_id=message.action_id, output=message.output, with_dependents=message.with_dependents),
+    ),
     m.Cancel: lambda message, at: (c.CancelPlan(),),
     m.DeletePlan: lambda message, at: (c.DeletePlan(),),
     m.Retry: lambda message, at: (c.Retry(),),
@@ -289,7 +292,7 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.EditPath: lambda message, at: (edited_path(message, at.session, at.flows),),
     m.Judge: lambda message, at: (c.Judge(accepted=message.accepted, saved=message.saved),),
     m.SaveToLibrary: lambda message, at: (c.Judge(accepted=True, saved=True),),
-    m.Remember: lambda message, at: (c.Remember(tool=known(message.tool, at.tools).name, policy=message.policy),),
+    m.Remember: lambda message, at: (c.Remember(tool=known_tool(message.tool, at.tools).name, policy=message.policy),),
     m.RaiseBudget: lambda message, at: (c.RaiseBudget(**message.model_dump(include=set(c.RaiseBudget.model_fields))),),
     m.Rename: lambda message, at: (c.Rename(title=message.title),),
     m.ChooseWorkflow: _choose_workflow,

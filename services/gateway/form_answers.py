@@ -1,4 +1,4 @@
-"""An answer to a question that has a form: a JSON object, held against the form's JSON schema. Pure."""
+"""Answers to questions with a form: JSON objects that are checked against the form's JSON schema. Pure."""
 
 import json
 
@@ -6,16 +6,16 @@ from pydantic import JsonValue
 
 from shared.domain.errors import Invalid
 from shared.domain.session import Session
+from shared.repair.repairer import repair
 from shared.repair.schema import properties
-from shared.repair.work import repair
 
 
 def answer_text(session: Session, text: str) -> str:
-    """The answer as it is recorded. A question without a form takes any text. Raises Invalid."""
+    """The answer to record. A question without a form accepts any text. Raises Invalid."""
     form = session.question.form if session.question else None
     if form is None or form.get("type") != "object":
         return text
-    answer = _object(text)
+    answer = _parse_object(text)
     if answer is None:
         names = ", ".join(properties(form)) or "anything"
         raise Invalid(f"This question has a form: answer with a JSON object of its fields ({names}).")
@@ -25,12 +25,12 @@ def answer_text(session: Session, text: str) -> str:
     return json.dumps(checked.arguments, ensure_ascii=False)
 
 
-def _object(text: str) -> dict[str, JsonValue] | None:
-    def refused(name: str) -> None:
-        raise ValueError(f"{name} is no number of JSON")
+def _parse_object(text: str) -> dict[str, JsonValue] | None:
+    def reject_constant(name: str) -> None:
+        raise ValueError(f"{name} is not a JSON number")
 
     try:
-        found = json.loads(text, parse_constant=refused)
+        value = json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

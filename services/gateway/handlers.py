@@ -1,4 +1,4 @@
-"""A client's message becomes facts: load the session, may they, what does it ask, append."""
+"""Carries out client messages: load the session, check permission, translate to commands, append events."""
 
 import hmac
 import secrets
@@ -11,24 +11,24 @@ from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
 from parley.protocol.tools import ListTools
-from services.gateway.access.users import User, may_read, may_write, missing
-from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, approves_plan, to_commands
+from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
+from services.gateway.api_errors import ApiError
+from services.gateway.commands import NO_TOOLS, ApprovalTarget, SessionMessage, approves_plan, to_commands
 from services.gateway.files import copy_files
-from services.gateway.flows import NO_FLOWS, flow_page, walked_now
+from services.gateway.flows import NO_FLOWS, flow_page, walking_turn
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
-from services.gateway.trouble import Trouble
 from shared.domain.commands import CommandMeta
-from shared.domain.errors import OutOfTurn, Refused, Repeated
-from shared.domain.people import PersonCommand
+from shared.domain.errors import CommandRefused, OutOfTurn, Repeated
 from shared.domain.session import SERVICE_OF, Session
+from shared.domain.user_commands import UserCommand
 from shared.domain.workflows.flow import path_of
-from shared.log import Log, LogDown, SessionAtPosition, StoredMessage, VersionConflict, commit, fork
+from shared.log import LogUnavailable, SessionAtPosition, SessionLog, StoredMessage, VersionConflict, commit, fork
 from shared.telemetry import names, tracing
 
 
-class Done(NamedTuple):
-    """What became of a message: the version of the last event it made. `repeated`: it was carried out before."""
+class MessageResult(NamedTuple):
+    """The version of the last event that a message caused. `repeated`: the message had been carried out before."""
 
     session_id: str
     version: int
@@ -36,28 +36,31 @@ class Done(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Who sends a message, and what is on their screen."""
+    """The user who sends a message, and what their screen shows for approval."""
 
     user: User
-    shown: Shown | None = None
+    target: ApprovalTarget | None = None
 
 
-class Overtaken(Exception):
-    """Somebody else appended first: what the message means must be looked at again."""
+class ConcurrentChange(Exception):
+    """Another writer appended first: the message must be translated again on the new state."""
 
 
-class _Strict:
-    """A log on which a lost race ends the attempt: the sender's rights, and whether a text is feedback or a new
-    request, are a matter of the newest state, so the gateway begins again from there."""
+class _FailOnConflict:
+    """A log that raises ConcurrentChange instead of letting `commit` retry.
 
-    def __init__(self, log: Log) -> None:
+    The sender's permissions, and whether a text is feedback or a new request, depend on the newest state. So the
+    gateway starts over from there.
+    """
+
+    def __init__(self, log: SessionLog) -> None:
         self._log = log
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         try:
             return await self._log.append(event, after=after, due=due)
         except VersionConflict as lost:
-            raise Overtaken(event.session_id) from lost
+            raise ConcurrentChange(event.session_id) from lost
 
     async def read(
         self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
@@ -65,69 +68,75 @@ class _Strict:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
 
 
-class Copy(Protocol):
-    """A session that is followed already."""
+class FollowedSession(Protocol):
+    """A session that the hub already follows."""
 
     @property
     def loaded(self) -> SessionAtPosition | None:
-        """As last heard: it may be behind the log."""
+        """The last known state, which may be behind the log; None before the first load."""
 
     async def newest(self) -> SessionAtPosition:
-        """As the log has it now, read through its leader."""
+        """The current state, read through the log's leader."""
 
 
-async def act(message: SessionMessage, session_id: str, sender: Sender, core: Core, copy: Copy | None = None) -> Done:
-    """Carry the message out once, however often it is sent with one id.
+async def act(
+    message: SessionMessage, session_id: str, sender: Sender, core: Core, followed: FollowedSession | None = None
+) -> MessageResult:
+    """Carry the message out once, however often it is sent with the same id.
 
-    Where there is a `copy`, it is decided on that, and nothing is loaded. What the copy has not heard yet lets nothing
-    through, because an event is only appended behind the last one that was decided on; it can only make a refusal
-    wrong. So before a refusal, and when somebody else was faster, the log is read and it is decided once more.
-    Raises Trouble, a domain Refused, or one of trouble.AWAY; the session is unharmed by any of them.
+    With `followed`, the first attempt decides on its cached state and loads nothing. A stale state cannot let anything
+    through, because an append must follow the version that was decided on; it can only refuse wrongly. So after a
+    refusal or a concurrent change, the log is read and the message is decided again.
+    Raises ApiError, CommandRefused, or one of `api_errors.UNAVAILABLE`; none of them changes the session.
     """
     attributes = {names.COMMAND: message.type}
-    with tracing.of_session(f"command {message.type}", session_id, kind="server", attributes=attributes):
-        return await _act(message, session_id, sender, core, copy)
+    with tracing.session_span(f"command {message.type}", session_id, kind="server", attributes=attributes):
+        return await _act(message, session_id, sender, core, followed)
 
 
-async def _act(message: SessionMessage, session_id: str, sender: Sender, core: Core, copy: Copy | None) -> Done:
+async def _act(
+    message: SessionMessage, session_id: str, sender: Sender, core: Core, followed: FollowedSession | None
+) -> MessageResult:
     key = message.id or secrets.token_hex(8)
-    deadline = time.monotonic() + core.patience
-    heard = copy.loaded if copy else None
+    deadline = time.monotonic() + core.log_timeout
+    cached = followed.loaded if followed else None
     while True:
-        loaded = heard or (await copy.newest() if copy else await load(core, session_id))
+        loaded = cached or (await followed.newest() if followed else await load(core, session_id))
         try:
-            return await _decided(message, loaded, key, sender, core)
-        except Overtaken as lost:
+            return await _decide_and_commit(message, loaded, key, sender, core)
+        except ConcurrentChange as lost:
             if time.monotonic() > deadline:
-                raise LogDown("Others keep changing this session.") from lost
-        except (Trouble, Refused):
-            if heard is None:
+                raise LogUnavailable("Others keep changing this session.") from lost
+        except (ApiError, CommandRefused):
+            if cached is None:
                 raise
-        heard = None
+        cached = None
 
 
-async def _decided(message: SessionMessage, loaded: SessionAtPosition, key: str, sender: Sender, core: Core) -> Done:
-    """The message, carried out on this state of the session. Raises Overtaken where that is not the newest."""
+async def _decide_and_commit(
+    message: SessionMessage, loaded: SessionAtPosition, key: str, sender: Sender, core: Core
+) -> MessageResult:
+    """Carry the message out on this state. Raises ConcurrentChange if it is not the newest."""
     session = loaded.session
-    may_write(sender.user, session)
-    if f"{session.id}:{_last_id(message, key)}" in session.recent_commands:
-        return Done(session.id, session.version, repeated=True)
+    check_can_write(sender.user, session)
+    if f"{session.id}:{_last_command_id(message, key)}" in session.recent_commands:
+        return MessageResult(session.id, session.version, repeated=True)
     if session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
-        raise missing(session.id)
-    tools = await _tools(message, session, core)
-    flows = await _flows(message, session, core)
-    commands = to_commands(message, session, sender.shown, tools, flows)
-    return await _carry_out(commands, loaded, key, user=sender.user, core=core)
+        raise session_not_found(session.id)
+    tools = await _needed_tools(message, session, core)
+    flows = await _needed_flows(message, session, core)
+    commands = to_commands(message, session, sender.target, tools, flows)
+    return await _commit_all(commands, loaded, key, user=sender.user, core=core)
 
 
-async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
-    """What `to_commands` must know of the tools: nothing, but where a person names one, or decides on a plan of calls.
+async def _needed_tools(message: SessionMessage, session: Session, core: Core) -> Tools:
+    """The tools that `to_commands` needs: none, unless the message names one or decides on an execution plan.
 
-    A plan can be approved while no executor answers: each compares the tools again before it runs a step.
+    A plan can be approved while no executor answers: executors compare the tools again before they run a step.
     """
     if session.plan and approves_plan(message, session):
         names = tuple({step.tool for step in session.plan.steps if step.tool})
-        with suppress(Trouble):
+        with suppress(ApiError):
             return await tools_by_name(core.bus, ListTools(names=names, limit=1))
         return NO_TOOLS
     edits = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
@@ -141,59 +150,61 @@ def _names_tools(message: m.UserMessage) -> bool:
     return message.plan is not None or (message.settings is not None and bool(message.settings.tools))
 
 
-async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:
-    """What `to_commands` must know of the flows: nothing, but where a person changes a path."""
-    walking = isinstance(message, m.EditPath) and walked_now(session)
+async def _needed_flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:
+    """The flows that `to_commands` needs: none, unless the message changes a path."""
+    walking = isinstance(message, m.EditPath) and walking_turn(session)
     if walking or (isinstance(message, m.Edit) and path_of(session.plan)):
         return await flow_page(core.bus, session.id)
     return NO_FLOWS
 
 
-def _last_id(message: SessionMessage, key: str) -> str:
-    """The id of the message's last command: to remember an approval, and to bring a plan along, takes a second one."""
+def _last_command_id(message: SessionMessage, key: str) -> str:
+    """The id of the message's last command: `remember`, and a plan that comes with a request, add a second command."""
     second = (isinstance(message, m.Approval) and message.remember) or (
         isinstance(message, m.UserMessage) and message.plan
     )
     return f"{key}.1" if second else key
 
 
-async def _carry_out(
-    commands: tuple[PersonCommand, ...], loaded: SessionAtPosition, key: str, *, user: User, core: Core
-) -> Done:
-    """One event a command; the second one of a message has an id of its own."""
+async def _commit_all(
+    commands: tuple[UserCommand, ...], loaded: SessionAtPosition, key: str, *, user: User, core: Core
+) -> MessageResult:
+    """Append one event per command; the second command of a message gets an id of its own."""
     for number, command in enumerate(commands):
-        by = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
+        meta = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
         try:
-            loaded, _ = await commit(_Strict(core.log), loaded, command, by, patience=core.patience)
+            loaded, _ = await commit(_FailOnConflict(core.log), loaded, command, meta, timeout=core.log_timeout)
         except Repeated:
             continue
-    return Done(loaded.session.id, loaded.session.version)
+    return MessageResult(loaded.session.id, loaded.session.version)
 
 
-async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
-    """A new session from this one as it was at `message.version` (now, if None); its id."""
-    with tracing.of_session("command fork", session_id, kind="server", attributes={names.COMMAND: "fork"}):
-        return await _begin_fork(message, session_id, user=user, core=core)
+async def fork_session(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
+    """Fork the session at `message.version` (None: now). Returns the new session's id."""
+    with tracing.session_span("command fork", session_id, kind="server", attributes={names.COMMAND: "fork"}):
+        return await _fork_session(message, session_id, user=user, core=core)
 
 
-async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
+async def _fork_session(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
     parent = (await load(core, session_id)).session
-    may_read(user, parent)
+    check_can_read(user, parent)
     if parent.version == 0:
-        raise missing(session_id)
+        raise session_not_found(session_id)
     if message.version is not None:
         if message.version > parent.version:
-            raise Trouble("not_found", f"The session has {parent.version} versions, not {message.version}.")
+            raise ApiError("not_found", f"The session has {parent.version} versions, not {message.version}.")
         parent = (await load(core, session_id, version=message.version)).session
     if parent.phase in SERVICE_OF:
-        raise OutOfTurn(f"At version {parent.version} the session is {parent.phase}: fork it where a person is asked.")
+        raise OutOfTurn(
+            f"At version {parent.version} the session is {parent.phase}: fork it where it waits for a person."
+        )
     key = message.id or secrets.token_hex(8)
-    new_id = _id_from(core, session_id, user.id, key)
-    by = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
+    new_id = _derived_id(core, session_id, user.id, key)
+    meta = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
     await copy_files(parent, new_id, core)
-    with suppress(VersionConflict):  # the same message has begun it before
-        await fork(core.log, parent, new_id, by)
-    await load(core, new_id)  # from here on plan_store knows that the parent has a fork, and guards it
+    with suppress(VersionConflict):  # the same message created it before
+        await fork(core.log, parent, new_id, meta)
+    await load(core, new_id)  # makes plan_store aware of the fork, which then protects the parent
     return new_id
 
 
@@ -202,10 +213,10 @@ def new_session_id() -> str:
 
 
 def session_id_for(user: User, key: str | None, core: Core) -> str:
-    """A new session's id; the same for the same user and key, so that beginning twice begins one."""
-    return _id_from(core, user.id, key) if key else new_session_id()
+    """A new session's id; the same user and key give the same id, so a repeated request creates one session."""
+    return _derived_id(core, user.id, key) if key else new_session_id()
 
 
-def _id_from(core: Core, *parts: str) -> str:
-    """Whoever could work it out for another user could begin that session first, and so keep the user out of it."""
+def _derived_id(core: Core, *parts: str) -> str:
+    """A keyed hash: a user who could predict another's session id could take it first."""
     return hmac.digest(core.id_key, "\n".join(parts).encode(), "sha256").hex()[:16]

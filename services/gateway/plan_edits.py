@@ -1,32 +1,33 @@
-"""A person's own version of a plan that acts, held against the tools there are. Pure."""
+"""Checks a user's version of an execution plan against the available tools. Pure."""
 
 from collections.abc import Collection, Sequence
 
 from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
-from shared.domain.plan_steps import called, refusal
-from shared.domain.policy import outdated
-from shared.plan_checks.steps import checked, with_ids
+from shared.domain.plan_steps import step_label
+from shared.domain.plan_validation import refusal
+from shared.domain.policy import outdated_reason
+from shared.plan_checks.steps import check_plan, with_ids
 
 
 def edited_steps(
-    edit: c.EditPlan, before: Sequence[Step], tools: Tools, *, allowed: Collection[str] = ()
+    edit: c.EditPlan, previous: Sequence[Step], tools: Tools, *, allowed: Collection[str] = ()
 ) -> c.EditPlan:
-    """The edit, with what each tool does to the world, ids for the steps that are new, and what its checks found.
+    """The edit with each tool's effect, ids for new steps, and the results of its checks.
 
-    `allowed`: the only tools that the plan may use; none: all. Raises Invalid with all that is wrong, step by step.
+    `allowed`: the tools that the plan may use; empty: all. Raises Invalid with every problem, by step.
     """
-    found = checked(with_ids(edit.steps, before), tools, allowed=allowed)
-    if found.problems:
-        raise refusal(found.steps, found.problems)
-    return edit.model_copy(update={"steps": found.steps, "checks": found.checks})
+    checked_plan = check_plan(with_ids(edit.steps, previous), tools, allowed=allowed)
+    if checked_plan.problems:
+        raise refusal(checked_plan.steps, checked_plan.problems)
+    return edit.model_copy(update={"steps": checked_plan.steps, "checks": checked_plan.checks})
 
 
 def check_current(steps: Sequence[Step], tools: Tools) -> None:
-    """Raises Invalid, step by step, where a tool has changed since the plan was made, or is gone."""
+    """Raises Invalid, by step, if a tool has changed since the plan was made, or no longer exists."""
     specs = [tools.get(step.tool or "") for step in steps]
-    why = [outdated(step, spec.rule if spec else None) for step, spec in zip(steps, specs, strict=True)]
-    if any(why):
-        named = [called(number, step) for number, step in enumerate(steps, 1)]
-        raise refusal(steps, [f"{name}: {text}" for name, text in zip(named, why, strict=True) if text])
+    changes = [outdated_reason(step, spec.rule if spec else None) for step, spec in zip(steps, specs, strict=True)]
+    if any(changes):
+        labels = [step_label(number, step) for number, step in enumerate(steps, 1)]
+        raise refusal(steps, [f"{name}: {text}" for name, text in zip(labels, changes, strict=True) if text])

@@ -1,20 +1,20 @@
-"""What the gateway needs of the bus and of plan_store: the real ones fit, and so do the fakes of its tests."""
+"""The interfaces to the bus and to plan_store, implemented by the real ones and by the tests' fakes."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 from parley.events.values import Artefact
-from services.gateway.access.users import missing
-from services.gateway.trouble import AWAY, HINTS, Trouble
+from services.gateway.access.users import session_not_found
+from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
 from shared.log import ReplicatedLog, SessionAtPosition
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
-from shared.store_api import Message, Verb
+from shared.store_api import StoreMessage, Verb
 
-PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
-ELECTION = 12.0  # where the log has replicas: one that lost its leader needs 7 to 9 for another one
-REFUSED = {
+LOG_TIMEOUT = 5.0  # seconds that a client waits for a log that does not answer
+ELECTION_TIMEOUT = 12.0  # seconds; a replicated log takes 7 to 9 to elect a new leader
+ERROR_CODES = {
     "unknown": "not_found",
     "purged": "not_found",
     "busy": "not_now",
@@ -24,11 +24,11 @@ REFUSED = {
 }
 
 
-class Subscription(Protocol):
+class BusSubscription(Protocol):
     async def stop(self) -> None: ...
 
 
-class Bus(Protocol):
+class GatewayBus(Protocol):
     """See shared.bus.Bus."""
 
     @property
@@ -42,10 +42,10 @@ class Bus(Protocol):
     async def end_login(self, login_id: str) -> None: ...
     async def ended_logins(self) -> set[str]: ...
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
-    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> Subscription: ...
+    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> BusSubscription: ...
 
 
-class Store(Protocol):
+class SessionStore(Protocol):
     """See shared.store.Store."""
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition: ...
@@ -57,47 +57,49 @@ def _unmetered(_: int) -> AbstractContextManager[None]:
 
 
 class Core(NamedTuple):
-    """Everything behind the gateway."""
+    """The backends of the gateway."""
 
-    bus: Bus
-    store: Store
+    bus: GatewayBus
+    store: SessionStore
     log: ReplicatedLog
-    id_key: bytes = b""  # makes ids of sessions that nobody can foresee for another user's message
-    storing: Callable[[int], AbstractContextManager[None]] = _unmetered  # around storing so many bytes for its user
+    id_key: bytes = b""  # HMAC key of session ids, so that a user cannot predict another user's
+    storing: Callable[[int], AbstractContextManager[None]] = (
+        _unmetered  # wraps the storing of so many bytes for the user
+    )
 
     @property
-    def patience(self) -> float:
-        return ELECTION if self.log.clustered else PATIENCE
+    def log_timeout(self) -> float:
+        return ELECTION_TIMEOUT if self.log.clustered else LOG_TIMEOUT
 
-    async def patiently[T](self, read: Callable[[], Awaitable[T]]) -> T:
-        """What `read` finds. A log with replicas is read again while they elect a leader; raises as `read` does."""
+    async def read_through_election[T](self, read: Callable[[], Awaitable[T]]) -> T:
+        """The result of `read`, which is retried while a replicated log elects a leader. Raises as `read` does."""
         return await (_through_an_election(read) if self.log.clustered else read())
 
 
-@retry_while_unavailable(*AWAY, longest=1, patience=ELECTION)
+@retry_while_unavailable(*UNAVAILABLE, longest=1, timeout=ELECTION_TIMEOUT)
 async def _through_an_election[T](read: Callable[[], Awaitable[T]]) -> T:
     return await read()
 
 
-async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request: Q) -> A:
-    """One typed request to plan_store. Raises Trouble where it refuses, StoreDown where it does not answer."""
+async def query[Q: StoreMessage, A: StoreMessage](store: SessionStore, verb: Verb[Q, A], request: Q) -> A:
+    """Send one typed request to plan_store. Raises ApiError if it refuses, StoreUnavailable if it does not answer."""
     try:
         answer = await store.ask(verb.name, **request.model_dump(mode="json"))
     except StoreRefused as refused:
-        raise refusal(refused) from refused
-    return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may say more
+        raise store_error(refused) from refused
+    return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may send more fields
 
 
 async def load(core: Core, session_id: str, *, version: int | None = None) -> SessionAtPosition:
-    """The session as it is now (or was at `version`). Raises Trouble where plan_store refuses."""
+    """The session as it is now, or was at `version`. Raises ApiError if plan_store refuses."""
     try:
-        return await core.patiently(lambda: core.store.load(session_id, version=version))
+        return await core.read_through_election(lambda: core.store.load(session_id, version=version))
     except StoreRefused as refused:
-        raise (missing(session_id) if refused.code == "purged" else refusal(refused)) from refused
+        raise (session_not_found(session_id) if refused.code == "purged" else store_error(refused)) from refused
 
 
-def refusal(refused: StoreRefused) -> Trouble:
-    """plan_store's reason in the gateway's words."""
-    known = refused.code not in ("behind", "failed")
-    code = REFUSED.get(refused.code, refused.code) if known else "unavailable"
-    return Trouble(code, str(refused), HINTS["upgrade_needed"] if code == "upgrade_needed" else "")
+def store_error(refused: StoreRefused) -> ApiError:
+    """A refusal by plan_store as an ApiError."""
+    is_refusal = refused.code not in ("behind", "failed")
+    code = ERROR_CODES.get(refused.code, refused.code) if is_refusal else "unavailable"
+    return ApiError(code, str(refused), HINTS["upgrade_needed"] if code == "upgrade_needed" else "")

@@ -1,4 +1,4 @@
-"""Can a session be worked on? Looked at once for all who ask: anybody may, as often as they like."""
+"""Readiness checks. Concurrent requests share one run, as anyone may ask as often as they like."""
 
 import asyncio
 import time
@@ -7,47 +7,47 @@ from functools import partial
 
 import structlog
 
+from services.gateway.api_errors import UNAVAILABLE, ApiError
 from services.gateway.ports import Core, query
-from services.gateway.trouble import AWAY, Trouble
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusUnavailable
 from shared.services import PING, WORKERS
 from shared.store_api import HEALTH, Health
 
-CHECK_TIME = 1.5  # seconds; who asks usually waits two
-KEPT = 1.0  # seconds that what was found is told again
-PROBE = "readiness-probe"  # no session has this id: reading it only asks whether the stream answers
+CHECK_TIMEOUT = 1.5  # seconds; probes usually wait two
+RESULT_TTL = 1.0  # seconds that a result is reused
+PROBE = "readiness-probe"  # no session has this id: reading it only tests whether the stream answers
 
-type Check = tuple[str, Callable[[Core], Awaitable[None]], str]  # name, what raises where it fails, words for that
+type Check = tuple[str, Callable[[Core], Awaitable[None]], str]  # name, a check that raises if it fails, advice
 
 log = structlog.get_logger("gateway")
 
 
-class Readiness:
-    """One look at a time; who asks meanwhile, or right after it, is told what it finds."""
+class ReadinessChecker:
+    """Runs the checks at most once at a time and reuses their results for RESULT_TTL."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._look: asyncio.Task[dict[str, str]] | None = None
-        self._until = 0.0
+        self._check_task: asyncio.Task[dict[str, str]] | None = None
+        self._fresh_until = 0.0
 
     async def checks(self) -> dict[str, str]:
-        """By name "ok", or what to do about it. Only those in CHECKS keep a session from being worked on."""
-        if self._look is None or (self._look.done() and time.monotonic() >= self._until):
-            self._look = asyncio.create_task(self._found(), name="readiness")
-        return await asyncio.shield(self._look)
+        """By check: "ok", or what to do about it. Only REQUIRED_CHECKS count for readiness."""
+        if self._check_task is None or (self._check_task.done() and time.monotonic() >= self._fresh_until):
+            self._check_task = asyncio.create_task(self._run_checks(), name="readiness")
+        return await asyncio.shield(self._check_task)
 
-    async def _found(self) -> dict[str, str]:
-        every = (*CHECKS, *WORKING)
-        found = await asyncio.gather(*(_checked(name, check(self._core), words) for name, check, words in every))
-        self._until = time.monotonic() + KEPT
-        checks = {name: text for (name, _, _), text in zip(every, found, strict=True)}
+    async def _run_checks(self) -> dict[str, str]:
+        every = (*REQUIRED_CHECKS, *OPTIONAL_CHECKS)
+        results = await asyncio.gather(*(_run_check(name, check(self._core), words) for name, check, words in every))
+        self._fresh_until = time.monotonic() + RESULT_TTL
+        checks = {name: text for (name, _, _), text in zip(every, results, strict=True)}
         unknown = {"upgrade": checks["plan_store"]} if checks["plan_store"] != "ok" else {}
         return checks | unknown
 
 
 async def _nats(core: Core) -> None:
     if not core.bus.ready:
-        raise BusDown("not connected")
+        raise BusUnavailable("not connected")
 
 
 async def _stream(core: Core) -> None:
@@ -60,34 +60,38 @@ async def _plan_store(core: Core) -> None:
 
 async def _upgraded(core: Core) -> None:
     if waiting := (await query(core.store, HEALTH, Health())).waiting_for_upgrade:
-        raise Trouble("upgrade_needed", f"{waiting} sessions wait for a newer release")
+        raise ApiError("upgrade_needed", f"{waiting} sessions wait for a newer release")
 
 
-async def _answers(worker: str, core: Core) -> None:
-    await core.bus.request(f"{PING}.{worker}", b"", timeout=CHECK_TIME)
+async def _worker_answers(worker: str, core: Core) -> None:
+    await core.bus.request(f"{PING}.{worker}", b"", timeout=CHECK_TIMEOUT)
 
 
-# Anybody may ask, so the words are fixed: what the libraries say, with hosts and users in it, is for the log.
-CHECKS: tuple[Check, ...] = (
+# Anyone may ask, so the texts are fixed: errors of libraries, which contain hosts and users, go to the log.
+REQUIRED_CHECKS: tuple[Check, ...] = (
     ("nats", _nats, "no connection: is nats-server up, and NATS_URL right?"),
     ("stream", _stream, "the log cannot be read: has `parley provision` been run?"),
     ("plan_store", _plan_store, "no answer: are plan_store and its database up?"),
 )
-# Without one of these the page still works, so they do not count.
-WORKING: tuple[Check, ...] = (
+# The page works without these, so they do not count for readiness.
+OPTIONAL_CHECKS: tuple[Check, ...] = (
     *(
-        (worker, partial(_answers, worker), "no answer: is one up? If so, is its event loop blocked? See its log")
+        (
+            worker,
+            partial(_worker_answers, worker),
+            "no answer: is one up? If so, is its event loop blocked? See its log",
+        )
         for worker in WORKERS
     ),
     ("upgrade", _upgraded, "a newer release has continued some sessions, and they wait for it: upgrade all services"),
 )
 
 
-async def _checked(name: str, check: Awaitable[None], words: str) -> str:
+async def _run_check(name: str, check: Awaitable[None], words: str) -> str:
     try:
-        async with asyncio.timeout(CHECK_TIME):
+        async with asyncio.timeout(CHECK_TIMEOUT):
             await check
-    except (*AWAY, Trouble) as error:
+    except (*UNAVAILABLE, ApiError) as error:
         log.info("not_ready", check=name, error=repr(error))
         return words
     return "ok"

@@ -1,4 +1,4 @@
-"""What every request of the gateway works with, and how a request finds its user."""
+"""The gateway's state and FastAPI dependencies: user, quota and backends of a request."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -8,95 +8,95 @@ from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from parley.protocol.server import Greeting
-from services.gateway.access.auth import Door, Login
-from services.gateway.access.limits import Guesses
+from services.gateway.access.auth import Authenticator, Login
 from services.gateway.access.logouts import Logouts
 from services.gateway.access.metered_log import MeteredLog
-from services.gateway.access.origins import SAFE, check_host, check_not_forged, check_origin
+from services.gateway.access.origins import SAFE_METHODS, check_host, check_not_forged, check_origin
 from services.gateway.access.quota import Quota, Quotas
+from services.gateway.access.rate_limits import LoginThrottle
 from services.gateway.access.tickets import Tickets
 from services.gateway.access.users import User
+from services.gateway.api_errors import ApiError
 from services.gateway.live.hub import Hub
 from services.gateway.ports import Core
-from services.gateway.readiness import Readiness
-from services.gateway.trouble import Trouble
+from services.gateway.readiness import ReadinessChecker
 from shared.settings import Settings
 
 
 @dataclass(frozen=True)
 class Gateway:
-    """One process's wiring; it lives in `app.state.gateway`."""
+    """The objects of one gateway process, in `app.state.gateway`."""
 
     settings: Settings
     core: Core
     hub: Hub
-    door: Door
+    authenticator: Authenticator
     tickets: Tickets
     quotas: Quotas
-    guesses: Guesses
+    login_throttle: LoginThrottle
     logouts: Logouts
-    readiness: Readiness
+    readiness: ReadinessChecker
     greeting: Greeting
-    page: str  # "ok", or what to do about a page that is missing
+    page: str  # "ok", or what to do if the page is missing
 
-    def core_of(self, user: User) -> Core:
-        """What is behind the gateway, as this user works with it: what they store counts towards their quota."""
-        quota = self.quotas.of(user.id)
-        return self.core._replace(log=MeteredLog(self.core.log, quota, self.hub), storing=quota.stores)
+    def core_for(self, user: User) -> Core:
+        """The backends for this user: what they store counts towards their quota."""
+        quota = self.quotas.for_user(user.id)
+        return self.core._replace(log=MeteredLog(self.core.log, quota, self.hub), storing=quota.storing)
 
-    def welcome(self, connection: HTTPConnection) -> Login:
-        """The user behind a WebSocket's handshake or a request. Raises Trouble (unauthorized, forbidden, slow_down)."""
-        self._expect(connection)
-        return self._counted(connection, self._recognise(connection))
+    def authenticate(self, connection: HTTPConnection) -> Login:
+        """The login of a request or handshake. Raises ApiError (unauthorized, forbidden, slow_down)."""
+        self._check_source(connection)
+        return self._count_request(connection, self._log_in(connection))
 
-    async def welcome_socket(self, connection: HTTPConnection) -> Login:
-        """The same for a handshake, which may also show a ticket."""
+    async def authenticate_socket(self, connection: HTTPConnection) -> Login:
+        """The login of a handshake, which may also carry a ticket. Raises as `authenticate`."""
         ticket = connection.query_params.get("ticket", "")
-        if not ticket or self.door.open:
-            return self.welcome(connection)
-        self._expect(connection)
-        said = bearer(connection) or self.cookie(connection)
-        login = await self.tickets.redeem(ticket, self._recognise(connection) if said else None)
+        if not ticket or self.authenticator.is_open:
+            return self.authenticate(connection)
+        self._check_source(connection)
+        credentials = bearer_token(connection) or self.cookie(connection)
+        login = await self.tickets.redeem(ticket, self._log_in(connection) if credentials else None)
         self.logouts.check(login)
-        return self._counted(connection, login)
+        return self._count_request(connection, login)
 
-    def _counted(self, connection: HTTPConnection, login: Login) -> Login:
-        """The user's quota goes with the connection: what is refused or answered counts, too."""
-        quota = connection.state.quota = self.quotas.of(login.user.id)
-        quota.count()
+    def _count_request(self, connection: HTTPConnection, login: Login) -> Login:
+        """Count the request, and attach the user's quota to the connection, which counts responses and refusals."""
+        quota = connection.state.quota = self.quotas.for_user(login.user.id)
+        quota.count_message()
         return login
 
     def cookie(self, connection: HTTPConnection) -> str:
-        return connection.cookies.get(self.door.cookie(secure=is_secure(connection)), "")
+        return connection.cookies.get(self.authenticator.cookie_name(secure=is_secure(connection)), "")
 
-    def _expect(self, connection: HTTPConnection) -> None:
-        """The host and the page that it comes from. Raises Trouble(forbidden)."""
-        if self.door.open:
+    def _check_source(self, connection: HTTPConnection) -> None:
+        """Check Host and Origin. Raises ApiError(forbidden)."""
+        if self.authenticator.is_open:
             check_host(connection, self.settings.parley_allowed_origins)
         check_origin(connection, self.settings.parley_allowed_origins)
 
-    def _recognise(self, connection: HTTPConnection) -> Login:
-        secret = bearer(connection)
-        with self.guesses.attempt(connection, secret):
-            login = self.door.login(bearer=secret, cookie=self.cookie(connection))
+    def _log_in(self, connection: HTTPConnection) -> Login:
+        secret = bearer_token(connection)
+        with self.login_throttle.attempt(connection, secret):
+            login = self.authenticator.login(bearer=secret, cookie=self.cookie(connection))
         self.logouts.check(login)
         return login
 
 
-def bearer(connection: HTTPConnection) -> str:
+def bearer_token(connection: HTTPConnection) -> str:
     """The token of `Authorization: Bearer …`, or ""."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def wiring(connection: HTTPConnection) -> Gateway:
-    found: Gateway = connection.app.state.gateway
-    return found
+def gateway_of(connection: HTTPConnection) -> Gateway:
+    gateway: Gateway = connection.app.state.gateway
+    return gateway
 
 
 async def gateway(request: Request) -> Gateway:
-    """A coroutine like all that routes depend on: FastAPI runs plain functions in threads, of which there are few."""
-    return wiring(request)
+    """The gateway. A coroutine like all dependencies: FastAPI would run a plain function in one of its few threads."""
+    return gateway_of(request)
 
 
 def is_secure(connection: HTTPConnection) -> bool:
@@ -104,53 +104,53 @@ def is_secure(connection: HTTPConnection) -> bool:
 
 
 def authenticate(request: Request) -> Login:
-    """Whoever sends this REST request; a change that a browser's cookie allows must come from our own page.
+    """The login of a REST request; a change authenticated by cookie must come from our own page.
 
-    Raises Trouble (unauthorized, forbidden, slow_down).
+    Raises ApiError (unauthorized, forbidden, slow_down).
     """
-    here = wiring(request)
-    if request.method not in SAFE and not bearer(request):
-        by_cookie = bool(here.cookie(request)) and not here.door.open
-        check_not_forged(request, here.settings.parley_allowed_origins, cookie=by_cookie)
-    return here.welcome(request)
+    gateway = gateway_of(request)
+    if request.method not in SAFE_METHODS and not bearer_token(request):
+        by_cookie = bool(gateway.cookie(request)) and not gateway.authenticator.is_open
+        check_not_forged(request, gateway.settings.parley_allowed_origins, cookie=by_cookie)
+    return gateway.authenticate(request)
 
 
 async def login(request: Request) -> Login:
-    """Whom LoginFirst has let in."""
-    known: Login = request.state.login
-    return known
+    """The login that RequireLogin has found."""
+    login: Login = request.state.login
+    return login
 
 
-LoggedIn = Annotated[Login, Depends(login)]
-Here = Annotated[Gateway, Depends(gateway)]
+LoginDep = Annotated[Login, Depends(login)]
+GatewayDep = Annotated[Gateway, Depends(gateway)]
 
 
-async def quota(found: LoggedIn, here: Here) -> Quota:
-    return here.quotas.of(found.user.id)
+async def quota(login: LoginDep, gateway: GatewayDep) -> Quota:
+    return gateway.quotas.for_user(login.user.id)
 
 
-async def core(found: LoggedIn, here: Here) -> Core:
-    return here.core_of(found.user)
+async def core(login: LoginDep, gateway: GatewayDep) -> Core:
+    return gateway.core_for(login.user)
 
 
-Mine = Annotated[Quota, Depends(quota)]
-Behind = Annotated[Core, Depends(core)]
+QuotaDep = Annotated[Quota, Depends(quota)]
+CoreDep = Annotated[Core, Depends(core)]
 
 
-async def user(request: Request, found: LoggedIn, mine: Mine) -> AsyncIterator[User]:
-    """Whoever sends this request, in their turn. Raises Trouble where nobody waits for the answer any more."""
-    had_to_wait = mine.turns.locked()
-    async with mine.turns:
+async def user(request: Request, login: LoginDep, quota: QuotaDep) -> AsyncIterator[User]:
+    """The user, once one of their request slots is free. Raises ApiError if the client has disconnected meanwhile."""
+    had_to_wait = quota.request_slots.locked()
+    async with quota.request_slots:
         if had_to_wait and await request.is_disconnected():
-            raise Trouble("timed_out", "You have left.")
-        yield found.user
+            raise ApiError("timed_out", "The client has disconnected.")
+        yield login.user
 
 
-async def waiting_user(found: LoggedIn, mine: Mine) -> AsyncIterator[User]:
-    """Whoever sends this request, which waits for a session: for long, and so beside the turns of their others."""
-    with mine.waiting():
-        yield found.user
+async def waiting_user(login: LoginDep, quota: QuotaDep) -> AsyncIterator[User]:
+    """The user of a request that waits for a session. It may take long, so it takes no request slot."""
+    with quota.waiting():
+        yield login.user
 
 
-Me = Annotated[User, Depends(user)]
-MeWaiting = Annotated[User, Depends(waiting_user)]
+UserDep = Annotated[User, Depends(user)]
+WaitingUserDep = Annotated[User, Depends(waiting_user)]

@@ -1,4 +1,4 @@
-"""Templates as a gateway tells of them: held against the tools there are, made from plans and sessions."""
+"""Templates: saved, checked against the available tools, and used to start sessions."""
 
 from collections.abc import Mapping
 
@@ -7,58 +7,58 @@ from parley.events.values import Knowledge
 from parley.protocol import client as m
 from parley.protocol.templates import Template, TemplateLine, TemplateStatus, TemplateView
 from services.gateway.access.users import User
+from services.gateway.api_errors import ApiError
 from services.gateway.ports import Core, query
 from services.gateway.tools import Tools, tools_by_name
-from services.gateway.trouble import Trouble
 from shared import store_api as api
 from shared.domain.errors import Invalid
-from shared.templates.checks import fingerprints_of, form_problems, template_problems, values_schema
-from shared.templates.documents import written
-from shared.templates.filling import filled
-from shared.templates.shipped import shipped
+from shared.templates.checks import fingerprints_of, template_form_problems, template_problems, values_schema
+from shared.templates.documents import write_template
+from shared.templates.fill import fill_template
+from shared.templates.shipped import shipped_templates
 
 WORKFLOW = "execution_plan"
-HINT = 50_000  # characters of knowledge
+MAX_KNOWLEDGE_CHARS = 50_000  # of a template given to the planner
 
 
 async def save(template: Template, template_id: str, user: User, core: Core, *, expected: int = 0) -> TemplateView:
-    """Store the template; one whose tools are gone is a draft. Raises Trouble, Invalid."""
-    if wrong := form_problems(template):
-        raise Invalid(" ".join(wrong))
+    """Store the template. It is a draft if its tools no longer exist. Raises ApiError, Invalid."""
+    if problems := template_form_problems(template):
+        raise Invalid(" ".join(problems))
     tools = await tools_by_name(core.bus)
-    wanted = api.SaveTemplate(
+    request = api.SaveTemplate(
         user=user.id,
         template_id=template_id,
         expected=expected,
         template=template,
         fingerprints=fingerprints_of(template, tools),
     )
-    return view(await query(core.store, api.TEMPLATE_SAVE, wanted), tools)
+    return template_view(await query(core.store, api.TEMPLATE_SAVE, request), tools)
 
 
-async def found(template_id: str, user: User, core: Core) -> TemplateView:
-    """One of the user's, or one that comes with Parley. Raises Trouble."""
-    if (template := shipped().get(template_id)) is not None:
+async def get_template(template_id: str, user: User, core: Core) -> TemplateView:
+    """A template of the user, or one that comes with Parley. Raises ApiError."""
+    if (template := shipped_templates().get(template_id)) is not None:
         return shipped_view(template_id, template, await tools_or_none(core))
     record = await query(core.store, api.TEMPLATE_GET, api.GetTemplate(user=user.id, template_id=template_id))
-    return view(record, await tools_or_none(core))
+    return template_view(record, await tools_or_none(core))
 
 
-def own(template_id: str) -> str:
-    """Raises Trouble for one that nobody can change."""
-    if template_id in shipped():
-        raise Trouble(
+def check_changeable(template_id: str) -> str:
+    """The id. Raises ApiError for a template that comes with Parley, which cannot be changed."""
+    if template_id in shipped_templates():
+        raise ApiError(
             "not_now", "This template comes with Parley and stays as it is.", "Make a copy: post it as yours."
         )
     return template_id
 
 
 async def tools_or_none(core: Core) -> Tools | None:
-    """To read a template needs no executor."""
+    """All tools; None while no executor answers, as reading a template does not need one."""
     try:
         return await tools_by_name(core.bus)
-    except Trouble as trouble:
-        if trouble.code != "unavailable":
+    except ApiError as error:
+        if error.code != "unavailable":
             raise
         return None
 
@@ -67,7 +67,7 @@ def _status(problems: tuple[str, ...], tools: Tools | None) -> TemplateStatus:
     return "unchecked" if tools is None else "draft" if problems else "ready"
 
 
-def view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
+def template_view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
     problems = () if tools is None else template_problems(record.template, tools, record.fingerprints)
     return TemplateView(
         id=record.id,
@@ -97,40 +97,44 @@ def shipped_view(template_id: str, template: Template, tools: Tools | None) -> T
     )
 
 
-def line(found: TemplateView) -> TemplateLine:
-    template = found.template
+def template_line(view: TemplateView) -> TemplateLine:
+    template = view.template
     return TemplateLine(
-        id=found.id,
-        version=found.version,
+        id=view.id,
+        version=view.version,
         name=template.name,
         description=template.description,
         steps=len(template.steps),
-        parameters=tuple(one.name for one in template.parameters),
-        status=found.status,
-        shipped=found.shipped,
-        next_run=found.next_run,
-        updated_at=found.updated_at,
+        parameters=tuple(parameter.name for parameter in template.parameters),
+        status=view.status,
+        shipped=view.shipped,
+        next_run=view.next_run,
+        updated_at=view.updated_at,
     )
 
 
-def begins(template: TemplateView, values: Mapping[str, object], request: str | None) -> m.UserMessage:
-    """The message that begins a session with it: with its plan, or for a planner who is told of it. Raises Invalid."""
+def first_message(template: TemplateView, values: Mapping[str, object], request: str | None) -> m.UserMessage:
+    """The first message of a session: with the template's plan, or a request with the template as knowledge.
+
+    Raises ApiError, Invalid.
+    """
     if request is not None:
-        known = Knowledge(
-            name=f"Template: {template.template.name}"[:500], text=written(template.template, "yaml")[:HINT]
+        knowledge = Knowledge(
+            name=f"Template: {template.template.name}"[:500],
+            text=write_template(template.template, "yaml")[:MAX_KNOWLEDGE_CHARS],
         )
-        return m.UserMessage(type="user_message", content=request, workflow=WORKFLOW, knowledge=(known,))
+        return m.UserMessage(type="user_message", content=request, workflow=WORKFLOW, knowledge=(knowledge,))
     if template.status == "unchecked":
-        raise Trouble(
+        raise ApiError(
             "unavailable", "The executor, which has the tools, does not answer.", "Try again in a few seconds."
         )
     if template.problems:
         raise Invalid(f"The template is a draft: {' '.join(template.problems)}")
-    plan = filled(template.template, values)  # type: ignore[arg-type]
+    plan = fill_template(template.template, values)  # type: ignore[arg-type]
     return m.UserMessage(type="user_message", content=plan.goal or "", workflow=WORKFLOW, plan=plan)
 
 
-async def journal(session_id: str, core: Core) -> list[SessionEvent]:
+async def all_events(session_id: str, core: Core) -> list[SessionEvent]:
     """All events of the session, in order."""
     events: list[SessionEvent] = []
     while True:

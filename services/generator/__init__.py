@@ -1,1 +1,1 @@
-"""Writes the code for an approved plan: new, revised by feedback or by failed checks, or another from scratch."""
+"""The generator service: writes the code for an approved plan, and the answers to requests."""

@@ -1,15 +1,15 @@
-"""Act with tools: write the answer to a request, or a test task."""
+"""The workflow `agentflow`: write the answer to a request, or a test task."""
 
 from services.generator.agentflow_prompt import (
     AnswerReply,
     TaskReply,
-    answer_brief,
-    answer_shown,
-    task_brief,
-    task_shown,
+    build_answer_prompt,
+    build_task_prompt,
+    render_partial_answer,
+    render_partial_task,
 )
 from shared.domain import commands as c
-from shared.domain.memory import history
+from shared.domain.memory import action_history
 from shared.worker import WorkContext
 
 
@@ -18,16 +18,22 @@ async def write(context: WorkContext) -> c.GiveAnswer:
 
 
 async def write_answer(context: WorkContext) -> c.GiveAnswer:
-    """Evidence is what came of actions: ids of others, and of what was never run, are left out."""
+    """The answer. Its evidence keeps only ids of actions that finished or failed."""
     session = context.session
-    reply = (await context.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)).reply
-    ended = {deed.id for deed in history(session.memory, session.turn) if deed.status in ("finished", "failed")}
-    evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in ended)
+    reply = (
+        await context.ask(build_answer_prompt(session), AnswerReply, kind="answer", render=render_partial_answer)
+    ).reply
+    ended_ids = {
+        action.id for action in action_history(session.memory, session.turn) if action.status in ("finished", "failed")
+    }
+    evidence = tuple(action_id for action_id in dict.fromkeys(reply.evidence) if action_id in ended_ids)
     return c.GiveAnswer(text=reply.text[:50_000], confidence=reply.confidence, evidence=evidence)
 
 
 async def write_task(context: WorkContext) -> c.GiveAnswer:
-    """The task as JSON: {"q", "agt", "ogt"}."""
-    reply = (await context.ask(task_brief(context.session), TaskReply, kind="answer", render=task_shown)).reply
+    """The test task as JSON: {"q", "agt", "ogt"}."""
+    reply = (
+        await context.ask(build_task_prompt(context.session), TaskReply, kind="answer", render=render_partial_task)
+    ).reply
     task = reply.model_dump_json(include={"q", "agt", "ogt"})
     return c.GiveAnswer(text=task[:50_000], confidence=reply.confidence)

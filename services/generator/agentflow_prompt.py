@@ -1,4 +1,4 @@
-"""What the generator tells the model about an answer, or about a test task, and what it takes for one. Pure."""
+"""The prompts for an answer and for a test task, and the replies they accept. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,14 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Status
 from parley.reply import JsonText, Kind, Reply, Text
-from shared.domain.memory import history
+from shared.domain.memory import action_history
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.deeds import deed_lines
+from shared.llm.action_history import action_lines
 from shared.llm.sections import prompt
 
-ROUNDS, OUTCOME = 2, 200  # earlier requests that are told of, and characters of what came of each
-CAME_TO: Mapping[Status, str] = {
+MAX_EARLIER_REQUESTS, MAX_OUTCOME = 2, 200  # earlier requests in the prompt; characters of each outcome
+LAST_TURN_PHRASES: Mapping[Status, str] = {
     "success": ", and something may be left to do",
     "partial": "; {turn} was done in part",
     "failure": "; {turn} failed",
@@ -92,41 +92,46 @@ class TaskReply(Reply):
     reply: TaskDraft
 
 
-def answer_brief(session: Session) -> list[Message]:
-    told = {said.answer for said in session.words.dialogue}
+def build_answer_prompt(session: Session) -> list[Message]:
+    answers = {entry.answer for entry in session.words.dialogue}
     return prompt(
         "generator",
         "answer",
         ANSWER_RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "previous": [
+                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
+                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
+            ],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
-            "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in told],
-            "earlier": deed_lines(session.memory.earlier),
-            "executed": deed_lines(history(session.memory, session.turn)),
-            "verdicts": [f"- turn {one.turn}: {one.status}. {one.reasoning}" for one in session.memory.verdicts],
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in answers],
+            "earlier": action_lines(session.memory.earlier),
+            "executed": action_lines(action_history(session.memory, session.turn)),
+            "verdicts": [
+                f"- turn {verdict.turn}: {verdict.status}. {verdict.reasoning}" for verdict in session.memory.verdicts
+            ],
             "reasoning": session.memory.closing,
-            "ended": ended(session),
+            "ended": end_reason(session),
         },
         due="Answer the request.",
     )
 
 
-def ended(session: Session) -> str:
-    """Why the work ended before a verdict said that it is complete; "" when it did, or nothing was left to do."""
+def end_reason(session: Session) -> str:
+    """Why the work ended before a verdict called it complete; "" if it is complete or nothing was left to do."""
     last = session.memory.verdicts[-1] if session.memory.verdicts else None
     used = session.counts.turns - session.counts.turns_before
     if session.memory.closing or last is None or last.next_action == "complete" or used < session.settings.max_turns:
         return ""
     turns = session.settings.max_turns
     used_up = "The only turn is used up" if turns == 1 else f"All {turns} turns are used up"
-    return f"{used_up}{CAME_TO[last.status].format(turn='it' if turns == 1 else 'the last one')}."
+    return f"{used_up}{LAST_TURN_PHRASES[last.status].format(turn='it' if turns == 1 else 'the last one')}."
 
 
-def task_brief(session: Session) -> list[Message]:
-    """The rules of the place come with the request, as the knowledge of that name."""
+def build_task_prompt(session: Session) -> list[Message]:
+    """The prompt for a test task. The business rules are the knowledge item named `rules`."""
     sections = {
         "rules": [known.text for known in session.words.knowledge if known.name == "rules"],
         "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge if known.name != "rules"],
@@ -135,9 +140,9 @@ def task_brief(session: Session) -> list[Message]:
     return prompt("generator", "task", TASK_RULES, sections, due="Write the task.")
 
 
-def answer_shown(partial: Mapping[str, Any]) -> str:
+def render_partial_answer(partial: Mapping[str, Any]) -> str:
     return str(partial.get("text") or "")
 
 
-def task_shown(partial: Mapping[str, Any]) -> str:
+def render_partial_task(partial: Mapping[str, Any]) -> str:
     return str(partial.get("q") or "")

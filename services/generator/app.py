@@ -3,10 +3,10 @@
 from services.generator.handlers import write
 from shared.bus import Delivery
 from shared.settings import Settings
-from shared.worker import Parts, WorkerApplication, serve, worker_application
+from shared.worker import WorkerApplication, WorkerOverrides, serve, worker_application
 
 
-def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApplication:
     app = worker_application("generator", settings, parts)
 
     @app.broker.subscriber(durable="generator")

@@ -1,4 +1,4 @@
-"""What the generator tells the model, and what it takes for an answer. Pure: session in, text out."""
+"""The prompt for a program, and the replies it accepts. Pure: session in, text out."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import field_validator
 
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
-from shared.domain.said import drafting
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
@@ -50,7 +50,7 @@ class CodeDraft(Kind):
     @field_validator("code")
     @classmethod
     def _some_code(cls, code: str) -> str:
-        """No code goes back to the model like any other reply that is not valid."""
+        """Reject a reply without code, so that the model corrects it as any invalid reply."""
         if not program(code).strip():
             raise ValueError("there is no code in it")
         return code
@@ -62,8 +62,8 @@ class CodeReply(Reply):
     reply: Annotated[CodeDraft | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(session: Session) -> list[Message]:
-    remark, session = remark_sections(session), drafting(session)
+def build_prompt(session: Session) -> list[Message]:
+    remark, session = remark_sections(session), drafting_session(session)
     revises = (
         session.words.feedback or session.next_draft.problems or session.next_draft.another or session.words.earlier
     )
@@ -78,7 +78,7 @@ def brief(session: Session) -> list[Message]:
             "request": session.words.request,
             "plan": session.plan.text if session.plan else None,
             "code": code,
-            "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
             "feedback": [*session.words.feedback_in_code, *session.words.feedback],
             "problems": session.next_draft.problems,
             "replan": "Another implementation, from scratch." if session.next_draft.another else None,
@@ -89,12 +89,12 @@ def brief(session: Session) -> list[Message]:
     )
 
 
-def shown(partial: Mapping[str, Any]) -> str:
-    """The program, or the words instead of it, as far as they have come."""
+def render_partial(partial: Mapping[str, Any]) -> str:
+    """The part of the reply that has been streamed so far."""
     return str(partial.get("code") or partial.get("text") or "")
 
 
 def program(text: str) -> str:
-    """The code without a Markdown fence around it, with one newline at its end."""
+    """The code without a surrounding Markdown fence, ending in one newline."""
     fenced = FENCED.match(text)
     return (fenced[1] if fenced else text).strip("\n") + "\n"

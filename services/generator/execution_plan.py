@@ -1,4 +1,4 @@
-"""Plan and act: the answer tells of each step what came of it. No model is asked."""
+"""The workflow `execution_plan`: the answer lists the outcome of each step. Makes no model call."""
 
 from itertools import accumulate
 
@@ -9,47 +9,49 @@ from shared.domain.memory import text_of
 from shared.domain.state import Action, Turn
 from shared.worker import WorkContext
 
-FIELDS = 100  # characters of an object's fields
-SHORT = 200  # characters of what a step gave that are told of; the whole of it is in the journal
+MAX_FIELDS_TEXT = 100  # characters of an object's fields in a line
+MAX_OUTPUT_TEXT = 200  # characters of a step's output in the answer; the journal has all of it
 
 
 async def write(context: WorkContext) -> c.GiveAnswer:
-    """Raises LookupError where no plan was carried out."""
+    """The answer of the current turn. Raises LookupError if there is no turn."""
     turn = context.session.turn
     if turn is None:
-        raise LookupError("There is no turn whose steps could be told of.")
-    return report(turn)
+        raise LookupError("There is no turn to report on.")
+    return plan_answer(turn)
 
 
-def report(turn: Turn) -> c.GiveAnswer:
+def plan_answer(turn: Turn) -> c.GiveAnswer:
     verdict = turn.verdict
-    well = verdict is not None and verdict.status != "failure"
+    is_success = verdict is not None and verdict.status != "failure"
     lines = [f"{number}. {_line(action)}" for number, action in enumerate(turn.actions, 1)]
     text = "\n".join([verdict.reasoning if verdict else "", "", *lines]).strip()
     evidence = tuple(action.spec.id for action in turn.actions if action.status == "finished")
-    return c.GiveAnswer(text=text[:50_000], confidence=1 if well else 0, evidence=evidence)
+    return c.GiveAnswer(text=text[:50_000], confidence=1 if is_success else 0, evidence=evidence)
 
 
 def _line(action: Action) -> str:
-    what = action.spec.description
+    description = action.spec.description
     if action.given:
-        return f"{what}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
+        return f"{description}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
     if action.status != "finished":
-        return f"{what}: **not done**, {action.explanation or 'as it was not begun'}"
-    told = " ".join(_in_words(action.result).split())
-    return f"{what}: {told}" if 0 < len(told) <= SHORT else what
+        return f"{description}: **not done**, {action.explanation or 'as it was not begun'}"
+    output = " ".join(_summary(action.result).split())
+    return f"{description}: {output}" if 0 < len(output) <= MAX_OUTPUT_TEXT else description
 
 
 def _shortened(text: str) -> str:
-    told = " ".join(text.split())
-    return told if len(told) <= SHORT else f"{told[: SHORT - 1]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_OUTPUT_TEXT else f"{line[: MAX_OUTPUT_TEXT - 1]}…"
 
 
-def _in_words(result: JsonValue) -> str:
-    """A text as it is; of an object its first plain fields; of anything else nothing."""
+def _summary(result: JsonValue) -> str:
+    """A text as it is, the first plain fields of an object, "" for anything else."""
     if not isinstance(result, dict):
-        told = text_of(result)
-        return "" if told[:1] in ("{", "[") else told
-    plain = [f"{name.replace('_', ' ')} {text_of(one)}" for name, one in result.items() if isinstance(one, str | int)]
-    lengths = accumulate(len(one) + 2 for one in plain)
-    return ", ".join(one for one, length in zip(plain, lengths, strict=True) if length <= FIELDS)
+        text = text_of(result)
+        return "" if text[:1] in ("{", "[") else text
+    fields = [
+        f"{name.replace('_', ' ')} {text_of(field)}" for name, field in result.items() if isinstance(field, str | int)
+    ]
+    lengths = accumulate(len(field) + 2 for field in fields)
+    return ", ".join(field for field, length in zip(fields, lengths, strict=True) if length <= MAX_FIELDS_TEXT)

@@ -1,11 +1,11 @@
-"""Generator: write the program, or the answer, as the workflow does."""
+"""The generator's handler: write the program, or the answer, as the workflow does."""
 
 from collections.abc import Awaitable, Callable
 
 from services.generator import agentflow, execution_plan, flow
 from services.generator.conversation import write_code
 from shared.domain import commands as c
-from shared.domain.workflows import of_work
+from shared.domain.workflows import workflow_of_work
 from shared.worker import WorkContext
 
 ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
@@ -18,4 +18,4 @@ ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
 async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:
     if context.session.phase == "coding":
         return await write_code(context)
-    return await ANSWERS.get(of_work(context.session).name, agentflow.write)(context)
+    return await ANSWERS.get(workflow_of_work(context.session).name, agentflow.write)(context)

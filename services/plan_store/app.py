@@ -6,16 +6,16 @@ from functools import partial
 
 import structlog
 
-from services.plan_store.ahead import DatabaseAhead, check_behind
-from services.plan_store.database import Database
-from services.plan_store.figures import keep_counting
-from services.plan_store.handlers import Requests, project
-from services.plan_store.keeper import Keeper
-from services.plan_store.patience import patiently
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers, project
+from services.plan_store.metrics import run_counts
 from services.plan_store.projection import Projector
-from services.plan_store.schedules import Schedules
-from services.plan_store.templates import Templates
-from services.plan_store.writing import AT_ONCE
+from services.plan_store.restore_check import DatabaseAheadOfLog, check_database_not_ahead
+from services.plan_store.retries import run_when_available
+from services.plan_store.scheduler import Scheduler
+from services.plan_store.template_runner import TemplateRunner
+from services.plan_store.templates import TemplateStore
+from services.plan_store.writer import MAX_BATCH
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
 from shared.settings import Settings
@@ -23,29 +23,29 @@ from shared.store_api import QUEUE, VERBS
 from shared.worker.run import serve
 
 log = structlog.get_logger("plan_store")
-TIMERS_AT_ONCE = 50  # a look of a step that polls can take most of a minute, and keeps no deadline waiting
+TIMERS_AT_ONCE = 50  # a polling request can take most of a minute and must not delay other timers
 
 
 class PlanStore(Application):
-    """It projects the log into SQL, and answers from there. Waits for the database and NATS for as long as it takes."""
+    """Projects the log into SQL and answers queries from it. Waits for the database and NATS without a limit."""
 
     def __init__(self, settings: Settings) -> None:
         bus = Bus(settings, "plan_store")
         super().__init__("plan_store", settings, bus)
-        self.database = Database(settings.sql_url)
+        self.database = ProjectionDatabase(settings.sql_url)
         self._projector = Projector(bus.log, self.database)
-        self._templates = Templates(bus.library, self.database)
-        self._keeper = Keeper(
+        self._templates = TemplateStore(bus.library, self.database)
+        self._scheduler = Scheduler(
             bus, bus.log, self.database, self._projector, stuck_work_timeout=settings.stuck_work_timeout
         )
-        self._projector.on_moved = self._keeper.moved
-        self._schedules = Schedules(bus, bus.log, self.database, self._projector, self._templates)
+        self._projector.on_projected = self._scheduler.session_projected
+        self._template_runner = TemplateRunner(bus, bus.log, self.database, self._projector, self._templates)
         self._answers = False
         self._tasks: list[asyncio.Task[None]] = []
         self._declare()
-        self.on_startup(self._open)
-        self.after_startup(self._begin)
-        self.on_shutdown(self._end)
+        self.on_startup(self._prepare_database)
+        self.after_startup(self._start_tasks)
+        self.on_shutdown(self._stop_tasks)
         self.after_shutdown(self.database.close)
 
     @property
@@ -53,24 +53,24 @@ class PlanStore(Application):
         return self._answers and self.bus.ready
 
     def _declare(self) -> None:
-        """The subscribers: three durable consumers, and every request of shared/store_api."""
+        """Subscribe the three durable consumers and every request of shared/store_api."""
 
-        @self.broker.subscriber(durable="plan_store", limit=AT_ONCE)
+        @self.broker.subscriber(durable="plan_store", limit=MAX_BATCH)
         async def project_event(delivery: Delivery) -> None:
-            """Bring the rows of its session up to date."""
+            """Bring the rows of the message's session up to date."""
             await project(self._projector, delivery)
 
         @self.broker.subscriber(durable="dead_letters")
         async def keep_dead_letter(delivery: Delivery) -> None:
-            """Record what a consumer gave up, and fail its session."""
-            await patiently(partial(self._keeper.dead_letter, delivery))
+            """Record a message that a consumer gave up, and fail its session."""
+            await run_when_available(partial(self._scheduler.dead_letter, delivery))
 
         @self.broker.subscriber(durable="timers", limit=TIMERS_AT_ONCE)
         async def expire(delivery: Delivery) -> None:
-            """End what waited for too long."""
-            await patiently(partial(self._keeper.expired, delivery))
+            """End approvals and waits whose time has come."""
+            await run_when_available(partial(self._scheduler.timer_fired, delivery))
 
-        requests = Requests(
+        requests = RequestHandlers(
             self.bus.log, self.database, self._projector, lambda: self.bus.max_payload, templates=self._templates
         )
         responders = requests.responders()
@@ -79,32 +79,36 @@ class PlanStore(Application):
                 responders[verb.subject]
             )
 
-    async def _open(self) -> None:
+    async def _prepare_database(self) -> None:
         """Raises DatabaseAhead."""
-        await patiently(self.database.migrate)
-        log.info("migrated", database=self.database.shown)
-        await patiently(partial(check_behind, self.database, self.bus.log))
+        await run_when_available(self.database.migrate)
+        log.info("migrated", database=self.database.display_url)
+        await run_when_available(partial(check_database_not_ahead, self.database, self.bus.log))
 
-    async def _begin(self) -> None:
+    async def _start_tasks(self) -> None:
         self._answers = True
-        counting = asyncio.create_task(keep_counting(self.database, self.bus))
-        taking_up = asyncio.create_task(patiently(self._keeper.take_up))
-        scheduling = asyncio.create_task(self._schedules.keep_looking())
-        self._tasks = [asyncio.create_task(self._keeper.keep_sweeping()), counting, taking_up, scheduling]
+        counts = asyncio.create_task(run_counts(self.database, self.bus))
+        upgrading = asyncio.create_task(run_when_available(self._scheduler.project_waiting))
+        templates = asyncio.create_task(self._template_runner.run_forever())
+        self._tasks = [asyncio.create_task(self._scheduler.run_sweeps()), counts, upgrading, templates]
 
-    async def _end(self) -> None:
+    async def _stop_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 def main() -> None:
-    sys.setswitchinterval(0.0005)  # seconds: the thread that writes to SQLite shall not keep answers waiting
+    sys.setswitchinterval(0.0005)  # seconds: the thread that writes to SQLite must not delay answers
     try:
         serve(PlanStore(Settings()))
-    except DatabaseAhead as error:
+    except DatabaseAheadOfLog as error:
         log.critical("database_ahead", hint=str(error))
         sys.exit(1)
+
+
+def build(settings: Settings) -> PlanStore:
+    return PlanStore(settings)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Column types that take whatever an event may hold, on SQLite and PostgreSQL alike.
+"""Column types that accept any value an event may have, on SQLite and PostgreSQL alike.
 
-An event is anybody's JSON: a value that a database refuses would stop its session's projection for ever.
+An event is foreign JSON: a value that the database refuses would block its session's projection for good.
 """
 
 from datetime import UTC, datetime
@@ -10,12 +10,12 @@ from sqlalchemy import BigInteger, DateTime, Text
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.types import TypeDecorator
 
-BIGGEST = 2**48  # a sum over thousands of such values still fits into 64 bits
-EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
-LATEST = datetime(9999, 12, 30, tzinfo=UTC)
+MAX_INTEGER = 2**48  # a sum over thousands of such values still fits into 64 bits
+MIN_TIME = datetime(1, 1, 2, tzinfo=UTC)
+MAX_TIME = datetime(9999, 12, 30, tzinfo=UTC)
 
 
-class Words(TypeDecorator[str]):
+class SafeText(TypeDecorator[str]):
     """Text without NUL characters, which PostgreSQL cannot store."""
 
     impl = Text
@@ -25,18 +25,18 @@ class Words(TypeDecorator[str]):
         return None if value is None else value.replace("\x00", "\ufffd")
 
 
-class Count(TypeDecorator[int]):
-    """A whole number of 0 to 2^48; larger ones are stored as that."""
+class BoundedInteger(TypeDecorator[int]):
+    """A whole number from 0 to 2^48; larger ones are stored as 2^48."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
-        return None if value is None else min(value, BIGGEST)
+        return None if value is None else min(value, MAX_INTEGER)
 
 
-class Utc(TypeDecorator[datetime]):
-    """An aware time, stored as UTC (SQLite keeps no zone). Times at the edge of the calendar are moved inside."""
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware time, stored as UTC (SQLite has no time zones). Times at the edge of the calendar are clamped."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -44,11 +44,11 @@ class Utc(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         if value is None:
             return None
-        utc = min(max(value, EARLIEST), LATEST).astimezone(UTC)
+        utc = min(max(value, MIN_TIME), MAX_TIME).astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        found: datetime = value
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        time: datetime = value
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The connection to SQL: SQLite or PostgreSQL, one kind of error when it is down, migrations at the start."""
+"""The database, SQLite or PostgreSQL: connections, transactions, migrations, and one error when it is down."""
 
 import asyncio
 import fcntl
@@ -19,117 +19,123 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from shared.unavailable import Unavailable
+
 MIGRATIONS = Path(__file__).parent / "migrations"
-LOCK = 7_235_401  # of migrations and rebuilds, among PostgreSQL's advisory locks
-COMMAND_SECONDS = 60  # for one command to PostgreSQL
-BUSY_MS = 10_000  # how long SQLite waits for another writer
+LOCK = 7_235_401  # PostgreSQL's advisory lock for migrations; the next number is that of rebuilds
+COMMAND_TIMEOUT = 60  # seconds for one command to PostgreSQL
+BUSY_MS = 10_000  # that SQLite waits for another writer
 
 
-class DatabaseDown(Exception):
-    """The database cannot be reached, or broke off; the same may work later."""
+class DatabaseUnavailable(Unavailable):
+    """The database cannot be reached, or the connection broke. A retry may succeed."""
 
 
-class Database:
+class ProjectionDatabase:
     """One process's pool of connections."""
 
-    def __init__(self, url: str, *, schema: str = "", command_seconds: float | None = COMMAND_SECONDS) -> None:
-        """`schema`: of PostgreSQL, in which the tables are; else where the server's search_path says."""
-        place = self._place = make_url(url)
-        self.is_sqlite = place.get_backend_name() == "sqlite"
-        self._file = Path(place.database) if self.is_sqlite and place.database else None
-        arguments: dict[str, Any] = {"timeout": 5, "command_timeout": command_seconds}
+    def __init__(self, url: str, *, schema: str = "", command_timeout: float | None = COMMAND_TIMEOUT) -> None:
+        """`schema`: PostgreSQL's schema for the tables; by default the server's search_path decides."""
+        url_parts = self._url = make_url(url)
+        self.is_sqlite = url_parts.get_backend_name() == "sqlite"
+        self._file = Path(url_parts.database) if self.is_sqlite and url_parts.database else None
+        arguments: dict[str, Any] = {"timeout": 5, "command_timeout": command_timeout}
         if schema:
             arguments["server_settings"] = {"search_path": schema}
-        patience: dict[str, Any] = {} if self.is_sqlite else {"connect_args": arguments}
+        connect_options: dict[str, Any] = {} if self.is_sqlite else {"connect_args": arguments}
         json: dict[str, Any] = {"json_serializer": _json, "json_deserializer": from_json}
         pool: dict[str, Any] = {"pool_size": 10, "pool_timeout": 10, "pool_pre_ping": not self.is_sqlite}
-        self._engine = create_async_engine(place, **json, **pool, **patience)
-        self.shown = place.render_as_string(hide_password=True)
+        self._engine = create_async_engine(url_parts, **json, **pool, **connect_options)
+        self.display_url = url_parts.render_as_string(hide_password=True)
         if self.is_sqlite:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite")
-            self._plain = create_engine(place.set(drivername="sqlite"), **json)
+            self._sync_engine = create_engine(url_parts.set(drivername="sqlite"), **json)
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
-            event.listen(self._plain, "connect", _prepare_sqlite)
+            event.listen(self._sync_engine, "connect", _prepare_sqlite)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction. Raises DatabaseDown; then nothing of it is stored (or, at worst, all of it)."""
-        with self._faults():
+        """A transaction. Raises DatabaseUnavailable.
+
+        Then nothing of it is stored or, if only the reply was lost, all of it.
+        """
+        with self._translate_errors():
             async with self._engine.begin() as connection:
                 yield connection
 
-    async def work[T](self, does: Callable[[Connection], T]) -> T:
-        """All of `does` as one transaction, as `begin`; of them SQLite gets one at a time.
+    async def run[T](self, operation: Callable[[Connection], T]) -> T:
+        """Run `operation` in one transaction; on SQLite, one at a time in a thread. Raises DatabaseUnavailable.
 
-        SQLite's asynchronous driver changes threads for each statement, which takes longer than the statement.
+        SQLite's asynchronous driver switches threads for each statement, which takes longer than the statement.
         """
         if self.is_sqlite:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self._at_once, does)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_sync, operation)
         async with self.begin() as connection:
-            return await connection.run_sync(does)
+            return await connection.run_sync(operation)
 
-    def _at_once[T](self, does: Callable[[Connection], T]) -> T:
-        with self._faults(), self._plain.begin() as connection:
+    def _run_sync[T](self, does: Callable[[Connection], T]) -> T:
+        with self._translate_errors(), self._sync_engine.begin() as connection:
             return does(connection)
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (IntegrityError, DataError, ProgrammingError):
-            raise  # a fault of ours: trying again does not help
+            raise  # a bug of this release: a retry does not help
         except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise DatabaseDown(f"{self.shown}: {error}") from error
+            raise DatabaseUnavailable(f"{self.display_url}: {error}") from error
 
-    def beside(self, name: str) -> "Database":
-        """Another one: a file next to SQLite's, or a schema of this name in PostgreSQL."""
+    def sibling(self, name: str) -> "ProjectionDatabase":
+        """A second database: a file next to SQLite's, or a schema of this name in PostgreSQL."""
         if self._file:
             file = self._file.with_name(f"{self._file.name}.{name}")
-            return Database(self._place.set(database=str(file)).render_as_string(hide_password=False))
-        return Database(self._place.render_as_string(hide_password=False), schema=name)
+            return ProjectionDatabase(self._url.set(database=str(file)).render_as_string(hide_password=False))
+        return ProjectionDatabase(self._url.render_as_string(hide_password=False), schema=name)
 
     @property
     def file(self) -> Path | None:
-        """SQLite's."""
+        """SQLite's file; None for PostgreSQL."""
         return self._file
 
     async def migrate(self) -> None:
-        """Bring the schema to this version; replicas that start together wait for each other."""
+        """Migrate the schema to this release. Concurrent replicas wait for each other. Raises DatabaseUnavailable."""
         if self._file:
             self._file.parent.mkdir(parents=True, exist_ok=True)
         async with self.begin() as connection:
             if self.is_sqlite:
-                await connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for a CREATE TABLE
+                # The driver opens no transaction for a CREATE TABLE.
+                await connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             await connection.run_sync(_upgrade)
 
-    async def replace(self, does: Callable[[Connection], None], source: Path | None, name: str) -> None:
-        """All of `does` as one transaction, however long it takes; with SQLite's file `source` as `name`."""
+    async def replace(self, operation: Callable[[Connection], None], source: Path | None, name: str) -> None:
+        """Run `operation` in one transaction without a time limit, with SQLite's file `source` attached as `name`."""
         if self.is_sqlite:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._replace, does, str(source), name)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._replace, operation, str(source), name)
             return
-        patient = Database(self._place.render_as_string(hide_password=False), command_seconds=None)
+        unlimited = ProjectionDatabase(self._url.render_as_string(hide_password=False), command_timeout=None)
         try:
-            async with patient.begin() as connection:
-                await connection.run_sync(does)
+            async with unlimited.begin() as connection:
+                await connection.run_sync(operation)
         finally:
-            await patient.close()
+            await unlimited.close()
 
-    def _replace(self, does: Callable[[Connection], None], source: str, name: str) -> None:
-        with self._faults(), self._plain.connect() as connection:
+    def _replace(self, operation: Callable[[Connection], None], source: str, name: str) -> None:
+        with self._translate_errors(), self._sync_engine.connect() as connection:
             connection.exec_driver_sql(f"ATTACH DATABASE ? AS {name}", (source,))
             connection.commit()
             try:
                 with connection.begin():
-                    does(connection)
+                    operation(connection)
             finally:
                 connection.rollback()
                 connection.exec_driver_sql(f"DETACH DATABASE {name}")
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[bool]:
-        """Whether nobody else is in here."""
+    async def exclusive_lock(self) -> AsyncIterator[bool]:
+        """A lock for one process at a time. Yields whether this process has it."""
         if self._file:
             with self._file.with_name(f"{self._file.name}.lock").open("w") as file:
                 try:
@@ -146,12 +152,12 @@ class Database:
     async def close(self) -> None:
         await self._engine.dispose()
         if self.is_sqlite:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._plain.dispose)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._sync_engine.dispose)
             self._thread.shutdown(wait=False)
 
 
 def _json(value: object) -> str:
-    """NaN and infinities become null: JSON has none."""
+    """Serialize to JSON, where NaN and infinities become null."""
     return to_json(value).decode()
 
 
@@ -163,9 +169,9 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Alembic's work, without loading Alembic (a second on a small machine) where nothing is to be done.
+    """Run Alembic, but do not import it (a second on a small machine) if the schema is up to date.
 
-    What a newer release has migrated is left as it is: migrations only add, so that the release before goes on.
+    A schema of a newer release is left as it is: migrations only add, so this release can use it.
     """
     versioned = inspect(connection).has_table("alembic_version")
     newest = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # in order
@@ -180,26 +186,26 @@ def _upgrade(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-async def put(tx: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Insert rows, or overwrite those of the same primary key; all rows name the same columns."""
-    await tx.run_sync(put_rows, table, list(rows))
+async def upsert(tx: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Insert rows, or overwrite those with the same primary key. All rows must have the same columns."""
+    await tx.run_sync(upsert_rows, table, list(rows))
 
 
-def put_rows(tx: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """See `put`."""
+def upsert_rows(tx: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """As `upsert`, on a synchronous connection."""
     if rows:
-        tx.execute(_upsert(table, tx.dialect.name, tuple(rows[0])), rows)
+        tx.execute(_upsert_statement(table, tx.dialect.name, tuple(rows[0])), rows)
 
 
-def count(tx: Connection, statement: Executable, values: Sequence[Mapping[str, Any]]) -> int:
-    """How many rows it concerned, with all of these values; at once where the driver can count then."""
+def count_rows(tx: Connection, statement: Executable, values: Sequence[Mapping[str, Any]]) -> int:
+    """Execute for all of these values and return the number of affected rows; in one go if the driver can count."""
     if tx.dialect.supports_sane_multi_rowcount:
         return tx.execute(statement, values).rowcount if values else 0
-    return sum(tx.execute(statement, one).rowcount for one in values)
+    return sum(tx.execute(statement, row).rowcount for row in values)
 
 
 @cache
-def _upsert(table: Table, dialect: str, columns: tuple[str, ...]) -> Executable:
+def _upsert_statement(table: Table, dialect: str, columns: tuple[str, ...]) -> Executable:
     insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     key = [column.name for column in table.primary_key]
     new = {name: insert.excluded[name] for name in columns if name not in key}

@@ -1,4 +1,4 @@
-"""Messages that were put aside: parked ones and dead letters, and those of them that a person has put away."""
+"""Quarantined messages and dead letters, and which of them a user has dismissed."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,23 +6,25 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, literal, select
 
 from services.plan_store import tables as t
-from services.plan_store.database import Database, put
+from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.queries import page
 from shared import store_api as api
 from shared.bus.topology import SESSIONS
 
-PARKED = ""  # in place of the consumer: no consumer gave it up
-GONE = t.put_away.c
-WHO = (GONE.by.label("dismissed_by"), GONE.at.label("dismissed_at"))
+PARKED = ""  # in place of a consumer: the projection quarantined the message
+PUT_AWAY = t.put_away.c
+DISMISSAL_COLUMNS = (PUT_AWAY.by.label("dismissed_by"), PUT_AWAY.at.label("dismissed_at"))
 
 
-async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
+async def list_dead(database: ProjectionDatabase, ask: api.ListDead) -> api.DeadPage:
     """Newest first."""
     p, d = t.parked_messages.c, t.dead_letters.c
-    wanted = GONE.stream.is_not(None) if ask.dismissed else GONE.stream.is_(None)
-    parked, parked_total = await page(database, _parked().where(wanted), (p.position.desc(),), ask.limit, ask.offset)
+    listed = PUT_AWAY.stream.is_not(None) if ask.dismissed else PUT_AWAY.stream.is_(None)
+    parked, parked_total = await page(
+        database, _parked_query().where(listed), (p.position.desc(),), ask.limit, ask.offset
+    )
     order = (d.at.desc(), d.stream, d.consumer, d.stream_seq)
-    dead, dead_total = await page(database, _letters().where(wanted), order, ask.limit, ask.offset)
+    dead, dead_total = await page(database, _dead_letters_query().where(listed), order, ask.limit, ask.offset)
     return api.DeadPage(
         parked=tuple(api.ParkedRecord(**row) for row in parked),
         parked_total=parked_total,
@@ -31,50 +33,56 @@ async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
     )
 
 
-async def dismiss(database: Database, ask: api.DismissDead) -> api.DismissedDead:
-    """Raises StoreError (unknown) where nothing is listed of this message."""
+async def dismiss(database: ProjectionDatabase, ask: api.DismissDead) -> api.DismissedDead:
+    """Dismiss all entries of a message. Raises StoreError (unknown) if none is listed."""
     p, d = t.parked_messages.c, t.dead_letters.c
-    letters = _letters().where(GONE.stream.is_(None), d.stream == ask.stream, d.stream_seq == ask.stream_seq)
-    parked = _parked().where(GONE.stream.is_(None), p.position == ask.stream_seq)
+    letters = _dead_letters_query().where(
+        PUT_AWAY.stream.is_(None), d.stream == ask.stream, d.stream_seq == ask.stream_seq
+    )
+    parked = _parked_query().where(PUT_AWAY.stream.is_(None), p.position == ask.stream_seq)
     async with database.begin() as tx:
         consumers = [row.consumer for row in await tx.execute(letters)]
         if ask.stream == SESSIONS and (await tx.execute(parked)).first():
             consumers.append(PARKED)
         if not consumers:
             raise api.StoreError("unknown", f"Nothing is listed of {ask.stream}#{ask.stream_seq}.")
-        here = {"stream": ask.stream, "stream_seq": ask.stream_seq, "by": ask.user, "at": datetime.now(UTC)}
-        await put(tx, t.put_away, [here | {"consumer": consumer} for consumer in consumers])
+        row = {"stream": ask.stream, "stream_seq": ask.stream_seq, "by": ask.user, "at": datetime.now(UTC)}
+        await upsert(tx, t.put_away, [row | {"consumer": consumer} for consumer in consumers])
     return api.DismissedDead(stream=ask.stream, stream_seq=ask.stream_seq, entries=len(consumers))
 
 
-def listed_letters() -> Select[Any]:
-    """Consumers of the dead letters that nobody has put away, each with how many."""
-    query = select(t.dead_letters.c.consumer, func.count()).select_from(t.dead_letters.outerjoin(t.put_away, _letter()))
-    return query.where(GONE.stream.is_(None)).group_by(t.dead_letters.c.consumer)
+def dead_letter_counts() -> Select[Any]:
+    """A query for the number of undismissed dead letters by consumer."""
+    query = select(t.dead_letters.c.consumer, func.count()).select_from(
+        t.dead_letters.outerjoin(t.put_away, _dismissed_letter())
+    )
+    return query.where(PUT_AWAY.stream.is_(None)).group_by(t.dead_letters.c.consumer)
 
 
-def listed_parked() -> Select[Any]:
-    """How many parked messages nobody has put away."""
-    joined = t.parked_messages.outerjoin(t.put_away, _message())
-    return select(func.count()).select_from(joined).where(GONE.stream.is_(None))
+def parked_count() -> Select[Any]:
+    """A query for the number of undismissed quarantined messages."""
+    joined = t.parked_messages.outerjoin(t.put_away, _dismissed_message())
+    return select(func.count()).select_from(joined).where(PUT_AWAY.stream.is_(None))
 
 
-def _letters() -> Select[Any]:
+def _dead_letters_query() -> Select[Any]:
     d = t.dead_letters
     phase = func.coalesce(t.sessions.c.phase, "").label("phase")
-    joined = d.outerjoin(t.put_away, _letter()).outerjoin(t.sessions, t.sessions.c.id == d.c.session_id)
-    return select(*d.c, phase, *WHO).select_from(joined)
+    joined = d.outerjoin(t.put_away, _dismissed_letter()).outerjoin(t.sessions, t.sessions.c.id == d.c.session_id)
+    return select(*d.c, phase, *DISMISSAL_COLUMNS).select_from(joined)
 
 
-def _parked() -> Select[Any]:
-    return select(*t.parked_messages.c, *WHO).select_from(t.parked_messages.outerjoin(t.put_away, _message()))
+def _parked_query() -> Select[Any]:
+    return select(*t.parked_messages.c, *DISMISSAL_COLUMNS).select_from(
+        t.parked_messages.outerjoin(t.put_away, _dismissed_message())
+    )
 
 
-def _letter() -> ColumnElement[bool]:
+def _dismissed_letter() -> ColumnElement[bool]:
     d = t.dead_letters.c
-    return and_(GONE.stream == d.stream, GONE.consumer == d.consumer, GONE.stream_seq == d.stream_seq)
+    return and_(PUT_AWAY.stream == d.stream, PUT_AWAY.consumer == d.consumer, PUT_AWAY.stream_seq == d.stream_seq)
 
 
-def _message() -> ColumnElement[bool]:
-    here = (GONE.stream == literal(SESSIONS), GONE.consumer == literal(PARKED))
-    return and_(*here, GONE.stream_seq == t.parked_messages.c.position)
+def _dismissed_message() -> ColumnElement[bool]:
+    row = (PUT_AWAY.stream == literal(SESSIONS), PUT_AWAY.consumer == literal(PARKED))
+    return and_(*row, PUT_AWAY.stream_seq == t.parked_messages.c.position)

@@ -1,4 +1,4 @@
-"""What plan_store does with a delivery, and with each kind of request."""
+"""Handles deliveries from the log and every kind of request."""
 
 import asyncio
 import hashlib
@@ -9,60 +9,60 @@ from functools import partial
 import structlog
 from pydantic import ValidationError
 
-from parley.events.problems import sentences
+from parley.events.problems import problem_sentences
 from services.plan_store import plans, queries
-from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase
 from services.plan_store.dead_letters import dismiss, list_dead
 from services.plan_store.diff import diff
 from services.plan_store.history import StoreLog
 from services.plan_store.library import list_library, list_proposals, similar
-from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
 from services.plan_store.recall import forget, list_memories, recall
+from services.plan_store.retries import run_when_available
 from services.plan_store.tasks import plan_tasks
-from services.plan_store.templates import Templates
+from services.plan_store.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.session import SESSION
-from shared.log import LogDown
+from shared.log import LogUnavailable
 
 log = structlog.get_logger("plan_store")
-LARGEST = 4 * 1024 * 1024  # bytes of a message where max_payload is as documented
+MAX_PAYLOAD = 4 * 1024 * 1024  # bytes of a message with the documented max_payload
 Responder = Callable[[str, bytes], Awaitable[bytes]]
 
 
 async def project(projector: Projector, delivery: Delivery) -> None:
-    """A delivery says only that there is something; while log or database are down it waits here, alive."""
+    """Project the session up to the delivery. Waits as long as the log or database is down."""
     tokens = delivery.subject.split(".")
     if len(tokens) < 3:
         log.warning("not_of_a_session", subject=delivery.subject[:300], position=delivery.position)
         return
-    await patiently(partial(projector.nudge, tokens[1], delivery.position, delivery.raw))
+    await run_when_available(partial(projector.project_up_to, tokens[1], delivery.position, delivery.raw))
 
 
-class Requests:
-    """Every verb. What is asked of one session is answered from rows that were brought up to date first."""
+class RequestHandlers:
+    """A handler for every verb. Requests about one session first bring its rows up to date."""
 
     def __init__(
         self,
         log: StoreLog,
-        database: Database,
+        database: ProjectionDatabase,
         projector: Projector,
-        max_payload: Callable[[], int] = lambda: LARGEST,
+        max_payload: Callable[[], int] = lambda: MAX_PAYLOAD,
         *,
-        templates: Templates | None = None,
+        templates: TemplateStore | None = None,
     ) -> None:
-        """`max_payload`: bytes that the broker takes in one message. Without `templates`, none are kept."""
+        """`max_payload`: bytes that the broker accepts in one message. Without `templates`, their verbs are missing."""
         self._templates = templates
         self._max_payload = max_payload
         self._log = log
         self._database = database
         self._projector = projector
-        self._comparing = asyncio.Semaphore(1)  # a comparison keeps the interpreter busy, thread or not
+        self._comparing = asyncio.Semaphore(1)  # a diff blocks the interpreter even in a thread
 
     def responders(self) -> dict[str, Responder]:
-        """What answers on which subject."""
+        """The responder of each subject."""
         return dict(
             (
                 _responder(api.SESSION_LOAD, self.load),
@@ -90,7 +90,7 @@ class Requests:
             )
         ) | (self._template_responders(self._templates) if self._templates else {})
 
-    def _template_responders(self, templates: Templates) -> dict[str, Responder]:
+    def _template_responders(self, templates: TemplateStore) -> dict[str, Responder]:
         return dict(
             (
                 _responder(api.TEMPLATE_SAVE, templates.save),
@@ -102,24 +102,24 @@ class Requests:
         )
 
     async def load(self, ask: api.LoadSession) -> api.LoadedSession:
-        session, position = await self._projector.look(ask.session_id, at_least=ask.at_least, version=ask.version)
+        session, position = await self._projector.load_state(ask.session_id, at_least=ask.at_least, version=ask.version)
         return api.LoadedSession(session=session, position=position)
 
     async def part(self, ask: api.LoadPart) -> api.SessionPart:
-        """As `load`, half a message at a time."""
-        session, position = await self._projector.look(ask.session_id, at_least=ask.at_least, version=ask.version)
+        """As `load`, but in parts of at most half a message."""
+        session, position = await self._projector.load_state(ask.session_id, at_least=ask.at_least, version=ask.version)
         body = await asyncio.to_thread(SESSION.dump_json, session)
         return api.SessionPart(
             version=session.version,
             position=position,
             size=len(body),
             digest=hashlib.sha256(body).hexdigest(),
-            data=b64encode(body[ask.offset : ask.offset + self._room // 2]),
+            data=b64encode(body[ask.offset : ask.offset + self._answer_bytes // 2]),
         )
 
     @property
-    def _room(self) -> int:
-        """Bytes for the contents of an answer: what is around them, and what JSON makes of them, needs some too."""
+    def _answer_bytes(self) -> int:
+        """Bytes for the content of an answer, less some for its envelope and for JSON escapes."""
         return min(queries.ANSWER_BYTES, self._max_payload()) * 6 // 7
 
     async def get(self, ask: api.GetSession) -> api.SessionSummary:
@@ -128,7 +128,7 @@ class Requests:
 
     async def journal(self, ask: api.ReadJournal) -> api.JournalPage:
         await self._projector.load(ask.session_id)
-        return await queries.read_journal(self._database, ask, min(queries.PAGE_BYTES, self._room))
+        return await queries.read_journal(self._database, ask, min(queries.PAGE_BYTES, self._answer_bytes))
 
     async def plan(self, ask: api.GetPlan) -> api.PlanRecord:
         await self._projector.load(ask.session_id)
@@ -136,9 +136,9 @@ class Requests:
 
     async def plan_versions(self, ask: api.PlanVersions) -> api.PlanHistory:
         await self._projector.load(ask.session_id)
-        return await plans.plan_versions(self._database, ask.session_id, self._room)
+        return await plans.plan_versions(self._database, ask.session_id, self._answer_bytes)
 
-    async def plan_tasks(self, ask: api.TasksOfPlans) -> api.PlanTasks:
+    async def plan_tasks(self, ask: api.ListPlanTasks) -> api.PlanTasks:
         await self._projector.load(ask.session_id)
         return await plan_tasks(self._database, ask.session_id)
 
@@ -150,9 +150,9 @@ class Requests:
 
     async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
         await self._projector.load(ask.session_id)
-        return await plans.code_versions(self._database, ask, self._room)
+        return await plans.code_versions(self._database, ask, self._answer_bytes)
 
-    async def usage(self, ask: api.UsageTotals) -> api.UsageReport:
+    async def usage(self, ask: api.GetUsage) -> api.UsageReport:
         if ask.session_id is not None:
             await self._projector.load(ask.session_id)
         return await queries.usage_totals(self._database, ask)
@@ -161,7 +161,7 @@ class Requests:
         return await queries.health(self._database)
 
 
-def _responder[Q: api.Message, A: api.Message](
+def _responder[Q: api.StoreMessage, A: api.StoreMessage](
     verb: api.Verb[Q, A], handle: Callable[[Q], Awaitable[A]]
 ) -> tuple[str, Responder]:
     async def respond(_: str, body: bytes) -> bytes:
@@ -185,15 +185,15 @@ def _refusal(verb: str, error: Exception) -> bytes:
         case api.StoreError():
             code = error.code
         case ValidationError() if error.title in _REQUESTS:
-            code, message = "bad_request", sentences(error.errors(), whole="request")
-        case DatabaseDown():
+            code, message = "bad_request", problem_sentences(error.errors(), whole="request")
+        case DatabaseUnavailable():
             code = "database_down"
-        case LogDown():
+        case LogUnavailable():
             code = "log_down"
         case _:
             log.exception("request_failed", verb=verb, exc_info=error)
             code, message = "failed", "plan_store could not answer; its log says why."
-    return api.Failed(error=api.Problem(code=code, message=message)).model_dump_json().encode()
+    return api.ErrorReply(error=api.ErrorBody(code=code, message=message)).model_dump_json().encode()
 
 
 _REQUESTS = {verb.request.__name__ for verb in api.VERBS}

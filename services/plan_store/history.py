@@ -1,26 +1,26 @@
-"""Folding a session's messages from the log."""
+"""Reads a session's messages from the log and folds them."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple, Protocol
 
 from parley.events import SessionEvent
 from shared.domain.session import Session
-from shared.log import Extent, Log, ReplicatedLog, SessionAtPosition, StoredMessage, WholeLog, accept
+from shared.log import LogExtent, ReplicatedLog, SessionAtPosition, SessionLog, StoredMessage, WholeLog, accept
 
 PAGE = 500
-EVERYTHING = 2**62  # beyond every position
+END_OF_LOG = 2**62  # greater than any position
 
 
 class StoreLog(ReplicatedLog, WholeLog, Protocol):
-    """What plan_store needs of the log besides appending and reading."""
+    """The log with the operations that only plan_store needs."""
 
-    async def extent(self) -> Extent: ...
+    async def extent(self) -> LogExtent: ...
     async def message(self, position: int) -> StoredMessage | None: ...
     async def purge(self, session_id: str) -> None: ...
 
 
-class Step(NamedTuple):
-    """One message folded: the session before and after it, and its event, or why it is none."""
+class FoldedMessage(NamedTuple):
+    """A message with the session before and after it, and its event, or the reason why it is not an event."""
 
     before: SessionAtPosition
     raw: StoredMessage
@@ -29,14 +29,14 @@ class Step(NamedTuple):
     after: SessionAtPosition
 
 
-def fold_one(loaded: SessionAtPosition, raw: StoredMessage) -> Step:
+def fold_message(loaded: SessionAtPosition, raw: StoredMessage) -> FoldedMessage:
     """Fold the next message of the session. Raises UpgradeNeeded."""
     after, event, reason = accept(loaded, raw)
-    return Step(loaded, raw, event, reason, after)
+    return FoldedMessage(loaded, raw, event, reason, after)
 
 
-async def as_it_was(log: Log, session_id: str, version: int) -> SessionAtPosition:
-    """The session as its first `version` events left it (fewer, if it has fewer). Raises LogDown, UpgradeNeeded."""
+async def session_at_version(log: SessionLog, session_id: str, version: int) -> SessionAtPosition:
+    """The session after its first `version` events, or all if it has fewer. Raises LogUnavailable, UpgradeNeeded."""
     loaded = SessionAtPosition(Session(session_id), 0)
     async for raw in messages(log, session_id):
         if loaded.session.version == version:
@@ -45,8 +45,8 @@ async def as_it_was(log: Log, session_id: str, version: int) -> SessionAtPositio
     return loaded
 
 
-async def messages(log: Log, session_id: str) -> AsyncIterator[StoredMessage]:
-    """All of the session's messages, in order, a page at a time."""
+async def messages(log: SessionLog, session_id: str) -> AsyncIterator[StoredMessage]:
+    """All of the session's messages in order, read in pages. Raises LogUnavailable."""
     after = 0
     while page := await log.read(session_id, after=after, limit=PAGE):
         for raw in page:

@@ -1,7 +1,7 @@
-"""The looks of steps that poll: the keeper asks the executor for each, and records only what the domain calls news.
+"""Polls for waiting steps: asks the executor to look, and records only what the domain counts as news.
 
-How often a step has looked, and when it looks next, lies in the session's one timer `wake`, not in the log. The timer
-of the next look is armed before the executor is asked: a keeper that is ended in between loses one look, and no more.
+How often a step has polled, and when it polls next, is stored in the session's timer `wake`, not in the log. The timer
+for the next poll is armed before the executor is asked, so a crash in between loses one poll at most.
 """
 
 import asyncio
@@ -12,24 +12,24 @@ from typing import Protocol
 import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from parley.protocol.tools import TOOLS_LOOK, Looked, LookNow
+from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
 from services.plan_store.history import StoreLog
-from shared.bus import BusDown
+from shared.bus import BusUnavailable
 from shared.domain.admissible_reports import KEEPER
 from shared.domain.commands import CommandMeta, RecordLook
-from shared.domain.errors import Refused
-from shared.domain.polling import next_look, polling
+from shared.domain.errors import CommandRefused
+from shared.domain.polling import next_look, polls_by_action
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.log import SessionAtPosition, UpgradeNeeded, commit
 
 log = structlog.get_logger("keeper")
-WAKE = "wake"  # the kind of timer
-TIMEOUT = 50.0  # seconds for the answer to a look: the executor ends its call before
+WAKE = "wake"  # the timer's kind
+LOOK_TIMEOUT = 50.0  # seconds for the executor's answer: its own time limit is shorter
 
 
 class PollProgress(BaseModel):
-    """How far a step has come, that began to poll by the event of version `began`."""
+    """The progress of a step that began to poll with the event of version `began`."""
 
     began: int
     looks: int
@@ -37,14 +37,14 @@ class PollProgress(BaseModel):
 
 
 class WakeTimer(BaseModel):
-    """The payload of the timer `wake`: when it fires, and how the steps that poll stand, by action."""
+    """The payload of the timer `wake`: when it fires, and the progress of each polling action."""
 
     at: AwareDatetime | None = None
     polls: dict[str, PollProgress] = {}
 
 
-class Broker(Protocol):
-    """What it needs of the bus."""
+class PollingBroker(Protocol):
+    """The part of the bus that the poller needs."""
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None: ...
     async def disarm(self, session_id: str, kind: str) -> None: ...
@@ -52,100 +52,102 @@ class Broker(Protocol):
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
 
 
-def waits(session: Session) -> tuple[tuple[object, ...], ...]:
-    """What steps wait for, and since when they poll: once it is another, the timer is set anew."""
+def pending_waits(session: Session) -> tuple[tuple[object, ...], ...]:
+    """What the steps wait for, and since when they poll. When this changes, the timer is set again."""
     waiting = session.turn.waiting if session.turn else ()
-    return tuple((one.spec.id, one.until, one.poll.began if one.poll else None) for one in waiting)
+    return tuple((action.spec.id, action.until, action.poll.began if action.poll else None) for action in waiting)
 
 
 class Poller:
-    def __init__(self, broker: Broker, store_log: StoreLog, now: Callable[[], datetime]) -> None:
+    def __init__(self, broker: PollingBroker, store_log: StoreLog, now: Callable[[], datetime]) -> None:
         self._broker = broker
         self._log = store_log
         self._now = now
-        self._under_way: set[tuple[str, str]] = set()  # session and action, of looks that are not answered yet
+        self._under_way: set[tuple[str, str]] = set()  # session and action of requests without an answer yet
 
     async def rearm(self, session: Session) -> None:
-        """Have the session woken when its next step is due. Raises BusDown."""
-        known = await self._known(session.id) if polling(session) else WakeTimer()
-        await self._arm(session, _standing(session, known.polls))
+        """Set the session's timer to when its next step is due. Raises BusUnavailable."""
+        known = await self._known(session.id) if polls_by_action(session) else WakeTimer()
+        await self._arm(session, _progress_of(session, known.polls))
 
     async def is_armed(self, session_id: str, *, after: datetime) -> bool:
-        """Whether a timer wakes the session after that time: an older one was lost. Raises BusDown."""
+        """Whether the session has a timer set for later than `after`; an older one was lost. Raises BusUnavailable."""
         known = await self._known(session_id)
         return known.at is not None and known.at > after
 
     async def look(self, loaded: SessionAtPosition, known: Mapping[str, PollProgress]) -> None:
-        """Make the looks that are due, and arm the timer for the next ones. A pause only puts them off.
+        """Poll the steps that are due, and arm the timer for the next ones. A paused session only postpones them.
 
-        Raises BusDown where the timer cannot be armed; then no look was made.
+        Raises BusUnavailable if the timer cannot be armed; then no step was polled.
         """
         session, now = loaded.session, self._now()
-        standing = _standing(session, known)
+        progress = _progress_of(session, known)
         waiting = session.turn.waiting if session.turn else ()
-        due = [action for action in waiting if action.poll and standing[action.spec.id].next_look <= now]
+        due = [action for action in waiting if action.poll and progress[action.spec.id].next_look <= now]
         for action in due:
-            before, every = standing[action.spec.id], polling(session)[action.spec.id].every
+            before, every = progress[action.spec.id], polls_by_action(session)[action.spec.id].every
             looks = before.looks + (not session.paused)
             after = before.model_copy(update={"looks": looks, "next_look": next_look(action, every, now)})
-            standing[action.spec.id] = after
-        await self._arm(session, standing)
+            progress[action.spec.id] = after
+        await self._arm(session, progress)
         if not session.paused:
-            await asyncio.gather(*(self._look(loaded, action, standing[action.spec.id].looks) for action in due))
+            await asyncio.gather(*(self._look(loaded, action, progress[action.spec.id].looks) for action in due))
 
     async def _look(self, loaded: SessionAtPosition, action: Action, looks: int) -> None:
-        """One look. While no executor answers nothing is known: the next look is made all the same."""
+        """Poll one step. If no executor answers, the next poll takes place as planned."""
         session, name = loaded.session, action.spec.id
         if (session.id, name) in self._under_way:
             return
         self._under_way.add((session.id, name))
         try:
-            seen = await self._asked(LookNow(session_id=session.id, action_id=name))
-            command = RecordLook(action_id=name, attempt=action.attempt, looks=looks, **dict(seen))
+            result = await self._request_look(LookNow(session_id=session.id, action_id=name))
+            command = RecordLook(action_id=name, attempt=action.attempt, looks=looks, **dict(result))
             await commit(self._log, loaded, command, CommandMeta(actor=KEEPER, at=self._now()))
-            log.info("step_polled", session=session.id, action=name, looks=looks, met=seen.met)
-        except (Refused, UpgradeNeeded) as error:  # nothing new, or it polls no longer
+            log.info("step_polled", session=session.id, action=name, looks=looks, met=result.met)
+        except (CommandRefused, UpgradeNeeded) as error:  # no news, or the step no longer polls
             log.debug("nothing_to_record", session=session.id, action=name, reason=str(error))
-        except BusDown as error:
+        except BusUnavailable as error:
             log.warning("step_not_polled", session=session.id, action=name, error=str(error))
         finally:
             self._under_way.discard((session.id, name))
 
-    async def _asked(self, ask: LookNow) -> Looked:
-        """Raises BusDown while no executor answers."""
-        body = await self._broker.request(TOOLS_LOOK, ask.model_dump_json().encode(), timeout=TIMEOUT)
+    async def _request_look(self, ask: LookNow) -> LookResult:
+        """Raises BusUnavailable while no executor answers."""
+        body = await self._broker.request(TOOLS_LOOK, ask.model_dump_json().encode(), timeout=LOOK_TIMEOUT)
         try:
-            return Looked.model_validate_json(body, extra="ignore")
+            return LookResult.model_validate_json(body, extra="ignore")
         except ValidationError as error:
-            raise BusDown("The executor's answer cannot be read.") from error
+            raise BusUnavailable("The executor's answer cannot be read.") from error
 
     async def _known(self, session_id: str) -> WakeTimer:
         return read_timer(await self._broker.timer(session_id, WAKE))
 
-    async def _arm(self, session: Session, standing: Mapping[str, PollProgress]) -> None:
+    async def _arm(self, session: Session, progress: Mapping[str, PollProgress]) -> None:
         waiting = session.turn.waiting if session.turn else ()
         times = [action.until for action in waiting if action.poll is None and action.until is not None]
-        times += [one.next_look for one in standing.values()]
+        times += [action.next_look for action in progress.values()]
         if not times:
             await self._broker.disarm(session.id, WAKE)
             return
-        timer = WakeTimer(at=min(times), polls=dict(standing))
+        timer = WakeTimer(at=min(times), polls=dict(progress))
         await self._broker.arm(session.id, WAKE, min(times), timer.model_dump_json().encode())
 
 
 def read_timer(payload: bytes | None) -> WakeTimer:
-    """The payload of a timer; an empty one where nothing can be read from it."""
+    """The payload of a timer; an empty one if it cannot be read."""
     try:
         return WakeTimer.model_validate_json(payload or b"{}")
     except ValidationError:
         return WakeTimer()
 
 
-def _standing(session: Session, known: Mapping[str, PollProgress]) -> dict[str, PollProgress]:
-    """How the steps stand that poll now: as the timer knows them, or as the log does, if that is newer."""
-    standing: dict[str, PollProgress] = {}
-    for name, poll in polling(session).items():
-        logged = PollProgress(began=poll.began, looks=poll.looks, next_look=poll.next_look)
-        timed = known.get(name)
-        standing[name] = timed if timed and timed.began == poll.began and timed.looks >= poll.looks else logged
-    return standing
+def _progress_of(session: Session, known: Mapping[str, PollProgress]) -> dict[str, PollProgress]:
+    """The progress of each polling step: as the timer has it, or as the log does if that is newer."""
+    progress: dict[str, PollProgress] = {}
+    for name, poll in polls_by_action(session).items():
+        from_log = PollProgress(began=poll.began, looks=poll.looks, next_look=poll.next_look)
+        from_timer = known.get(name)
+        progress[name] = (
+            from_timer if from_timer and from_timer.began == poll.began and from_timer.looks >= poll.looks else from_log
+        )
+    return progress

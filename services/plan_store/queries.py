@@ -1,4 +1,4 @@
-"""Questions that are answered from the rows alone."""
+"""Queries that are answered from the rows alone."""
 
 from typing import Any
 
@@ -8,65 +8,65 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
 from services.plan_store import upgrades
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from shared import store_api as api
 
 MAX_WORDS = 10
-ANSWER_BYTES = 3_500_000  # of any answer, where the broker takes as much
+ANSWER_BYTES = 3_500_000  # of any answer, if the broker accepts that much
 PAGE_BYTES = 1_000_000  # of a page of the journal
-ROWS_AT_ONCE = 64  # that are in memory before they are counted
-SUMMARY = tuple(
+ROWS_AT_ONCE = 64  # rows fetched before their size is counted
+SUMMARY_COLUMNS = tuple(
     t.sessions.c.parent_id.label("parent") if name == "parent" else t.sessions.c[name]
     for name in api.SessionSummary.model_fields
 )
 
 
-async def rows(database: Database, query: Select[Any], **values: object) -> list[RowMapping]:
+async def rows(database: ProjectionDatabase, query: Select[Any], **values: object) -> list[RowMapping]:
     async with database.begin() as tx:
         return list((await tx.execute(query, values)).mappings())
 
 
 async def rows_within(tx: AsyncConnection, query: Select[Any], size: int) -> tuple[list[RowMapping], bool]:
-    """The first rows that have `size` bytes together, at least one, and whether these are all.
+    """As many rows as fit `size` bytes, but at least one, and whether these are all.
 
-    No more is read: a row can have 256 KiB, and a thousand of them would be read for the few that fit an answer.
+    Rows are streamed: one can have 256 KiB, and only a few of a thousand would fit an answer.
     """
-    found: list[RowMapping] = []
+    fitting: list[RowMapping] = []
     async with tx.stream(query.execution_options(max_row_buffer=ROWS_AT_ONCE)) as result:
         async for row in result.mappings():
             size -= _size(row)
-            if size < 0 and found:
-                return found, False
-            found.append(row)
-    return found, True
+            if size < 0 and fitting:
+                return fitting, False
+            fitting.append(row)
+    return fitting, True
 
 
 def _size(row: RowMapping) -> int:
-    """About how many bytes the row adds to an answer."""
+    """The approximate number of bytes that the row adds to an answer."""
     return sum(len(value) if isinstance(value, str) else len(to_json(value)) for value in row.values())
 
 
 async def page(
-    database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
+    database: ProjectionDatabase, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
 ) -> tuple[list[RowMapping], int]:
-    """One page of the rows, and how many there are in all. Raises StoreError (too_large)."""
+    """One page of rows, and the total number of rows. Raises StoreError (too_large)."""
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(query.subquery()))
-        found, whole = await rows_within(tx, query.order_by(*order).limit(limit).offset(offset), ANSWER_BYTES)
-    within_answer(whole)
-    return found, total or 0
+        result, complete = await rows_within(tx, query.order_by(*order).limit(limit).offset(offset), ANSWER_BYTES)
+    require_complete(complete)
+    return result, total or 0
 
 
-def within_answer(whole: bool) -> None:
-    """Raises StoreError (too_large) for rows that did not fit."""
-    if not whole:
+def require_complete(complete: bool) -> None:
+    """Raises StoreError (too_large) unless all rows fitted."""
+    if not complete:
         raise api.StoreError("too_large", f"These rows have more than {ANSWER_BYTES} bytes: ask for fewer.")
 
 
-def seen_by(user: str | None, query: Select[Any]) -> Select[Any] | CompoundSelect[Any]:
-    """Of a query for sessions: a user's own and those that were shared with them, each once; None: all.
+def visible_to(user: str | None, query: Select[Any]) -> Select[Any] | CompoundSelect[Any]:
+    """Restrict a query for sessions to the user's own and those shared with the user, each once; None: all.
 
-    Two queries, as no index finds what is the one or the other.
+    A union of two queries, as no single index covers both conditions.
     """
     if user is None:
         return query
@@ -75,65 +75,71 @@ def seen_by(user: str | None, query: Select[Any]) -> Select[Any] | CompoundSelec
     return union_all(query.where(t.sessions.c.owner == user), others)
 
 
-def once(query: Select[Any] | CompoundSelect[Any]) -> CTE:
-    """The rows of a query, found once however often they are read."""
+def materialized(query: Select[Any] | CompoundSelect[Any]) -> CTE:
+    """A query as a CTE that is evaluated once, however often it is read."""
     return query.cte("found").prefix_with("MATERIALIZED")
 
 
-def matching(text: ColumnElement[str], query: str) -> list[ColumnElement[bool]]:
-    """Every word, anywhere in a case-folded text, whatever its case; `%`, `_` and quotes are ordinary characters."""
+def contains_words(text: ColumnElement[str], query: str) -> list[ColumnElement[bool]]:
+    """Conditions that a case-folded text contains every word; `%`, `_` and quotes are ordinary characters."""
     words = query.replace("\x00", "").casefold().split()[:MAX_WORDS]
     return [text.contains(word, autoescape=True) for word in words]
 
 
-async def list_sessions(database: Database, ask: api.ListSessions) -> api.SessionPage:
-    """Each row's words are looked at once, for the page and for how many there are in all."""
+async def list_sessions(database: ProjectionDatabase, ask: api.ListSessions) -> api.SessionPage:
+    """One page of sessions. Each row's text is searched once, for both the page and the total."""
     row = t.sessions.c
-    wanted = [row.version > 0, *matching(row.search_text, ask.query)]
-    wanted += [row.state.in_(ask.states)] if ask.states else []
+    conditions = [row.version > 0, *contains_words(row.search_text, ask.query)]
+    conditions += [row.state.in_(ask.states)] if ask.states else []
     if ask.phases:
         in_phase = row.phase.in_(ask.phases)
-        wanted.append(or_(in_phase, row.unfinished) if api.UNFINISHED in ask.phases else in_phase)
-    seen = once(seen_by(ask.user, select(row.id, row.updated_at).where(*wanted)))
-    count = select(func.count()).select_from(seen)
+        conditions.append(or_(in_phase, row.unfinished) if api.UNFINISHED in ask.phases else in_phase)
+    visible = materialized(visible_to(ask.user, select(row.id, row.updated_at).where(*conditions)))
+    count = select(func.count()).select_from(visible)
     page = (
-        select(seen.c.id).order_by(seen.c.updated_at.desc(), seen.c.id).limit(ask.limit).offset(ask.offset).subquery()
+        select(visible.c.id)
+        .order_by(visible.c.updated_at.desc(), visible.c.id)
+        .limit(ask.limit)
+        .offset(ask.offset)
+        .subquery()
     )
-    query = select(*SUMMARY, count.scalar_subquery().label("total")).join(page, row.id == page.c.id)
+    query = select(*SUMMARY_COLUMNS, count.scalar_subquery().label("total")).join(page, row.id == page.c.id)
     async with database.begin() as tx:
-        found, whole = await rows_within(tx, query.order_by(row.updated_at.desc(), row.id), ANSWER_BYTES)
-        total = found[0]["total"] if found else await tx.scalar(count) if ask.offset else 0
-    within_answer(whole)
-    sessions = tuple(api.SessionSummary.model_validate(without_total(one)) for one in found)
+        result, complete = await rows_within(tx, query.order_by(row.updated_at.desc(), row.id), ANSWER_BYTES)
+        total = result[0]["total"] if result else await tx.scalar(count) if ask.offset else 0
+    require_complete(complete)
+    sessions = tuple(api.SessionSummary.model_validate(without_total(session)) for session in result)
     return api.SessionPage(sessions=sessions, total=total or 0)
 
 
 def without_total(row: RowMapping) -> dict[str, Any]:
-    """A row of a page, without the column that counts all rows there are."""
+    """A row of a page without its column `total`."""
     return {name: value for name, value in row.items() if name != "total"}
 
 
-async def get_session(database: Database, ask: api.GetSession) -> api.SessionSummary:
-    found = await rows(database, select(*SUMMARY).where(t.sessions.c.id == ask.session_id, t.sessions.c.version > 0))
-    if not found:
+async def get_session(database: ProjectionDatabase, ask: api.GetSession) -> api.SessionSummary:
+    result = await rows(
+        database, select(*SUMMARY_COLUMNS).where(t.sessions.c.id == ask.session_id, t.sessions.c.version > 0)
+    )
+    if not result:
         raise api.StoreError("unknown", "There is no such session.")
-    return api.SessionSummary(**found[0])
+    return api.SessionSummary(**result[0])
 
 
-async def read_journal(database: Database, ask: api.ReadJournal, size: int = PAGE_BYTES) -> api.JournalPage:
+async def read_journal(database: ProjectionDatabase, ask: api.ReadJournal, size: int = PAGE_BYTES) -> api.JournalPage:
     mine = t.journal.c.session_id == ask.session_id
     query = select(t.journal.c.body).where(mine, t.journal.c.version > ask.after).order_by(t.journal.c.version)
     async with database.begin() as tx:
-        found, _ = await rows_within(tx, query.limit(ask.limit), size)
+        result, _ = await rows_within(tx, query.limit(ask.limit), size)
         newest = await tx.scalar(select(func.max(t.journal.c.version)).where(mine))
-    return api.JournalPage.model_validate({"events": [row["body"] for row in found], "version": newest or 0})
+    return api.JournalPage.model_validate({"events": [row["body"] for row in result], "version": newest or 0})
 
 
-# --- figures
+# --- totals
 
 
-async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageReport:
-    """By model and role. A user's own sessions only: what was shared with them is not their bill."""
+async def usage_totals(database: ProjectionDatabase, ask: api.GetUsage) -> api.UsageReport:
+    """Usage by model and role. Counts a user's own sessions only: sharing a session does not share its costs."""
     u = t.usage.c
     sums = (u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost, u.latency)
     query = select(
@@ -143,13 +149,13 @@ async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageRep
         query = query.where(u.session_id == ask.session_id)
     if ask.user is not None:
         query = query.join(t.sessions, t.sessions.c.id == u.session_id).where(t.sessions.c.owner == ask.user)
-    found = await rows(database, query.group_by(u.model, u.role).order_by(u.model, u.role))
-    return api.UsageReport(rows=tuple(api.UsageRow.model_validate(dict(row)) for row in found))
+    result = await rows(database, query.group_by(u.model, u.role).order_by(u.model, u.role))
+    return api.UsageReport(rows=tuple(api.UsageRow.model_validate(dict(row)) for row in result))
 
 
-async def health(database: Database) -> api.HealthReport:
+async def health(database: ProjectionDatabase) -> api.HealthReport:
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))
-    waiting = await upgrades.count(database)
+    waiting = await upgrades.count_waiting(database)
     kind = "sqlite" if database.is_sqlite else "postgresql"
     return api.HealthReport(database=kind, sessions=total or 0, waiting_for_upgrade=waiting)

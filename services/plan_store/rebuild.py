@@ -1,6 +1,6 @@
-"""Make the rows of all sessions again from the log: `python -m services.plan_store.rebuild`.
+"""Rebuilds the rows of all sessions from the log: `python -m services.plan_store.rebuild`.
 
-They are made beside those in use, and take their place when all are there.
+The rows are built in shadow tables, which replace those in use once they are complete.
 """
 
 import asyncio
@@ -15,26 +15,26 @@ from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 from sqlalchemy import func, select
 
-from services.plan_store.database import Database, DatabaseDown
-from services.plan_store.history import EVERYTHING, StoreLog
+from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase
+from services.plan_store.history import END_OF_LOG, StoreLog
+from services.plan_store.log_replay import PAGE, LogReplay
 from services.plan_store.projection import Projector
-from services.plan_store.refold import PAGE, Refold
-from services.plan_store.shadow import Shadow
+from services.plan_store.shadow_tables import ShadowTables
 from services.plan_store.tables import journal, parked_messages, sessions, tombstones, waiting_for_upgrade
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
-from shared.log import Extent, LogDown
+from shared.log import LogExtent, LogUnavailable
 from shared.logging import configure_logging
 from shared.settings import Settings
 
-PATIENCE = 10
-EVERY = 0.5  # seconds between two lines of progress
+CONNECT_TIMEOUT = 10
+PROGRESS_INTERVAL = 0.5  # seconds between two lines of progress
 Progress = Callable[[int, int], None]
 
 
 class RebuildRefused(Exception):
-    """Nothing was changed; the message says why."""
+    """The rebuild cannot run and has changed nothing; the message says why."""
 
 
 class RebuildReport(NamedTuple):
@@ -46,20 +46,20 @@ class RebuildReport(NamedTuple):
 
 
 async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
-    """Needs NATS and the database; the services may run, or not. `on_progress(done, of)` counts messages.
+    """Rebuild while the services run, or not. Needs NATS and the database. `on_progress(done, of)` counts messages.
 
-    After an interruption run it again: it goes on where it was.
-    Raises RebuildRefused, DatabaseDown, LogDown (also when NATS does not answer within `PATIENCE` seconds).
+    An interrupted rebuild continues when it is run again.
+    Raises RebuildRefused, Unavailable (also when NATS does not answer within `CONNECT_TIMEOUT` seconds).
     """
-    database = Database(settings.sql_url)
+    database = ProjectionDatabase(settings.sql_url)
     bus = Bus(settings, "rebuild")
     try:
         await database.migrate()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
                 await bus.start()
         except TimeoutError as error:
-            raise LogDown("NATS does not answer, or has no log: is NATS_URL right?") from error
+            raise LogUnavailable("NATS does not answer, or has no log: is NATS_URL right?") from error
         except WrongFormat as error:
             raise RebuildRefused(str(error)) from error
         return await rebuild_from(bus.log, database, on_progress)
@@ -68,50 +68,50 @@ async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
         await database.close()
 
 
-async def rebuild_from(log: StoreLog, database: Database, on_progress: Progress) -> RebuildReport:
-    """No timers are armed or cancelled."""
-    began = time.monotonic()
-    async with database.alone() as alone:
-        if not alone:
+async def rebuild_from(log: StoreLog, database: ProjectionDatabase, on_progress: Progress) -> RebuildReport:
+    """Rebuild from this log, without arming or cancelling timers."""
+    started_at = time.monotonic()
+    async with database.exclusive_lock() as acquired:
+        if not acquired:
             raise RebuildRefused("Another rebuild is under way.")
         extent = await log.extent()
         purged = await _purged(database, extent)
-        shadow = Shadow(database)
+        shadow = ShadowTables(database)
         try:
             position = await shadow.open(extent.created, extent.last)
-            async for position in Refold(log, shadow.database, purged).run(position):  # noqa: B020  goes on from there
+            async for position in LogReplay(log, shadow.database, purged).run(position):  # noqa: B020  starts there
                 on_progress(max(position - extent.first + 1, 0), max(extent.last, position) - extent.first + 1)
             await shadow.swap()
         finally:
             await shadow.database.close()
         await _catch_up(log, database, position)
-    return await _report(database, time.monotonic() - began)
+    return await _report(database, time.monotonic() - started_at)
 
 
-async def _purged(database: Database, extent: Extent) -> set[str]:
-    """The ids of purged sessions. Raises RebuildRefused where the log is empty and the database is not."""
+async def _purged(database: ProjectionDatabase, extent: LogExtent) -> set[str]:
+    """The ids of purged sessions. Raises RebuildRefused if the log is empty and the database is not."""
     async with database.begin() as tx:
-        known = await tx.scalar(select(func.count()).select_from(sessions))
-        if extent.last < extent.first and known:
+        session_count = await tx.scalar(select(func.count()).select_from(sessions))
+        if extent.last < extent.first and session_count:
             raise RebuildRefused(
-                f"The log is empty, but the database knows {known} sessions: is NATS_URL the right one?"
+                f"The log is empty, but the database knows {session_count} sessions: is NATS_URL the right one?"
             )
         return set(await tx.scalars(select(tombstones.c.session_id)))
 
 
-async def _catch_up(log: StoreLog, database: Database, position: int) -> None:
-    """Services may have projected more by then: those rows were replaced by older ones."""
-    touched: set[str] = set()
+async def _catch_up(log: StoreLog, database: ProjectionDatabase, position: int) -> None:
+    """Project messages since `position` again: the swap has replaced rows that services had projected meanwhile."""
+    session_ids: set[str] = set()
     while page := await log.read_all(after=position, limit=PAGE, leader=True):
-        touched |= {raw.subject.split(".")[1] for raw in page}
+        session_ids |= {raw.subject.split(".")[1] for raw in page}
         position = page[-1].position
     projector = Projector(log, database)
-    for session_id in sorted(touched):
-        await projector.nudge(session_id, EVERYTHING)
+    for session_id in sorted(session_ids):
+        await projector.project_up_to(session_id, END_OF_LOG)
         projector.forget(session_id)
 
 
-async def _report(database: Database, seconds: float) -> RebuildReport:
+async def _report(database: ProjectionDatabase, seconds: float) -> RebuildReport:
     queries = (
         select(func.count()).select_from(sessions).where(sessions.c.version > 0),
         select(func.count()).select_from(journal),
@@ -124,14 +124,14 @@ async def _report(database: Database, seconds: float) -> RebuildReport:
 
 
 def main() -> int:
-    """Progress on standard error, one line of result on standard output; 1 where it could not be done."""
+    """Write progress to standard error and one line of result to standard output. Returns the exit code."""
     keep_files_private()
     settings = Settings()
     configure_logging("rebuild", "ERROR")
     try:
-        with progress_shown() as tell:
-            report = asyncio.run(rebuild(settings, tell))
-    except (RebuildRefused, DatabaseDown, LogDown) as error:
+        with progress_reporter() as on_progress:
+            report = asyncio.run(rebuild(settings, on_progress))
+    except (RebuildRefused, DatabaseUnavailable, LogUnavailable) as error:
         sys.stderr.write(f"parley rebuild: {error}\n")
         return 1
     counts = f"{report.sessions} sessions, {report.events} events, {report.parked} messages put aside"
@@ -142,21 +142,22 @@ def main() -> int:
 
 
 @contextmanager
-def progress_shown() -> Iterator[Progress]:
-    """A bar on a terminal; else a line now and then."""
+def progress_reporter() -> Iterator[Progress]:
+    """Yield a callback that shows progress: a bar on a terminal, otherwise a line every half second."""
     if sys.stderr.isatty():
         with Bar(*Bar.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)) as bar:
             task = bar.add_task("messages", total=None)
             yield lambda done, of: bar.update(task, completed=done, total=of)
         return
-    told = [0.0]
+    written_at = 0.0
 
-    def tell(done: int, of: int) -> None:
-        if done == of or time.monotonic() - told[0] > EVERY:
-            told[0] = time.monotonic()
+    def write_line(done: int, of: int) -> None:
+        nonlocal written_at
+        if done == of or time.monotonic() - written_at > PROGRESS_INTERVAL:
+            written_at = time.monotonic()
             sys.stderr.write(f"{done} of {of} messages\n")
 
-    yield tell
+    yield write_line
 
 
 if __name__ == "__main__":

@@ -1,46 +1,46 @@
-"""The tables. `PROJECTED` can be made again from the log at any time; the others are kept by a rebuild."""
+"""The tables. Those in `PROJECTED` can be rebuilt from the log at any time; a rebuild keeps the others."""
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table
 
-from services.plan_store.columns import Count, Utc, Words
+from services.plan_store.columns import BoundedInteger, SafeText, UtcDateTime
 
 NAMES = {"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s", "ix": "ix_%(column_0_N_label)s"}
 METADATA = MetaData(naming_convention=NAMES)
 
 
 def _session_id() -> Column[str]:
-    return Column("session_id", Words, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+    return Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
 
 
 sessions = Table(
     "sessions",
     METADATA,
-    Column("id", Words, primary_key=True),
-    Column("position", Count, nullable=False),  # stream sequence of the last message folded, readable or not
-    Column("version", Count, nullable=False),  # 0: none of its messages was an event
-    Column("snapshot_digest", Words, nullable=False),  # what is remembered elsewhere must have it too
-    Column("owner", Words, nullable=False),
-    Column("title", Words, nullable=False),
-    Column("request", Words, nullable=False),
-    Column("search_text", Words, nullable=False),  # what was said and planned, case folded
-    Column("workflow", Words, nullable=False),
-    Column("phase", Words, nullable=False),
-    Column("state", Words, nullable=False),  # the name that clients know the phase by
+    Column("id", SafeText, primary_key=True),
+    Column("position", BoundedInteger, nullable=False),  # stream sequence of the last message folded, readable or not
+    Column("version", BoundedInteger, nullable=False),  # 0: none of its messages is an event
+    Column("snapshot_digest", SafeText, nullable=False),  # must match that of a cached session
+    Column("owner", SafeText, nullable=False),
+    Column("title", SafeText, nullable=False),
+    Column("request", SafeText, nullable=False),
+    Column("search_text", SafeText, nullable=False),  # messages and plan, case folded
+    Column("workflow", SafeText, nullable=False),
+    Column("phase", SafeText, nullable=False),
+    Column("state", SafeText, nullable=False),  # the phase as clients name it
     Column("paused", Boolean, nullable=False),
-    Column("rest_reason", Words, nullable=False),  # the last one, also where it does not rest
-    Column("unfinished", Boolean, nullable=False),  # a plan of steps that is not at its end
-    Column("work_service", Words),
-    Column("work_version", Count),
-    Column("work_since", Utc),
-    Column("phase_began_at", Utc, nullable=False),  # or what is in review came there
-    Column("approval_expires_at", Utc),
-    Column("wakes_at", Utc),
-    Column("parent_id", Words),
-    Column("created_at", Utc, nullable=False),
-    Column("updated_at", Utc, nullable=False),
+    Column("rest_reason", SafeText, nullable=False),  # the last one, also while the session is not resting
+    Column("unfinished", Boolean, nullable=False),  # its plan of steps is not completed
+    Column("work_service", SafeText),
+    Column("work_version", BoundedInteger),
+    Column("work_since", UtcDateTime),
+    Column("phase_began_at", UtcDateTime, nullable=False),  # or when what is now in review was put there
+    Column("approval_expires_at", UtcDateTime),
+    Column("wakes_at", UtcDateTime),
+    Column("parent_id", SafeText),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
     Column("snapshot", JSON, nullable=False),  # the session, folded up to `position`
     Index(None, "owner", "updated_at"),
-    Index(None, "owner", "id"),  # whose a plan is, without a look at the long rows of this table
+    Index(None, "owner", "id"),  # finds a plan's owner without reading this table's long rows
     Index(None, "updated_at"),
     Index(None, "parent_id"),
     Index(None, "work_since"),
@@ -52,11 +52,11 @@ journal = Table(
     "journal",
     METADATA,
     _session_id(),
-    Column("version", Count, primary_key=True, autoincrement=False),
-    Column("position", Count, nullable=False),
-    Column("type", Words, nullable=False),
-    Column("actor", Words, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("version", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("position", BoundedInteger, nullable=False),
+    Column("type", SafeText, nullable=False),
+    Column("actor", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
     Column("begins_round", Boolean, nullable=False),
     Column("body", JSON, nullable=False),
     Index(None, "position"),
@@ -66,258 +66,258 @@ plans = Table(
     "plans",
     METADATA,
     _session_id(),
-    Column("number", Count, primary_key=True, autoincrement=False),
-    Column("version", Count, nullable=False),
-    Column("kind", Words, nullable=False),
-    Column("goal", Words, nullable=False),
+    Column("number", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("version", BoundedInteger, nullable=False),
+    Column("kind", SafeText, nullable=False),
+    Column("goal", SafeText, nullable=False),
     Column("steps", JSON, nullable=False),
-    Column("notes", Words, nullable=False),
-    Column("status", Words, nullable=False),
-    Column("by", Words, nullable=False),
-    Column("at", Utc, nullable=False),
-    Column("hash", Words, nullable=False),
+    Column("notes", SafeText, nullable=False),
+    Column("status", SafeText, nullable=False),
+    Column("by", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("hash", SafeText, nullable=False),
     Column("deleted", Boolean, nullable=False),
-    Column("path", JSON),  # through flows, as it was planned; None: it is no path
+    Column("path", JSON),  # through flows, as planned; NULL: it is not a path
     Index(
         "ix_plans_listed", "session_id", "number", "kind", "deleted", "status", "at"
-    ),  # all that a list chooses and sorts by
+    ),  # every column that a list filters and sorts by
 )
 
 code_versions = Table(
     "code_versions",
     METADATA,
     _session_id(),
-    Column("number", Count, primary_key=True, autoincrement=False),
-    Column("version", Count, nullable=False),
-    Column("plan_version", Count, nullable=False),
-    Column("code", Words, nullable=False),
-    Column("explanation", Words, nullable=False),
-    Column("status", Words, nullable=False),
-    Column("by", Words, nullable=False),
-    Column("at", Utc, nullable=False),
-    Column("hash", Words, nullable=False),
+    Column("number", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("version", BoundedInteger, nullable=False),
+    Column("plan_version", BoundedInteger, nullable=False),
+    Column("code", SafeText, nullable=False),
+    Column("explanation", SafeText, nullable=False),
+    Column("status", SafeText, nullable=False),
+    Column("by", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("hash", SafeText, nullable=False),
     Column("checks", JSON, nullable=False),
-    Column("tests", Words, nullable=False),
-    Column("repairs", Count, nullable=False),
+    Column("tests", SafeText, nullable=False),
+    Column("repairs", BoundedInteger, nullable=False),
 )
 
 turns = Table(
     "turns",
     METADATA,
     _session_id(),
-    Column("turn", Count, primary_key=True, autoincrement=False),
-    Column("version", Count, nullable=False),
-    Column("sub_goal", Words, nullable=False),
-    Column("by", Words, nullable=False),
-    Column("at", Utc, nullable=False),
-    Column("selected_tool", Words, nullable=False),
+    Column("turn", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("version", BoundedInteger, nullable=False),
+    Column("sub_goal", SafeText, nullable=False),
+    Column("by", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("selected_tool", SafeText, nullable=False),
     Column("required_skills", JSON, nullable=False),
-    Column("reasoning", Words, nullable=False),
-    Column("sub_goals", JSON, nullable=False),  # the way to the end as it was seen then
+    Column("reasoning", SafeText, nullable=False),
+    Column("sub_goals", JSON, nullable=False),  # the remaining sub-goals as planned then
     Column("final", Boolean, nullable=False),
-    Column("recalled", JSON, nullable=False),  # what the planner was told of earlier sessions
-    Column("path", JSON),  # through flows, as it was planned; None: its actions are no nodes
-    Column("verdict_status", Words),  # None: not judged
-    Column("next_action", Words),
-    Column("execution_analysis", Words),
-    Column("memory_analysis", Words),
-    Column("verdict_reasoning", Words),
-    Column("verdict_rule", Words),
-    Column("verified_at", Utc),
+    Column("recalled", JSON, nullable=False),  # memories of earlier sessions in the planner's prompt
+    Column("path", JSON),  # through flows, as planned; NULL: its actions are not nodes
+    Column("verdict_status", SafeText),  # NULL: not verified
+    Column("next_action", SafeText),
+    Column("execution_analysis", SafeText),
+    Column("memory_analysis", SafeText),
+    Column("verdict_reasoning", SafeText),
+    Column("verdict_rule", SafeText),
+    Column("verified_at", UtcDateTime),
 )
 
 actions = Table(
     "actions",
     METADATA,
     _session_id(),
-    Column("turn", Count, primary_key=True, autoincrement=False),
-    Column("id", Words, primary_key=True),
-    Column("ordinal", Count, nullable=False),  # 1, 2, 3 within its turn, counting the superseded
-    Column("tool", Words, nullable=False),
+    Column("turn", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("id", SafeText, primary_key=True),
+    Column("ordinal", BoundedInteger, nullable=False),  # 1, 2, 3 within its turn, including superseded ones
+    Column("tool", SafeText, nullable=False),
     Column("arguments", JSON, nullable=False),
-    Column("description", Words, nullable=False),
-    Column("effect", Words, nullable=False),
+    Column("description", SafeText, nullable=False),
+    Column("effect", SafeText, nullable=False),
     Column("depends_on", JSON, nullable=False),
-    Column("approval_reason", Words),
-    Column("policy", Words),  # the tool's own, if it had one
-    Column("repairs", JSON, nullable=False),  # what was put right in its arguments
-    Column("decision", Words, nullable=False),
-    Column("decision_reason", Words, nullable=False),
-    Column("hash", Words, nullable=False),
-    Column("status", Words, nullable=False),
+    Column("approval_reason", SafeText),
+    Column("policy", SafeText),  # the tool's own, if it has one
+    Column("repairs", JSON, nullable=False),  # corrections of its arguments
+    Column("decision", SafeText, nullable=False),
+    Column("decision_reason", SafeText, nullable=False),
+    Column("hash", SafeText, nullable=False),
+    Column("status", SafeText, nullable=False),
     Column("result", JSON),
-    Column("artefact", JSON),  # where the whole result is, where `result` is its beginning
-    Column("error", Words, nullable=False),
+    Column("artefact", JSON),  # where the full result is stored, if `result` is only its beginning
+    Column("error", SafeText, nullable=False),
     Column("duration_seconds", Double),
-    Column("tokens", Count, nullable=False),  # of the model calls made for it
-    Column("started_at", Utc),
-    Column("ended_at", Utc),
+    Column("tokens", BoundedInteger, nullable=False),  # of its model calls
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
 )
 
 answers = Table(
     "answers",
     METADATA,
     _session_id(),
-    Column("version", Count, primary_key=True, autoincrement=False),
-    Column("text", Words, nullable=False),
+    Column("version", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("text", SafeText, nullable=False),
     Column("confidence", Double, nullable=False),
     Column("evidence", JSON, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
 usage = Table(
     "usage",
     METADATA,
     _session_id(),
-    Column("version", Count, primary_key=True, autoincrement=False),  # of the event that accounts for the call
-    Column("ordinal", Count, primary_key=True, autoincrement=False),  # among that event's calls: 1, 2, 3
-    Column("model", Words, nullable=False),
-    Column("role", Words, nullable=False),
-    Column("prompt_tokens", Count, nullable=False),
-    Column("cached_tokens", Count, nullable=False),
-    Column("completion_tokens", Count, nullable=False),
+    Column("version", BoundedInteger, primary_key=True, autoincrement=False),  # of the event that accounts for the call
+    Column("ordinal", BoundedInteger, primary_key=True, autoincrement=False),  # among that event's calls: 1, 2, 3
+    Column("model", SafeText, nullable=False),
+    Column("role", SafeText, nullable=False),
+    Column("prompt_tokens", BoundedInteger, nullable=False),
+    Column("cached_tokens", BoundedInteger, nullable=False),
+    Column("completion_tokens", BoundedInteger, nullable=False),
     Column("cost", Double, nullable=False),
     Column("latency", Double, nullable=False),
-    Column("attempt", Count, nullable=False),
-    Column("outcome", Words, nullable=False),
+    Column("attempt", BoundedInteger, nullable=False),
+    Column("outcome", SafeText, nullable=False),
     Column("estimated", Boolean, nullable=False),
-    Column("action_id", Words, nullable=False),  # what the call was made for, "" if for no action
-    Column("at", Utc, nullable=False),
+    Column("action_id", SafeText, nullable=False),  # "": the call was not made for an action
+    Column("at", UtcDateTime, nullable=False),
 )
 
 shares = Table(
     "shares",
     METADATA,
     _session_id(),
-    Column("user", Words, primary_key=True),
-    Column("role", Words),
+    Column("user", SafeText, primary_key=True),
+    Column("role", SafeText),
     Index(None, "user"),
 )
 
-# What each request came to, for later sessions; `outcome` is empty until it has come to something. `position` is that
-# of the message that began it: a whole number, so that SQLite's full-text index can name the row by it for good.
+# The outcome of each request, for later sessions; `outcome` is empty until there is one. `position` is that of the
+# message that began the request: an integer key, as SQLite's full-text index needs a stable rowid.
 memories = Table(
     "memories",
     METADATA,
     Column(
         "position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, nullable=False, autoincrement=False
     ),
-    Column("session_id", Words, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
-    Column("version", Count, nullable=False),  # of the event that began it
-    Column("owner", Words, nullable=False),
-    Column("request", Words, nullable=False),
-    Column("outcome", Words, nullable=False),
-    Column("lesson", Words, nullable=False),  # the last verdict on it that was no good news
-    Column("search_words", Words, nullable=False),  # of all three, as the full-text index has them
-    Column("at", Utc, nullable=False),
+    Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("version", BoundedInteger, nullable=False),  # of the event that began it
+    Column("owner", SafeText, nullable=False),
+    Column("request", SafeText, nullable=False),
+    Column("outcome", SafeText, nullable=False),
+    Column("lesson", SafeText, nullable=False),  # its last unfavourable verdict
+    Column("search_words", SafeText, nullable=False),  # of all three, as the full-text index has them
+    Column("at", UtcDateTime, nullable=False),
     Index(None, "session_id", "position"),
     Index(None, "owner", "at"),
 )
 
-# Accepted answers, one a request: `turn` counts its session's turns (of a program: minus the plan's version).
+# Accepted answers, one per request: `turn` counts the session's turns (for a program: the plan's version, negated).
 library = Table(
     "library",
     METADATA,
     _session_id(),
-    Column("turn", Count, primary_key=True, autoincrement=False),
-    Column("version", Count, nullable=False),
-    Column("position", Count, nullable=False),  # of the judgement, as `version` is: the order of the list
-    Column("request", Words, nullable=False),
+    Column("turn", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("version", BoundedInteger, nullable=False),
+    Column("position", BoundedInteger, nullable=False),  # of the judgement, as `version`; lists are ordered by it
+    Column("request", SafeText, nullable=False),
     Column("flows", JSON, nullable=False),
     Column("path", JSON, nullable=False),  # the nodes that ran, in order
-    Column("question", Words, nullable=False),
-    Column("sql", Words, nullable=False),
+    Column("question", SafeText, nullable=False),
+    Column("sql", SafeText, nullable=False),
     Column("tables", JSON, nullable=False),
-    Column("answer", Words, nullable=False),
+    Column("answer", SafeText, nullable=False),
     Column("saved", Boolean, nullable=False),
-    Column("search_text", Words, nullable=False),  # request, question and SQL, case folded
-    Column("search_words", Words, nullable=False),  # of request and question, as entries are compared
-    Column("at", Utc, nullable=False),
-    Column("workflow", Words, nullable=False, server_default="flow"),
-    Column("steps", JSON, nullable=False, server_default="[]"),  # of the plan, or the calls that were made
+    Column("search_text", SafeText, nullable=False),  # request, question and SQL, case folded
+    Column("search_words", SafeText, nullable=False),  # of request and question, for similarity
+    Column("at", UtcDateTime, nullable=False),
+    Column("workflow", SafeText, nullable=False, server_default="flow"),
+    Column("steps", JSON, nullable=False, server_default="[]"),  # of the plan, or the calls of the turn
     Index(None, "position"),
 )
 
-# Nodes that planners miss in flows, for a person to review.
+# Nodes that planners propose for flows, for a user to review.
 proposals = Table(
     "proposals",
     METADATA,
     _session_id(),
-    Column("flow", Words, primary_key=True),
-    Column("name", Words, primary_key=True),
-    Column("version", Count, nullable=False),
-    Column("description", Words, nullable=False),
-    Column("reason", Words, nullable=False),
-    Column("request", Words, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("flow", SafeText, primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("version", BoundedInteger, nullable=False),
+    Column("description", SafeText, nullable=False),
+    Column("reason", SafeText, nullable=False),
+    Column("request", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
-# Messages on a session's subjects that are not its events. Their session may not exist, so there is no foreign key.
+# Quarantined messages: on a session's subjects, but not its events. The session may not exist: no foreign key.
 parked_messages = Table(
     "parked_messages",
     METADATA,
-    Column("position", Count, primary_key=True, autoincrement=False),
-    Column("session_id", Words, nullable=False),
-    Column("subject", Words, nullable=False),
-    Column("reason", Words, nullable=False),
-    Column("preview", Words, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("position", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("subject", SafeText, nullable=False),
+    Column("reason", SafeText, nullable=False),
+    Column("preview", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
     Index(None, "session_id"),
 )
 
-# Sessions that a newer release has continued, which one that reads this format and these rules takes up at `position`.
+# Sessions continued by a newer release. A release that supports `needs` and `rules` projects them up to `position`.
 waiting_for_upgrade = Table(
     "waiting_for_upgrade",
     METADATA,
-    Column("session_id", Words, primary_key=True),
-    Column("position", Count, nullable=False),
-    Column("needs", Count, nullable=False),
-    Column("rules", Count, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("session_id", SafeText, primary_key=True),
+    Column("position", BoundedInteger, nullable=False),
+    Column("needs", BoundedInteger, nullable=False),
+    Column("rules", BoundedInteger, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
-PROJECTED = tuple(METADATA.sorted_tables)  # all of the above, what is referred to first
+PROJECTED = tuple(METADATA.sorted_tables)  # all of the above, in the order of their foreign keys
 
 # Deliveries that a consumer gave up, from the broker's advisories.
 dead_letters = Table(
     "dead_letters",
     METADATA,
-    Column("stream", Words, primary_key=True),
-    Column("consumer", Words, primary_key=True),
-    Column("stream_seq", Count, primary_key=True, autoincrement=False),
-    Column("reason", Words, nullable=False),
-    Column("session_id", Words, nullable=False),
-    Column("subject", Words, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("stream", SafeText, primary_key=True),
+    Column("consumer", SafeText, primary_key=True),
+    Column("stream_seq", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("reason", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("subject", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
     Index(None, "session_id"),
 )
 
-# Sessions that were purged: their ids are never used again.
+# Purged sessions: their ids are never used again.
 tombstones = Table(
     "tombstones",
     METADATA,
-    Column("session_id", Words, primary_key=True),
-    Column("owner", Words, nullable=False),
-    Column("at", Utc, nullable=False),
-    Column("log_purged", Boolean, nullable=False),  # known to be
+    Column("session_id", SafeText, primary_key=True),
+    Column("owner", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("log_purged", Boolean, nullable=False),  # known to be deleted from the log
 )
 
-# Of parked messages (with no consumer) and dead letters: those that a person has put away.
+# Dismissed quarantined messages (consumer "") and dismissed dead letters.
 put_away = Table(
     "put_away",
     METADATA,
-    Column("stream", Words, primary_key=True),
-    Column("consumer", Words, primary_key=True),
-    Column("stream_seq", Count, primary_key=True, autoincrement=False),
-    Column("by", Words, nullable=False),
-    Column("at", Utc, nullable=False),
+    Column("stream", SafeText, primary_key=True),
+    Column("consumer", SafeText, primary_key=True),
+    Column("stream_seq", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("by", SafeText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
-# Memories that their owner has deleted: the request began with this version.
+# Memories that their owner has deleted, by the version that began the request.
 forgotten = Table(
     "forgotten",
     METADATA,
-    Column("session_id", Words, primary_key=True),
-    Column("version", Count, primary_key=True, autoincrement=False),
-    Column("at", Utc, nullable=False),
+    Column("session_id", SafeText, primary_key=True),
+    Column("version", BoundedInteger, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
 )

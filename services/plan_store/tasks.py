@@ -1,6 +1,6 @@
-"""The tasks of a session's execution plans: each request that was planned for, with the versions of its plan.
+"""The tasks of a session's execution plans: each planned request, with the versions of its plan.
 
-They are told from the journal, as it tells the task of every plan: a session itself knows only the newest one.
+They come from the journal, which has the task of every plan; the session has only the newest one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,17 +8,17 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import RowMapping, and_, func, select
 
 from services.plan_store import tables as t
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from shared import store_api as api
 
 
-async def plan_tasks(database: Database, session_id: str) -> api.PlanTasks:
-    """Oldest first; without what was deleted."""
+async def plan_tasks(database: ProjectionDatabase, session_id: str) -> api.PlanTasks:
+    """The tasks, oldest first, without deleted plans."""
     plan, event = t.plans.c, t.journal.c
     of_event = and_(event.session_id == plan.session_id, event.version == plan.version)
-    told = (plan.number, plan.version, plan.kind, plan.goal, plan.status, plan.at, plan.deleted, event.type)
+    columns = (plan.number, plan.version, plan.kind, plan.goal, plan.status, plan.at, plan.deleted, event.type)
     drafted, steps = event.body["task"].as_string().label("task"), func.json_array_length(plan.steps).label("steps")
-    versions = select(*told, drafted, steps).join(t.journal, of_event).where(plan.session_id == session_id)
+    versions = select(*columns, drafted, steps).join(t.journal, of_event).where(plan.session_id == session_id)
     rounds = select(event.version).where(event.session_id == session_id, event.begins_round)
     async with database.begin() as tx:
         rows = (await tx.execute(versions.order_by(plan.number))).mappings().all()
@@ -34,24 +34,24 @@ def _tasks(rows: Sequence[RowMapping], begins: Sequence[int]) -> Iterator[api.Pl
         deleted = row["deleted"]
         if task and not deleted:
             versions.setdefault(task, []).append(row)
-    for task, mine in versions.items():
-        last = mine[-1]
+    for task, of_task in versions.items():
+        last = of_task[-1]
         yield api.PlanTask(
             task=task,
-            versions=tuple(row["version"] for row in mine),
+            versions=tuple(row["version"] for row in of_task),
             until=next((version - 1 for version in begins if version > last["version"]), None),
             **{name: last[name] for name in ("goal", "status", "steps", "at")},
         )
 
 
 def _task(row: RowMapping, before: str) -> str:
-    """The task of this version of the plan, as the domain has it; "": it is no execution plan."""
+    """The task of this version of the plan, by the domain's rule; "" if it is not an execution plan."""
     match row["type"]:
         case "plan.drafted":
             return row["task"] or ""
         case "plan.edited" if before or row["number"] > 1:
             return before
-        case _ if row["kind"] == "execution":  # brought along by a person, or carried into a fork
+        case _ if row["kind"] == "execution":  # submitted by a user, or carried over into a fork
             return f"t{row['version']}"
         case _:
             return ""

@@ -1,1 +1,1 @@
-"""Drafts plans: new ones, revised by feedback, and others from scratch."""
+"""The planner service: drafts plans, revises them by feedback, and starts over on request."""

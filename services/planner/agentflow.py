@@ -1,4 +1,4 @@
-"""AgentFlow's planner: the next turn of tool calls, a question, or that nothing is left to do."""
+"""Plans the next turn of an agentflow session: tool calls, a question, or the finding that nothing is left to do."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -6,73 +6,78 @@ from typing import Protocol
 from parley.events.values import Recalled
 from parley.protocol.tools import CheckCalls, PastCall, ToolPage, past_calls
 from parley.reply import QuestionDraft, WordsDraft
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, brief, shown
-from services.planner.calls import turn_reply
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, build_prompt, render_partial
 from services.planner.examples import Examples, no_examples
-from services.planner.proposals import Proposal, standstill, weigh
+from services.planner.proposals import TurnProposal, is_stalled, validate
+from services.planner.turn_reply import turn_reply
 from shared.domain import commands as c
-from shared.domain.memory import history
-from shared.domain.said import drafting
+from shared.domain.memory import action_history
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
-from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
 
-HELPS = 2  # questions of one request about how to go on: after that the answer says what stood in the way
-TRIES = 3  # proposals of one turn; after that the person is asked
-SEARCHES = 2  # of these, wishes for other tools
-HELP = "What should I do?"
-Recalls = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
+MAX_HELP_QUESTIONS = 2  # per request, about how to continue; after that the answer explains the obstacle
+MAX_PROPOSALS = 3  # per turn; after that the planner asks the user
+MAX_SEARCHES = 2  # further model calls of a turn that ask for other tools
+HELP_QUESTION = "What should I do?"
+STALLED = "Three turns came to nothing. Try something else, ask, or say what cannot be done."
+Recall = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
 
 
-class Tools(Protocol):
-    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage: ...
+class ToolLookup(Protocol):
+    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage: ...
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]: ...
 
 
 async def plan_turn(
-    context: WorkContext, tools: Tools, recall: Recalls, examples: Examples = no_examples
+    context: WorkContext, tools: ToolLookup, recall: Recall, examples: Examples = no_examples
 ) -> c.PlanTurn | c.Ask | c.AnswerRemark:
-    """One model call where all goes well. What cannot be taken goes back with the reason, a bounded number of times."""
-    session = drafting(context.session)
+    """The command for the next turn.
+
+    The planner usually makes one model call. It returns an invalid proposal to the model with the reasons, at most
+    MAX_PROPOSALS times, and searches for other tools at most MAX_SEARCHES times.
+    """
+    session = drafting_session(context.session)
     if session.settings.task:
         return c.PlanTurn(
             sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
         )
     recalled = await recall(session)
-    alike = await examples(session) if session.counts.turns == session.counts.turns_before else ()
-    page = await tools.fitting(_words(session), _used(session))
-    nudge = "Three turns came to nothing. Try something else, ask, or say what cannot be done." * standstill(session)
+    similar = await examples(session) if session.counts.turns == session.counts.turns_before else ()
+    page = await tools.matching(_search_text(session), _used_tools(session))
+    correction = STALLED if is_stalled(session) else ""
     searches = 0
-    proposal = Proposal(())
-    for _ in range(TRIES + SEARCHES):
+    proposal = TurnProposal(())
+    for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
         reply = await context.ask(
-            brief(context.session, page, recalled, nudge, alike),
-            reply_for(turn_reply(page, searchable=searches < SEARCHES), context.session),
+            build_prompt(context.session, page, recalled, correction, similar),
+            reply_for(turn_reply(page, searchable=searches < MAX_SEARCHES), context.session),
             kind="plan",
-            render=shown,
+            render=render_partial,
             refuse=refuse_repeated(context.session),
         )
-        fresh = () if session.counts.turns > session.counts.turns_before else recalled
+        recorded_recall = () if session.counts.turns > session.counts.turns_before else recalled
         match reply.reply:
-            case QuestionDraft() | WordsDraft() as said:
-                return to_command(said, context.session)
+            case QuestionDraft() | WordsDraft() as draft:
+                return to_command(draft, context.session)
             case NothingToDo(reason=reason):
-                return _nothing(reason, fresh)
+                return _empty_turn(reason, recorded_recall)
             case MoreTools(words=words):
                 searches += 1
-                page = await tools.fitting(words, _used(session))
-                nudge = f"These are the tools that fit “{words[:200]}”. Is none of them right, say so."
+                page = await tools.matching(words, _used_tools(session))
+                correction = f"These are the tools that fit “{words[:200]}”. Is none of them right, say so."
             case TurnDraft() as turn:
-                proposal = await allowed(session, weigh(session, turn, page.tools), page, tools)
+                proposal = await checked_by_packs(session, validate(session, turn, page.tools), page, tools)
                 if not proposal.problems:
-                    return _turn(turn, proposal, fresh)
-                nudge = "\n".join(proposal.problems)
+                    return _turn(turn, proposal, recorded_recall)
+                correction = "\n".join(proposal.problems)
     return _give_up(session, proposal)
 
 
-async def allowed(session: Session, proposal: Proposal, page: ToolPage, tools: Tools) -> Proposal:
-    """The proposal, with what the packs of its tools have against it. What was learnt earlier in the session counts."""
+async def checked_by_packs(session: Session, proposal: TurnProposal, page: ToolPage, tools: ToolLookup) -> TurnProposal:
+    """The proposal, with the objections of the packs whose tools it calls. Earlier calls of the session count."""
     checked = {spec.name for spec in page.tools if spec.checked}
     calls = tuple(
         PastCall(tool=action.tool, arguments=action.arguments, status="planned")
@@ -81,17 +86,19 @@ async def allowed(session: Session, proposal: Proposal, page: ToolPage, tools: T
     )
     if proposal.problems or not calls:
         return proposal
-    past = past_calls((*session.memory.earlier, *history(session.memory, session.turn)))
+    past = past_calls((*session.memory.earlier, *action_history(session.memory, session.turn)))
     return proposal._replace(problems=await tools.check(CheckCalls(past=past, calls=calls)))
 
 
-def _turn(turn: TurnDraft, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+def _turn(turn: TurnDraft, proposal: TurnProposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
     first = proposal.actions[0]
-    named = "; ".join(dict.fromkeys(planned.sub_goal.strip() for planned in turn.actions if planned.sub_goal.strip()))
+    sub_goals = "; ".join(
+        dict.fromkeys(planned.sub_goal.strip() for planned in turn.actions if planned.sub_goal.strip())
+    )
     return c.PlanTurn(
-        sub_goal=(turn.sub_goal.strip() or named or first.description or first.tool)[:500],
+        sub_goal=(turn.sub_goal.strip() or sub_goals or first.description or first.tool)[:500],
         actions=proposal.actions,
-        selected_tool=proposal.actions[-1].tool,  # a turn leads up to its last call
+        selected_tool=proposal.actions[-1].tool,  # a turn usually ends with the call it is about
         required_skills=tuple(skill[:200] for skill in turn.required_skills),
         reasoning=turn.reasoning[:10_000],
         sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in turn.sub_goals if goal.strip())),
@@ -100,28 +107,28 @@ def _turn(turn: TurnDraft, proposal: Proposal, recalled: tuple[Recalled, ...]) -
     )
 
 
-def _nothing(reason: str, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+def _empty_turn(reason: str, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
     return c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning=reason[:10_000], recalled=recalled)
 
 
-def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
-    """A person is asked how to go on, but not for ever: then the answer follows, with what stood in the way."""
+def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
+    """Ask the user how to continue; once they were asked often enough, end the work with the obstacle as its reason."""
     why = " ".join(proposal.problems) or "I did not find tools that help."
-    begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
-    question = f"{begin} {why} {HELP}"
-    asked = [said.question for said in session.words.dialogue]
-    helped = sum(one.endswith(HELP) for one in asked) >= HELPS
-    if helped or len(asked) >= QUESTIONS or question in asked:
+    opening = "I am going round in circles." if proposal.is_stuck else "I cannot go on by myself."
+    question = f"{opening} {why} {HELP_QUESTION}"
+    questions = [entry.question for entry in session.words.dialogue]
+    has_asked_enough = sum(text.endswith(HELP_QUESTION) for text in questions) >= MAX_HELP_QUESTIONS
+    if has_asked_enough or len(questions) >= MAX_QUESTIONS or question in questions:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     return c.Ask(text=question)
 
 
-def _words(session: Session) -> str:
-    """What the tools should fit: the newest words count as much as the request."""
+def _search_text(session: Session) -> str:
+    """The text that the tool search matches: request, latest feedback and sub-goals."""
     return " ".join(
         (session.words.request, *session.words.feedback[-3:], *(goal.goal for goal in session.memory.sub_goals))
     )
 
 
-def _used(session: Session) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(deed.tool for deed in history(session.memory, session.turn)))
+def _used_tools(session: Session) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(action.tool for action in action_history(session.memory, session.turn)))

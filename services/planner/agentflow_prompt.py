@@ -1,4 +1,4 @@
-"""What the planner tells the model about the next turn, and what it takes for an answer. Pure: session in, text out."""
+"""The prompt for the next turn of an agentflow session, and the replies it accepts. Pure: session in, text out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,18 @@ from parley.events.values import Recalled
 from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value
-from services.planner.examples import example
-from shared.domain.memory import history, text_of
-from shared.domain.said import drafting
+from services.planner.examples import example_line
+from shared.domain.memory import action_history, text_of
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS
 from shared.llm import Message
-from shared.llm.deeds import deed_lines
+from shared.llm.action_history import action_lines
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
 from shared.llm.sections import prompt
 
-ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
+MAX_EARLIER_REQUESTS, MAX_OUTCOME = 3, 200  # earlier requests in the prompt; characters of each outcome
 EXAMPLE = (
     '{"reply": {"kind": "turn", "reasoning": "The order must be read before it can be cancelled.", '
     '"sub_goals": ["Read the order", "Cancel it"], "sub_goal": "Read the order", "required_skills": ["order look-up"], '
@@ -104,18 +104,18 @@ class TurnReply(Reply):
     reply: Annotated[TurnDraft | NothingToDo | MoreTools | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(
+def build_prompt(
     session: Session,
     page: ToolPage,
     recalled: Sequence[Recalled],
-    nudge: str = "",
+    correction: str = "",
     examples: Sequence[LibraryEntry] = (),
 ) -> list[Message]:
-    remark, session = remark_sections(session), drafting(session)
+    remark, session = remark_sections(session), drafting_session(session)
     memory, settings = session.memory, session.settings
-    told = {one.answer for one in session.words.dialogue}
+    answers = {entry.answer for entry in session.words.dialogue}
     others = page.total - len(page.tools)
-    done = history(memory, session.turn)
+    past_actions = action_history(memory, session.turn)
     return prompt(
         "planner",
         "turn",
@@ -124,25 +124,31 @@ def brief(
             "rules": page.rules,
             "tools": [tool_line(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
-            "recalled": [f"- {one.request} ({one.outcome}) {one.lesson}".rstrip() for one in recalled],
-            "examples": [example(entry) for entry in examples],
+            "previous": [
+                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
+                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
+            ],
+            "recalled": [f"- {memory.request} ({memory.outcome}) {memory.lesson}".rstrip() for memory in recalled],
+            "examples": [example_line(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
-            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in told],
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in answers],
             "turn": f"{session.counts.turns - session.counts.turns_before + 1} of {settings.max_turns}",
             "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
-            "earlier": deed_lines(memory.earlier),
-            "executed": deed_lines(done),
+            "earlier": action_lines(memory.earlier),
+            "executed": action_lines(past_actions),
             "refused": [
-                f"- {deed.tool} {text_of(deed.arguments)}: {deed.text}" for deed in done if deed.status == "denied"
+                f"- {action.tool} {text_of(action.arguments)}: {action.text}"
+                for action in past_actions
+                if action.status == "denied"
             ],
             "verdicts": [
-                f"- turn {one.turn}: {one.status}, {one.next_action}. {one.reasoning}" for one in memory.verdicts
+                f"- turn {verdict.turn}: {verdict.status}, {verdict.next_action}. {verdict.reasoning}"
+                for verdict in memory.verdicts
             ],
             "problems": session.next_draft.problems,
-            "nudge": nudge,
+            "nudge": correction,
             "review": remark.get("review"),
             "remark": remark.get("remark"),
         },
@@ -151,14 +157,14 @@ def brief(
 
 
 def tool_line(spec: ToolSpec) -> str:
-    """What the model is told of a tool."""
+    """A tool as one line of the prompt."""
     return json.dumps(
         {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}, ensure_ascii=False
     )
 
 
-def shown(partial: Mapping[str, Any]) -> str:
-    """The turn, or the words instead of it, as far as it has come, as Markdown."""
+def render_partial(partial: Mapping[str, Any]) -> str:
+    """The part of the reply that has been streamed so far, as Markdown."""
     lines = [
         str(partial.get("text") or partial.get("reason") or partial.get("sub_goal") or partial.get("reasoning") or "")
     ]

@@ -4,42 +4,42 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from services.planner.catalogue import Catalogue
-from services.planner.examples import accepted
+from services.planner.examples import similar_examples
 from services.planner.flow import PathPlanner
-from services.planner.flows import KnownFlows
+from services.planner.flow_client import FlowClient
 from services.planner.handlers import Planner
-from services.planner.path_cache import Paths
+from services.planner.path_cache import PathCache
 from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import recall
+from services.planner.tool_client import ToolClient
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
-from shared.worker import Handler, Parts, ServiceContext, WorkerApplication, serve, worker_application
+from shared.worker import Handler, ServiceContext, WorkerApplication, WorkerOverrides, serve, worker_application
 
 
 @asynccontextmanager
-async def planning(here: ServiceContext) -> AsyncIterator[Handler]:
-    """The planner's handler: it asks the executor for tools and the plan store for memories."""
-    embeddings = Embeddings(here.settings)
+async def open_planner(context: ServiceContext) -> AsyncIterator[Handler]:
+    """The planner's handler, with clients of the executor (tools, flows) and the plan store (memories, examples)."""
+    embeddings = Embeddings(context.settings)
     try:
-        examples = partial(accepted, here.store)
-        paths = PathPlanner(KnownFlows(here.bus), examples, Paths(here.settings.path_cache_size))
-        tools, steps = Catalogue(here.bus, calls_only=True), Catalogue(here.bus)
-        generators = PlanGenerators(here.settings.parley_plan_generators, steps.all)
+        examples = partial(similar_examples, context.store)
+        paths = PathPlanner(FlowClient(context.bus), examples, PathCache(context.settings.path_cache_size))
+        tools, steps = ToolClient(context.bus, calls_only=True), ToolClient(context.bus)
+        generators = PlanGenerators(context.settings.parley_plan_generators, steps.all)
         draft = partial(generators.draft, tools=steps, examples=examples)
-        yield Planner(tools, partial(recall, here.store, embeddings), paths, examples, draft).plan
+        yield Planner(tools, partial(recall, context.store, embeddings), paths, examples, draft).plan
     finally:
         await embeddings.aclose()
 
 
-def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApplication:
     app = worker_application("planner", settings, parts)
-    handler = app.opened(lambda: planning(app.here))
+    handler = app.resource(lambda: open_planner(app.service_context))
 
     @app.broker.subscriber(durable="planner")
     async def plan(delivery: Delivery) -> None:
-        """Make the plan, the turn or the path that is due, or ask."""
+        """Make the plan, the turn or the path that is due, or ask a question."""
         await app.work(delivery, handler())
 
     return app

@@ -1,10 +1,10 @@
-"""Plan and code: draft the plan in words, ask what is missing, or answer a remark."""
+"""The workflow `conversation`: draft the plan in words, ask for what is missing, or answer a remark."""
 
 from parley.events.values import Step
-from services.planner.conversation_prompt import PlanDraft, PlanReply, brief, shown
+from services.planner.conversation_prompt import PlanDraft, PlanReply, build_prompt, render_partial
 from services.planner.examples import Examples, no_examples
 from shared.domain import commands as c
-from shared.domain.said import drafting
+from shared.domain.messages import drafting_session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
 
@@ -12,10 +12,10 @@ from shared.worker import WorkContext
 async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> c.DraftPlan | c.Ask | c.AnswerRemark:
     session = context.session
     reply = await context.ask(
-        brief(session, await examples(drafting(session))),
+        build_prompt(session, await examples(drafting_session(session))),
         reply_for(PlanReply, session),
         kind="plan",
-        render=shown,
+        render=render_partial,
         refuse=refuse_repeated(session),
     )
     plan = reply.reply

@@ -1,4 +1,4 @@
-"""What the planner tells the model, and what it takes for an answer. Pure: session in, text out."""
+"""The prompt for a plan in words, and the replies it accepts. Pure: session in, text out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -8,9 +8,9 @@ from pydantic import Field, field_validator
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
-from services.planner.examples import example
+from services.planner.examples import example_line
+from shared.domain.messages import drafting_session
 from shared.domain.plan_text import plan_text
-from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
@@ -53,7 +53,7 @@ class PlanDraft(Kind):
     @field_validator("steps")
     @classmethod
     def _some_step(cls, steps: list[str]) -> list[str]:
-        """A plan without a step goes back to the model like any other reply that is not valid."""
+        """Reject a plan without steps, so that the model corrects it as any invalid reply."""
         if not any(text.strip() for text in steps):
             raise ValueError("no step says anything")
         return steps
@@ -65,8 +65,8 @@ class PlanReply(Reply):
     reply: Annotated[PlanDraft | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
-    remark, session = remark_sections(session), drafting(session)
+def build_prompt(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
+    remark, session = remark_sections(session), drafting_session(session)
     plan = session.plan if session.words.feedback or session.next_draft.another or session.words.earlier else None
     code = session.code if session.words.earlier and session.code and session.code.status == "approved" else None
     return prompt(
@@ -75,12 +75,12 @@ def brief(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Messa
         RULES,
         {
             "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
-            "examples": [example(entry) for entry in examples],
+            "examples": [example_line(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
             "plan": plan.text if plan else None,
             "code": code.code if code else None,
-            "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
             "feedback": session.words.feedback,
             "replan": "Another approach, from scratch." if session.next_draft.another else None,
             "review": remark.get("review"),
@@ -90,10 +90,10 @@ def brief(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Messa
     )
 
 
-def shown(partial: Mapping[str, Any]) -> str:
-    """The plan, the question or the answer as far as it has come, as Markdown."""
+def render_partial(partial: Mapping[str, Any]) -> str:
+    """The part of the reply that has been streamed so far, as Markdown."""
     if words := partial.get("text"):
         return str(words)
     goal, steps = str(partial.get("goal") or ""), partial.get("steps")
-    done = [text for text in steps if isinstance(text, str) and text] if isinstance(steps, list) else []
-    return plan_text(goal, tuple(Step(text=text[:2000]) for text in done)) if goal else ""
+    texts = [text for text in steps if isinstance(text, str) and text] if isinstance(steps, list) else []
+    return plan_text(goal, tuple(Step(text=text[:2000]) for text in texts)) if goal else ""

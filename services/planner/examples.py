@@ -1,4 +1,4 @@
-"""Examples for the planner: what this person accepted for similar requests in the same workflow."""
+"""Examples for the planner: what this user accepted for similar requests in the same workflow."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,31 +10,34 @@ from services.planner.recall import Asks
 from shared.domain.session import Session
 
 log = structlog.get_logger("planner")
-EXAMPLES = 3
-ASKED = 5_000  # characters of the request
+MAX_EXAMPLES = 3
+MAX_QUERY = 5_000  # characters of the request
 Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
 
 
-async def accepted(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:
-    """Entries that say how their answers were come by; none where recall is off, or anything goes wrong."""
+async def similar_examples(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:
+    """Library entries with the path or steps that led to their answers.
+
+    Returns none if recall is off or the request fails.
+    """
     if not session.settings.recall:
         return ()
     try:
-        query, workflow = session.words.request[:ASKED], session.workflow
-        wanted = {"user": session.owner, "query": query, "workflow": workflow, "limit": EXAMPLES}
-        found = LibraryPage.model_validate(await store.ask("library.similar", **wanted)).items
-        return tuple(entry for entry in found if entry.path or entry.steps)
-    except Exception as error:  # whatever it is: a plan can be made without
+        query, workflow = session.words.request[:MAX_QUERY], session.workflow
+        request = {"user": session.owner, "query": query, "workflow": workflow, "limit": MAX_EXAMPLES}
+        entries = LibraryPage.model_validate(await store.ask("library.similar", **request)).items
+        return tuple(entry for entry in entries if entry.path or entry.steps)
+    except Exception as error:  # the planner can plan without examples
         log.warning("no_examples", session=session.id, error=repr(error)[:500])
         return ()
 
 
 async def no_examples(_: Session) -> Sequence[LibraryEntry]:
-    """For a planner that knows no library."""
+    """No examples, for a planner without a library."""
     return ()
 
 
-def example(entry: LibraryEntry) -> str:
+def example_line(entry: LibraryEntry) -> str:
     """A request and how it was carried out, as one line."""
     steps = [step.model_dump(mode="json", exclude_defaults=True) for step in entry.steps]
     way = {"path": entry.path} if entry.path else {"steps": steps}

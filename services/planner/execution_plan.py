@@ -1,4 +1,7 @@
-"""Plan and act: draft the plan of tool calls; what cannot be carried out goes back with the reasons."""
+"""The workflow `execution_plan`: draft a plan of tool calls.
+
+The planner returns a plan that cannot be carried out to the model, with the reasons.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,54 +10,58 @@ from pydantic import JsonValue
 
 from parley.events.values import STEP_ID, Step
 from parley.protocol.tools import ToolSpec
-from services.planner.agentflow import Tools
+from services.planner.agentflow import ToolLookup
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import Examples, no_examples
-from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, brief, shown
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
 from shared.domain import commands as c
-from shared.domain.plan_steps import rewritten
-from shared.domain.said import drafting
+from shared.domain.messages import drafting_session
+from shared.domain.plan_steps import changed_begun_steps
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
-from shared.plan_checks.calls import polled_call, repaired
-from shared.plan_checks.steps import checked, with_ids
+from shared.plan_checks.calls import polled_call, repair_arguments
+from shared.plan_checks.steps import check_plan, with_ids
 from shared.worker import WorkContext
 
-TRIES = 3  # proposals of one plan; after that the work has failed, and can be tried again
+MAX_PROPOSALS = 3  # per plan; after that the work fails and can be retried
 NO_TOOLS = "There are no tools to plan with."
-SEARCHES = 2  # besides these, wishes for other tools
+MAX_SEARCHES = 2  # further model calls of a plan that ask for other tools
 
 
 async def draft_steps(
-    context: WorkContext, tools: Tools, examples: Examples = no_examples
+    context: WorkContext, tools: ToolLookup, examples: Examples = no_examples
 ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
-    session = drafting(context.session)
+    session = drafting_session(context.session)
     allowed = session.settings.tools
-    page = await tools.fitting(_words(session), _used(session), allowed)
+    page = await tools.matching(_search_text(session), _used_tools(session), allowed)
     if not page.tools:
-        none = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
-        return c.Fail(reason=" ".join((none, *page.troubles))[:5_000], retryable=True)
+        reason = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
+        return c.Fail(reason=" ".join((reason, *page.troubles))[:5_000], retryable=True)
     problems: Sequence[str] = ()
-    alike = await examples(session)
-    for _ in range(TRIES + SEARCHES):
+    similar = await examples(session)
+    for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
         reply = await context.ask(
-            brief(context.session, page, problems, alike),
+            build_prompt(context.session, page, problems, similar),
             reply_for(StepsReply, context.session),
             kind="plan",
-            render=shown,
+            render=render_partial,
             refuse=refuse_repeated(context.session),
         )
         match reply.reply:
             case MoreTools(words=words):
-                page = await tools.fitting(words, _used(session), allowed)
+                page = await tools.matching(words, _used_tools(session), allowed)
                 problems = (f"These are the tools that fit “{words[:200]}”. Is none of them right, say so.",)
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in page.tools}
-                found = checked(_steps(draft.steps, session, known), known, allowed=allowed)
-                problems = (*_no_ids(draft.steps), *found.problems, *rewritten(session, found.steps))
+                checked_plan = check_plan(_steps(draft.steps, session, known), known, allowed=allowed)
+                problems = (
+                    *_invalid_ids(draft.steps),
+                    *checked_plan.problems,
+                    *changed_begun_steps(session, checked_plan.steps),
+                )
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
-                    fields = {"goal": goal, "notes": notes, "steps": found.steps, "checks": found.checks}
+                    fields = {"goal": goal, "notes": notes, "steps": checked_plan.steps, "checks": checked_plan.checks}
                     return c.DraftPlan(kind="execution", **fields)
             case other:
                 return to_command(other, context.session)
@@ -62,13 +69,13 @@ async def draft_steps(
 
 
 def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """The steps with ids, and their literal arguments put right."""
+    """The steps with ids and with repaired literal arguments."""
     before = session.plan.steps if session.plan else ()
     return with_ids([_step(draft, known.get(draft.tool)) for draft in drafts], before)
 
 
-def _no_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:
-    """What stands in `after` and can be no step's id: an order that was wanted must not get lost."""
+def _invalid_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:
+    """Entries of `after` that cannot be step ids. Reporting them keeps an intended order from getting lost."""
     wrong = [(number, need) for number, draft in enumerate(drafts, 1) for need in draft.after if not _is_id(need)]
     return tuple(f"Step {number} comes after “{need[:80]}”, which is no id of a step." for number, need in wrong)
 
@@ -78,22 +85,22 @@ def _is_id(text: str) -> bool:
 
 
 def _step(draft: StepDraft, spec: ToolSpec | None) -> Step:
-    given: JsonValue = draft.arguments if draft.arguments is not None else {}
+    arguments: JsonValue = draft.arguments if draft.arguments is not None else {}
     return Step(
         text=draft.text.strip()[:2_000] or draft.tool,
         tool=draft.tool,
-        arguments=repaired(given, spec) if spec else {},
+        arguments=repair_arguments(arguments, spec) if spec else {},
         id=draft.id if _is_id(draft.id) else None,
         after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
         for_each=(draft.for_each or "").strip()[:500] or None,
     )
 
 
-def _words(session: Session) -> str:
+def _search_text(session: Session) -> str:
     return " ".join((session.words.request, *session.words.feedback[-3:]))
 
 
-def _used(session: Session) -> tuple[str, ...]:
+def _used_tools(session: Session) -> tuple[str, ...]:
     steps = session.plan.steps if session.plan else ()
     calls = (call for step in steps for call in (step, polled_call(step)) if call)
     return tuple(dict.fromkeys(call.tool for call in calls if call.tool))

@@ -1,4 +1,4 @@
-"""What the planner tells the model about a plan that acts, and what it takes for one. Pure: session in, text out."""
+"""The prompt for an execution plan, and the replies it accepts. Pure: session in, text out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import ONE_OF, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.agentflow_prompt import MoreTools
-from services.planner.examples import example
-from shared.domain.said import drafting
+from services.planner.examples import example_line
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
@@ -20,7 +20,7 @@ from shared.llm.remark import remark_sections
 from shared.llm.sections import prompt
 from shared.plan_checks.schemas import outline
 
-ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
+MAX_EARLIER_REQUESTS, MAX_OUTCOME = 3, 200  # earlier requests in the prompt; characters of each outcome
 EXAMPLE = (
     '{"reply": {"kind": "plan", "goal": "Pay back what order A-17 cost", "steps": ['
     '{"id": "s1", "tool": "get_order", "arguments": {"id": "A-17"}, "text": "Look up order A-17", "after": []}, '
@@ -60,7 +60,7 @@ class StepDraft(BaseModel):
 
     id: str = Field("", max_length=32)
     tool: str = Field(min_length=1, max_length=500)
-    arguments: JsonText = None  # a reference has not the type that the tool's schema wants
+    arguments: JsonText = None  # a reference need not have the type that the tool's schema demands
     text: str = ""
     after: list[str] = Field(default_factory=list, max_length=100)
     for_each: str | None = None
@@ -84,12 +84,12 @@ class StepsReply(Reply):
     reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(
+def build_prompt(
     session: Session, page: ToolPage, problems: Sequence[str] = (), examples: Sequence[LibraryEntry] = ()
 ) -> list[Message]:
-    stands, remark, session = session, remark_sections(session), drafting(session)
+    whole_session, remark, session = session, remark_sections(session), drafting_session(session)
     plan = session.plan if session.plan and session.plan.task == session.task else None
-    told = {one.answer for one in session.words.dialogue}
+    answers = {entry.answer for entry in session.words.dialogue}
     others = page.total - len(page.tools)
     return prompt(
         "planner",
@@ -97,17 +97,20 @@ def brief(
         RULES,
         {
             "rules": page.rules,
-            "tools": [_tool(spec) for spec in page.tools],
+            "tools": [_tool_line(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
-            "examples": [example(entry) for entry in examples],
+            "previous": [
+                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
+                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
+            ],
+            "examples": [example_line(entry) for entry in examples],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "instructions": session.settings.instructions or None,
             "request": session.words.request,
-            "plan": [plan.goal, *map(_step, plan.steps)] if plan and plan.task else None,
-            "executed": _executed(stands),
-            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in told],
+            "plan": [plan.goal, *map(_step_line, plan.steps)] if plan and plan.task else None,
+            "executed": _executed_lines(whole_session),
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in answers],
             "replan": "Another plan, from scratch." if session.next_draft.another else None,
             "problems": problems,
             "review": remark.get("review"),
@@ -117,31 +120,31 @@ def brief(
     )
 
 
-def _tool(spec: ToolSpec) -> str:
-    """What the model is told of a tool: also the shape of its result, which references lead into."""
+def _tool_line(spec: ToolSpec) -> str:
+    """A tool as one line of the prompt, with the shape of its result for references into it."""
     fields = {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}
     if spec.returns is not None:
         fields["returns"] = outline(spec.returns, spec.returns)
     return json.dumps(fields, ensure_ascii=False)
 
 
-def _step(step: Step) -> str:
-    told = {"id": step.id, "tool": step.tool, "arguments": step.arguments, "text": step.text, "after": step.after}
+def _step_line(step: Step) -> str:
+    fields = {"id": step.id, "tool": step.tool, "arguments": step.arguments, "text": step.text, "after": step.after}
     if step.for_each:
-        told["for_each"] = step.for_each
-    return json.dumps(told, ensure_ascii=False)
+        fields["for_each"] = step.for_each
+    return json.dumps(fields, ensure_ascii=False)
 
 
-def _executed(session: Session) -> list[str]:
-    """What the steps of the plan have come to, also those of its earlier versions."""
-    now = session.turn.actions if session.turn and session.turn.rules.by_step else ()
-    names = {action.spec.id for action in now}
-    actions = (*(action for action in session.begun_steps if action.spec.id not in names), *now)
+def _executed_lines(session: Session) -> list[str]:
+    """The outcomes of the plan's steps, including those of its earlier versions."""
+    current = session.turn.actions if session.turn and session.turn.rules.by_step else ()
+    names = {action.spec.id for action in current}
+    actions = (*(action for action in session.begun_steps if action.spec.id not in names), *current)
     return [f"- {a.spec.id} {a.spec.tool}: {a.shown_status}. {a.explanation}".rstrip(". ") for a in actions]
 
 
-def shown(partial: Mapping[str, Any]) -> str:
-    """The plan, or the words instead of it, as far as it has come, as Markdown."""
+def render_partial(partial: Mapping[str, Any]) -> str:
+    """The part of the reply that has been streamed so far, as Markdown."""
     lines = [str(partial.get("text") or partial.get("goal") or "")]
     for number, step in enumerate(partial.get("steps") or (), 1):
         if isinstance(step, Mapping) and step.get("tool"):

@@ -1,7 +1,8 @@
-"""The planner of the workflow `flow`: a path through described nodes, planned by the model or the full graph.
+"""The workflow `flow`: plan a path through the described nodes of a flow.
 
-What the model proposes is held against the graph and its data; what cannot be walked goes back with the reasons, a
-bounded number of times. After that, or without planning, the full graph is walked by its conditions.
+The planner checks the model's proposal against the graph and the data that each node needs. It returns an invalid
+proposal to the model with the reasons, a bounded number of times. After that, or without planning, the full graph is
+walked by its conditions.
 """
 
 from collections.abc import Sequence
@@ -12,29 +13,29 @@ import structlog
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, tool_of
 from services.planner.examples import Examples
-from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
-from services.planner.path_cache import Chain, Paths
+from services.planner.flow_prompt import NewNode, PathDraft, PathReply, build_prompt, render_partial
+from services.planner.path_cache import Chain, PathCache
 from shared.domain import commands as c
-from shared.domain.paths import named
-from shared.domain.said import drafting
+from shared.domain.flow_paths import as_action
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
-from shared.domain.workers import WorkerCommand
-from shared.flows import chain_problems, chains, full_path, split
+from shared.domain.worker_commands import WorkerCommand
+from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
 from shared.llm import Message
-from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.errors import ModelFailed
 from shared.worker import WorkContext
 
 log = structlog.get_logger("planner")
-WHICH = "Which flow should this go through?"
+WHICH_FLOW = "Which flow should this go through?"
 
 
-class Flows(Protocol):
+class FlowLookup(Protocol):
     async def page(self, session_id: str) -> FlowPage: ...
 
 
-class Planned(NamedTuple):
-    """A way to go."""
+class PlannedPath(NamedTuple):
+    """A path to walk, and why."""
 
     chain: Chain
     path: PathPlan
@@ -42,7 +43,7 @@ class Planned(NamedTuple):
 
 
 class NoPath(Exception):
-    """The model's proposals cannot be walked; `problems` of the last one, and the flow that it meant."""
+    """No proposal of the model can be walked. `problems` are those of the last one, `flow` the flow it was about."""
 
     def __init__(self, attempts: int, problems: Sequence[str], flow: FlowSpec | None = None) -> None:
         super().__init__(" ".join(problems))
@@ -52,15 +53,15 @@ class NoPath(Exception):
 
 
 class PathPlanner:
-    """What a path is planned with: the flows there are, accepted examples, and paths that were planned before."""
+    """Plans paths from the available flows, accepted examples, and cached paths."""
 
-    def __init__(self, flows: Flows, examples: Examples, known: Paths) -> None:
+    def __init__(self, flows: FlowLookup, examples: Examples, cache: PathCache) -> None:
         self._flows = flows
         self._examples = examples
-        self._known = known
+        self._cache = cache
 
     async def plan(self, context: WorkContext) -> WorkerCommand:
-        session = drafting(context.session)
+        session = drafting_session(context.session)
         page = await self._flows.page(session.id)
         if only := session.settings.planning.flow:
             page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == only)})
@@ -68,7 +69,7 @@ class PathPlanner:
             why = f"There is no flow “{only}”." if only else "No flow is registered."
             return c.Fail(reason=" ".join((why, *page.troubles)), retryable=False)
         try:
-            planned = await self._way(context, page)
+            planned = await self._choose_path(context, page)
         except NoPath as error:
             why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
             return c.Fail(reason=why)
@@ -78,53 +79,53 @@ class PathPlanner:
         if isinstance(planned, c.AnswerRemark):
             return planned
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
-        return _command(session, page, planned)
+        return _to_command(session, page, planned)
 
-    async def _way(self, context: WorkContext, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
-        session = drafting(context.session)
+    async def _choose_path(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.Ask | c.AnswerRemark:
+        session = drafting_session(context.session)
         planning = session.settings.planning
         if not planning.use_planning:
-            return _full(page.flows[0], "The full graph was asked for.")
-        key = self._known.key(session, page) if planning.cache else ""
-        if not session.next_draft.another and (found := self._known.find(key)):
-            log.debug("path_from_cache", session_id=session.id, chain=found.chain)
-            path = PathPlan(nodes=_tools(found.chain), cached=True)
-            return Planned(found.chain, path, found.reasoning)
+            return _full_graph(page.flows[0], "The full graph was asked for.")
+        key = self._cache.key(session, page) if planning.cache else ""
+        if not session.next_draft.another and (cached := self._cache.get(key)):
+            log.debug("path_from_cache", session_id=session.id, chain=cached.chain)
+            path = PathPlan(nodes=_node_tools(cached.chain), cached=True)
+            return PlannedPath(cached.chain, path, cached.reasoning)
         try:
-            planned = await self._proposed(context, page)
+            planned = await self._propose(context, page)
         except NoPath as error:
             if not planning.fallback_enabled:
                 raise
             log.debug("path_fallback", session_id=session.id, problems=error.problems)
-            return _fallback(session, page, error)
-        if isinstance(planned, Planned):
-            self._known.keep(key, planned.chain, planned.reasoning)
+            return _fall_back(session, page, error)
+        if isinstance(planned, PlannedPath):
+            self._cache.put(key, planned.chain, planned.reasoning)
         return planned
 
-    async def _proposed(self, context: WorkContext, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
-        """Raises NoPath after as many proposals as the session allows."""
-        session = drafting(context.session)
+    async def _propose(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.Ask | c.AnswerRemark:
+        """The first valid proposal. Raises NoPath after as many proposals as the session allows."""
+        session = drafting_session(context.session)
         examples = await self._examples(session)
-        problems = _unwanted(session)
-        meant: FlowSpec | None = None
-        most = session.settings.planning.max_retries
-        for attempt in range(1, most + 1):
-            messages = brief(context.session, page, examples, problems)
+        problems = _rejected_path(session)
+        intended: FlowSpec | None = None
+        max_attempts = session.settings.planning.max_retries
+        for attempt in range(1, max_attempts + 1):
+            messages = build_prompt(context.session, page, examples, problems)
             try:
                 reply = await self._ask(context, messages)
             except ModelFailed as error:
-                raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
-            found = reply.reply
-            if not isinstance(found, PathDraft):
-                return to_command(found, context.session)
-            chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in found.paths)
+                raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), intended) from error
+            draft = reply.reply
+            if not isinstance(draft, PathDraft):
+                return to_command(draft, context.session)
+            chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in draft.paths)
             problems = chain_problems(page, chain)
-            meant = page.flow(chain[0][0]) or meant
+            intended = page.flow(chain[0][0]) or intended
             log.debug("path_proposed", session_id=session.id, attempt=attempt, chain=chain, problems=problems)
             if not problems:
-                told = {"attempts": attempt, "examples": len(examples), "proposal": _proposal(found.new_node)}
-                return Planned(chain, PathPlan(nodes=_tools(chain), **told), found.reasoning[:10_000])
-        raise NoPath(most, problems, meant)
+                fields = {"attempts": attempt, "examples": len(examples), "proposal": _node_proposal(draft.new_node)}
+                return PlannedPath(chain, PathPlan(nodes=_node_tools(chain), **fields), draft.reasoning[:10_000])
+        raise NoPath(max_attempts, problems, intended)
 
     async def _ask(self, context: WorkContext, messages: list[Message]) -> PathReply:
         temperature = context.session.settings.planning.temperature
@@ -133,61 +134,63 @@ class PathPlanner:
             messages,
             reply_for(PathReply, session),
             kind="plan",
-            render=shown,
+            render=render_partial,
             temperature=temperature,
             refuse=refuse_repeated(session),
         )
 
 
-def _fallback(session: Session, page: FlowPage, error: NoPath) -> Planned | c.Ask:
-    """The full graph of the flow that is meant; where nothing tells which one it is, the person does.
+def _fall_back(session: Session, page: FlowPage, error: NoPath) -> PlannedPath | c.Ask:
+    """The full graph of the intended flow, or a question to the user where it is unknown.
 
-    Raises NoPath where the person was asked already.
+    Raises NoPath if the user was asked already.
     """
-    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or error.flow
-    asked = [said.question for said in session.words.dialogue]
-    if flow is None and (len(asked) >= QUESTIONS or any(one.endswith(WHICH) for one in asked)):
+    flow = page.flows[0] if len(page.flows) == 1 else _named_flow(session, page) or error.flow
+    questions = [entry.question for entry in session.words.dialogue]
+    if flow is None and (
+        len(questions) >= MAX_QUESTIONS or any(question.endswith(WHICH_FLOW) for question in questions)
+    ):
         names = ", ".join(flow.name for flow in page.flows)
         raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
-        return c.Ask(text=f"{error} {WHICH}".strip()[:50_000])
-    return _full(flow, str(error), error.attempts)
+        return c.Ask(text=f"{error} {WHICH_FLOW}".strip()[:50_000])
+    return _full_graph(flow, str(error), error.attempts)
 
 
-def _full(flow: FlowSpec, why: str, attempts: int = 0) -> Planned:
+def _full_graph(flow: FlowSpec, why: str, attempts: int = 0) -> PlannedPath:
     chain: Chain = ((flow.name, full_path(flow)),)
-    path = PathPlan(nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=attempts)
-    return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
+    path = PathPlan(nodes=_node_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=attempts)
+    return PlannedPath(chain, path, f"The full graph of {flow.name}, by its conditions.")
 
 
-def _unwanted(session: Session) -> tuple[str, ...]:
-    """The path that the person wants another one for."""
+def _rejected_path(session: Session) -> tuple[str, ...]:
+    """The path that the user rejected, as a problem for the prompt."""
     path = session.plan.path if session.next_draft.another and session.plan else None
     return (f"The person wants another path than {', '.join(path.nodes)}.",) if path else ()
 
 
-def _said(session: Session, page: FlowPage) -> FlowSpec | None:
-    """The flow that the person named when they were asked which, whoever asked."""
-    named = (page.flow(said.answer.strip()) for said in reversed(session.words.dialogue))
-    return next((flow for flow in named if flow), None)
+def _named_flow(session: Session, page: FlowPage) -> FlowSpec | None:
+    """The flow that the user named in their latest answer that names one."""
+    flows = (page.flow(entry.answer.strip()) for entry in reversed(session.words.dialogue))
+    return next((flow for flow in flows if flow), None)
 
 
-def _tools(chain: Chain) -> tuple[str, ...]:
+def _node_tools(chain: Chain) -> tuple[str, ...]:
     return tuple(tool_of(flow, node) for flow, nodes in chain for node in nodes)
 
 
-def _proposal(node: NewNode | None) -> NodeProposal | None:
+def _node_proposal(node: NewNode | None) -> NodeProposal | None:
     return NodeProposal(flow=node.flow, name=node.name, description=node.description, reason=node.why) if node else None
 
 
-def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan | c.PlanTurn:
-    """The path as a plan to approve, where the person wants to see it first; else as the turn that walks it."""
-    names = " and ".join(flow for flow, _ in chains(planned.path.nodes))
-    steps = [_step(page, tool) for tool in planned.path.nodes]
+def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.DraftPlan | c.PlanTurn:
+    """The path as a plan to approve if the user wants to see it first; otherwise as the turn that walks it."""
+    names = " and ".join(flow for flow, _ in group_by_flow(planned.path.nodes))
+    steps = [_as_action(page, tool) for tool in planned.path.nodes]
     if session.settings.confirm == "path":
-        made = tuple(Step(text=step.description, tool=step.tool) for step in steps)
+        plan_steps = tuple(Step(text=step.description, tool=step.tool) for step in steps)
         goal = f"{session.words.request[:400]} ({names})"
-        return c.DraftPlan(goal=goal, steps=made, notes=planned.reasoning, kind="path", path=planned.path)
+        return c.DraftPlan(goal=goal, steps=plan_steps, notes=planned.reasoning, kind="path", path=planned.path)
     turn = session.counts.turns + 1
     actions = tuple(
         step.model_copy(
@@ -205,9 +208,9 @@ def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan 
     )
 
 
-def _step(page: FlowPage, tool: str) -> ActionSpec:
-    """A node as an action; whether it changes something is said right before it begins, with what it will get."""
-    flow_name, node_name = split(tool)
+def _as_action(page: FlowPage, tool: str) -> ActionSpec:
+    """A node as an action. The executor sets its effect and arguments right before it starts."""
+    flow_name, node_name = split_tool_name(tool)
     flow = page.flow(flow_name)
     node = flow.node(node_name) if flow else None
-    return named(tool, (node.description if node else "") or node_name)
+    return as_action(tool, (node.description if node else "") or node_name)

@@ -1,4 +1,4 @@
-"""What the planner tells the model about flows, and what it takes for a path. Pure: session in, text out."""
+"""The prompt for a path through flows, and the replies it accepts. Pure: session in, text out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,16 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
-from services.planner.examples import example
-from shared.domain.said import drafting
+from services.planner.examples import example_line
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session
-from shared.flows import shortened
+from shared.flows import shorten_state
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
 from shared.llm.sections import prompt
 
-ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
+MAX_EARLIER_REQUESTS, MAX_OUTCOME = 3, 200  # earlier requests in the prompt; characters of each outcome
 EXAMPLE = (
     '{"reply": {"kind": "path", "reasoning": "The letter is there already, so it only has to be checked and sent.", '
     '"paths": [{"flow": "letters", "nodes": ["check_letter", "send_letter"]}], "new_node": null}}'
@@ -81,25 +81,28 @@ class PathReply(Reply):
     reply: Annotated[PathDraft | QuestionDraft | WordsDraft, ONE_OF]
 
 
-def brief(
+def build_prompt(
     session: Session, page: FlowPage, examples: Sequence[LibraryEntry], problems: Sequence[str] = ()
 ) -> list[Message]:
-    remark, session = remark_sections(session), drafting(session)
-    told = {one.answer for one in session.words.dialogue}
-    states = {name: shortened(state) for name, state in page.states.items()}
+    remark, session = remark_sections(session), drafting_session(session)
+    answers = {entry.answer for entry in session.words.dialogue}
+    states = {name: shorten_state(state) for name, state in page.states.items()}
     return prompt(
         "planner",
         "path",
         RULES,
         {
-            "flows": [_flow(flow) for flow in page.flows],
+            "flows": [_flow_line(flow) for flow in page.flows],
             "state": json.dumps(states, ensure_ascii=False) if states else None,
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "previous": [
+                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
+                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
+            ],
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
-            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in told],
-            "examples": [example(entry) for entry in examples],
+            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in answers],
+            "examples": [example_line(entry) for entry in examples],
             "problems": problems,
             "review": remark.get("review"),
             "remark": remark.get("remark"),
@@ -108,18 +111,18 @@ def brief(
     )
 
 
-def _flow(flow: FlowSpec) -> str:
-    """A flow without what is only for pages; empty fields are left out."""
-    told = flow.model_dump(mode="json", exclude={"nodes"})
+def _flow_line(flow: FlowSpec) -> str:
+    """A flow as one line of the prompt, without display titles and empty fields."""
+    fields = flow.model_dump(mode="json", exclude={"nodes"})
     nodes = [
         {name: value for name, value in node.model_dump(mode="json", exclude={"title"}).items() if value}
         for node in flow.nodes
     ]
-    return json.dumps({**told, "nodes": nodes}, ensure_ascii=False)
+    return json.dumps({**fields, "nodes": nodes}, ensure_ascii=False)
 
 
-def shown(partial: Mapping[str, Any]) -> str:
-    """The path as far as it has come, as Markdown."""
+def render_partial(partial: Mapping[str, Any]) -> str:
+    """The part of the reply that has been streamed so far, as Markdown."""
     if words := partial.get("text"):
         return str(words)
     lines = [str(partial.get("reasoning") or "")]

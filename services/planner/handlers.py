@@ -1,42 +1,47 @@
-"""Planner: when a session is due for planning, plan as its workflow does, or begin what its settings approve."""
+"""The planner's handler: plan as the session's workflow does, or begin a plan that its settings approve."""
 
 from collections.abc import Awaitable, Callable
 
-from services.planner.agentflow import Recalls, Tools, plan_turn
+from services.planner.agentflow import Recall, ToolLookup, plan_turn
 from services.planner.conversation import draft_plan
 from services.planner.examples import Examples
 from services.planner.execution_plan import draft_steps
 from services.planner.flow import PathPlanner
 from shared.domain import commands as c
-from shared.domain.plan_approval import begins_by_setting
-from shared.domain.workers import WorkerCommand
+from shared.domain.plan_approval import starts_by_setting
+from shared.domain.worker_commands import WorkerCommand
 from shared.worker import WorkContext
 
-type Plans = Callable[[WorkContext], Awaitable[WorkerCommand]]
+type PlanHandler = Callable[[WorkContext], Awaitable[WorkerCommand]]
 
 
 class Planner:
-    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to.
+    """Dispatches planning work by workflow.
 
-    `examples`: what the person accepted before. `draft` drafts execution plans.
+    `examples` finds what the user accepted before. `draft` drafts execution plans.
     """
 
     def __init__(
-        self, tools: Tools, recall: Recalls, paths: PathPlanner, examples: Examples, draft: Plans | None = None
+        self,
+        tools: ToolLookup,
+        recall: Recall,
+        paths: PathPlanner,
+        examples: Examples,
+        draft: PlanHandler | None = None,
     ) -> None:
-        self._by_workflow: dict[str, Plans] = {
-            "conversation": lambda desk: draft_plan(desk, examples),
-            "agentflow": lambda desk: plan_turn(desk, tools, recall, examples),
+        self._by_workflow: dict[str, PlanHandler] = {
+            "conversation": lambda context: draft_plan(context, examples),
+            "agentflow": lambda context: plan_turn(context, tools, recall, examples),
             "flow": paths.plan,
-            "execution_plan": draft or (lambda desk: draft_steps(desk, tools, examples)),
+            "execution_plan": draft or (lambda context: draft_steps(context, tools, examples)),
         }
 
     async def plan(self, context: WorkContext) -> WorkerCommand:
-        if begins_by_setting(context.session):
+        if starts_by_setting(context.session):
             return c.BeginPlan()
-        wanted = context.session.workflow
-        if plans := self._by_workflow.get(wanted):
-            return await plans(context)
+        workflow = context.session.workflow
+        if handler := self._by_workflow.get(workflow):
+            return await handler(context)
         known = ", ".join(self._by_workflow)
-        reason = f"There is no workflow “{wanted}”: begin again with one of {known}."
+        reason = f"There is no workflow “{workflow}”: begin again with one of {known}."
         return c.Fail(reason=reason, retryable=False)

@@ -1,4 +1,4 @@
-"""Paths that were planned before, for the same request in the same state: bounded, and only of this process."""
+"""A bounded cache of planned paths, for the same request in the same state. Each process has its own."""
 
 import hashlib
 import json
@@ -12,34 +12,34 @@ from shared.domain.session import Session
 type Chain = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-class Known(NamedTuple):
+class CachedPath(NamedTuple):
     chain: Chain
     reasoning: str
 
 
-class Paths:
-    """At most `size` paths; the one that was not used for longest is forgotten first."""
+class PathCache:
+    """Holds at most `size` paths and evicts the least recently used."""
 
     def __init__(self, size: int) -> None:
-        self._known: LRUCache[str, Known] = LRUCache(maxsize=size)
+        self._paths: LRUCache[str, CachedPath] = LRUCache(maxsize=size)
 
     def key(self, session: Session, page: FlowPage) -> str:
-        """What a plan depends on: the person, their words, the flows, and what their states hold."""
-        said = [
+        """A hash of what a path depends on: the user, their words, the flows, and the flows' states."""
+        words = [
             session.words.request,
             session.words.feedback,
-            [(said.question, said.answer) for said in session.words.dialogue],
+            [(entry.question, entry.answer) for entry in session.words.dialogue],
         ]
         knowledge = [(known.name, known.text) for known in session.words.knowledge]
-        about = [session.owner, said, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
-        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+        parts = [session.owner, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def find(self, key: str) -> Known | None:
-        return self._known.get(key)
+    def get(self, key: str) -> CachedPath | None:
+        return self._paths.get(key)
 
-    def keep(self, key: str, chain: Chain, reasoning: str) -> None:
-        if key and self._known.maxsize:
-            self._known[key] = Known(chain, reasoning)
+    def put(self, key: str, chain: Chain, reasoning: str) -> None:
+        if key and self._paths.maxsize:
+            self._paths[key] = CachedPath(chain, reasoning)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._paths)

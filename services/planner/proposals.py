@@ -1,4 +1,4 @@
-"""What the planner makes of a proposed turn: actions that can be decided about, or why it cannot be taken. Pure."""
+"""Validates a proposed turn: its actions, or the reasons why it is rejected. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,26 +6,29 @@ from typing import NamedTuple
 from parley.events.values import ActionSpec
 from parley.protocol.tools import ToolSpec
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from services.planner.calls import without_nulls
-from shared.domain.memory import Deed, history, key_of
+from services.planner.turn_reply import without_nulls
+from shared.domain.memory import ActionRecord, action_history, key_of
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS, sub_goals_of
 from shared.repair import repair
 
-REFUSED = "Error"  # how a refusal begins: with the same arguments the tool would refuse again
-FAILURES = 3  # turns in a row that came to nothing
+REFUSAL_PREFIX = "Error"  # of a tool's error: with the same arguments the tool would refuse again
+STALLED_AFTER = 3  # consecutive failed turns
 
 
-class Proposal(NamedTuple):
-    """`problems`: why it is not taken, in words for the model; `stuck`: it goes round in circles."""
+class TurnProposal(NamedTuple):
+    """The actions of a proposed turn.
+
+    `problems` tell the model why the turn is rejected. `is_stuck`: it only repeats earlier calls.
+    """
 
     actions: tuple[ActionSpec, ...]
     problems: tuple[str, ...] = ()
-    stuck: bool = False
+    is_stuck: bool = False
 
 
-def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) -> Proposal:
-    """The turn's calls with their arguments put right, held against tools and history."""
+def validate(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) -> TurnProposal:
+    """The turn's calls with repaired arguments, checked against the tools and the session's history."""
     known = {spec.name: spec for spec in tools}
     turn = session.counts.turns + 1
     actions: list[ActionSpec] = []
@@ -46,8 +49,8 @@ def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) 
                 arguments=repaired.arguments,
                 description=planned.text[:2000],
                 effect=spec.effect,
-                depends_on=_names(planned, turn, number, len(planned_turn.actions)),
-                approval_reason=_confirmed(session, spec),
+                depends_on=_dependency_ids(planned, turn, number, len(planned_turn.actions)),
+                approval_reason=_approval_reason(session, spec),
                 policy=spec.policy,
                 repairs=repaired.repairs,
                 quiet=spec.quiet,
@@ -58,48 +61,51 @@ def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) 
     if len(sub_goals) > TURN_SUB_GOALS:
         problems.append(f"A turn works on at most {TURN_SUB_GOALS} sub-goals: leave the others to the next turn.")
     if problems:
-        return Proposal((), tuple(problems))
-    if len(sub_goals) == 1:  # which is the turn's, under whatever name
+        return TurnProposal((), tuple(problems))
+    if len(sub_goals) == 1:  # it is the turn's own sub-goal, whatever its wording
         actions = [action.model_copy(update={"sub_goal": ""}) for action in actions]
-    if twice := _twice(actions):
-        return Proposal((), (twice,))
-    done = history(session.memory, session.turn)
-    if actions and (again := repeated(actions, done, patient=not standstill(session))):
-        return Proposal(tuple(actions), (again,), stuck=True)
-    return Proposal(tuple(actions))
+    if duplicate := _duplicate_problem(actions):
+        return TurnProposal((), (duplicate,))
+    past_actions = action_history(session.memory, session.turn)
+    if actions and (repetition := repetition_problem(actions, past_actions, allow_retry=not is_stalled(session))):
+        return TurnProposal(tuple(actions), (repetition,), is_stuck=True)
+    return TurnProposal(tuple(actions))
 
 
-def _confirmed(session: Session, spec: ToolSpec) -> str | None:
-    """Why a person looks at this call, unless they said for this tool that they need not."""
-    wanted = spec.is_confirmed(session.settings.confirm) and session.policies.get(spec.name) != "never"
-    return spec.confirm if wanted else None
+def _approval_reason(session: Session, spec: ToolSpec) -> str | None:
+    """Why the user has to approve this call; None if they waived approvals for its tool."""
+    is_needed = spec.is_confirmed(session.settings.confirm) and session.policies.get(spec.name) != "never"
+    return spec.confirm if is_needed else None
 
 
-def _names(planned: Planned, turn: int, number: int, count: int) -> tuple[str, ...]:
-    """A call cannot wait for itself, nor for one that is not there: such numbers are left out."""
+def _dependency_ids(planned: Planned, turn: int, number: int, count: int) -> tuple[str, ...]:
+    """The ids of the calls this one depends on, without itself and unknown numbers."""
     needs = [need for need in dict.fromkeys(planned.depends_on) if 1 <= need <= count and need != number]
     return tuple(f"{turn}.{need}" for need in needs)
 
 
-def _twice(actions: Sequence[ActionSpec]) -> str:
-    """A change that the reply holds more than once."""
+def _duplicate_problem(actions: Sequence[ActionSpec]) -> str:
+    """The problem of a write that the reply contains more than once; "" if there is none."""
     changes = [(action.tool, key_of(action.tool, action.arguments)) for action in actions if action.effect != "read"]
     names = ", ".join(dict.fromkeys(change[0] for change in changes if changes.count(change) > 1))
     return f"The same call twice, and it changes something ({names}): once is enough." if names else ""
 
 
-def repeated(actions: Sequence[ActionSpec], done: Sequence[Deed], *, patient: bool = True) -> str:
-    """Why these calls lead nowhere: every one was made before, and nothing has changed since; "" if they may.
+def repetition_problem(
+    actions: Sequence[ActionSpec], past_actions: Sequence[ActionRecord], *, allow_retry: bool = True
+) -> str:
+    """Why these calls are pointless: each was made before and nothing has changed since; "" if they are not.
 
-    With patience, a call that broke down (too slow, stopped, away) is worth another try, one that was refused is not.
+    With `allow_retry`, a call that timed out, was stopped or found its server unavailable may be repeated; a refused
+    call may not.
     """
     last_change = max(
-        (at for at, deed in enumerate(done) if deed.effect != "read" and _may_have_changed(deed)), default=-1
+        (at for at, past in enumerate(past_actions) if past.effect != "read" and _may_have_changed(past)), default=-1
     )
     for action in actions:
-        made = done if action.effect != "read" else done[last_change + 1 :]
+        candidates = past_actions if action.effect != "read" else past_actions[last_change + 1 :]
         key = key_of(action.tool, action.arguments)
-        if not any(deed.key == key and _tried(deed, patient) for deed in made):
+        if not any(past.key == key and _is_settled(past, allow_retry) for past in candidates):
             return ""
     names = ", ".join(dict.fromkeys(action.tool for action in actions))
     return (
@@ -107,18 +113,18 @@ def repeated(actions: Sequence[ActionSpec], done: Sequence[Deed], *, patient: bo
     )
 
 
-def _may_have_changed(deed: Deed) -> bool:
-    return deed.status in ("finished", "uncertain")
+def _may_have_changed(past: ActionRecord) -> bool:
+    return past.status in ("finished", "uncertain")
 
 
-def _tried(deed: Deed, patient: bool) -> bool:
-    """Of what has faded from memory the result is no longer there: it may be looked up again."""
-    if deed.status == "failed":
-        return not patient or deed.text.startswith(REFUSED)
-    return deed.status == "denied" or (deed.status == "finished" and not (deed.faded and deed.effect == "read"))
+def _is_settled(past: ActionRecord, allow_retry: bool) -> bool:
+    """Whether repeating this call is pointless. A read whose result has left the memory may be repeated."""
+    if past.status == "failed":
+        return not allow_retry or past.text.startswith(REFUSAL_PREFIX)
+    return past.status == "denied" or (past.status == "finished" and not (past.is_summary and past.effect == "read"))
 
 
-def standstill(session: Session) -> bool:
-    """The last turns all came to nothing."""
-    last = session.memory.verdicts[-FAILURES:]
-    return len(last) == FAILURES and all(verdict.status == "failure" for verdict in last)
+def is_stalled(session: Session) -> bool:
+    """Whether the last STALLED_AFTER turns all failed."""
+    last = session.memory.verdicts[-STALLED_AFTER:]
+    return len(last) == STALLED_AFTER and all(verdict.status == "failure" for verdict in last)

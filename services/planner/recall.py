@@ -1,6 +1,6 @@
-"""What earlier sessions of the same owner came to, as far as it bears on the request at hand: hints for the first plan.
+"""Outcomes of the user's earlier sessions that resemble the request: hints for the first plan.
 
-plan_store finds them by their words. Where the endpoint makes vectors of texts they are also compared by meaning.
+The plan store finds them by words. If the endpoint offers embeddings, they are also compared by meaning.
 """
 
 import math
@@ -16,17 +16,17 @@ from shared.llm.embeddings import Embeddings
 from shared.store_api import Memories, MemoryRecord
 
 log = structlog.get_logger("planner")
-TOLD = 3
-FOUND, RECENT = 5, 20  # asked for: by their words, and for the comparison by meaning
-ASKED = 5_000  # characters of the request
-CUT = 500  # characters of each field that is told
+MAX_RECALLED = 3
+MAX_BY_WORDS, MAX_BY_MEANING = 5, 20  # records to request
+MAX_QUERY = 5_000  # characters of the request
+MAX_FIELD = 500  # characters of each field of a recalled outcome
 UNRELATED = "A recipe for bread with olives and rosemary."
-ALIKE = 1 / 3  # of the way from as alike as something unrelated to the same: models differ in where they begin
-SHARED, AT_LEAST = 0.25, 2  # words that both have: as a share of those of the shorter one, and how many
-LONG = 4  # characters from which on a word says something by itself
-STEM = 5  # characters in which "returned" and "returning" are the same
+MIN_SIMILARITY = 1 / 3  # share of the way from the similarity of an unrelated text to 1: baselines differ by model
+MIN_OVERLAP, MIN_COMMON_WORDS = 0.25, 2  # common words: share of the shorter text's words, and count
+MIN_WORD_LENGTH = 4  # characters; shorter words carry no meaning
+STEM_LENGTH = 5  # characters: "returned" and "returning" share this prefix
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = "\u0e00"  # from here on are the scripts that put no space between words
+_UNSPACED = "\u0e00"  # scripts from here on put no spaces between words
 type Vector = Sequence[float]
 
 
@@ -37,67 +37,68 @@ class Asks(Protocol):
 
 
 async def recall(store: Asks, embeddings: Embeddings, session: Session) -> tuple[Recalled, ...]:
-    """At most three memories for the first turn of a request; none where anything goes wrong."""
+    """At most three recalled outcomes, for the first turn of a request. Returns none if recall is off or fails."""
     if not session.settings.recall or session.counts.turns > session.counts.turns_before:
         return ()
-    request = session.words.request[:ASKED]
+    request = session.words.request[:MAX_QUERY]
     try:
-        wanted = {"user": session.owner, "query": request, "exclude": session.id, "limit": FOUND}
-        recent = RECENT if embeddings.offered else 0
-        records = Memories.model_validate(await store.ask("memory.recall", **wanted, recent=recent)).items
-        vectors = await embeddings.embed([request, UNRELATED, *map(_text, records)]) if records else None
-        return tuple(map(_told, rank(request, records, vectors)[:TOLD]))
-    except Exception as error:  # whatever it is: a plan can be made without
+        query = {"user": session.owner, "query": request, "exclude": session.id, "limit": MAX_BY_WORDS}
+        recent = MAX_BY_MEANING if embeddings.is_available else 0
+        records = Memories.model_validate(await store.ask("memory.recall", **query, recent=recent)).items
+        vectors = await embeddings.embed([request, UNRELATED, *map(_embedded_text, records)]) if records else None
+        return tuple(map(_as_recalled, rank(request, records, vectors)[:MAX_RECALLED]))
+    except Exception as error:  # the planner can plan without them
         log.warning("nothing_recalled", session=session.id, error=repr(error)[:500])
         return ()
 
 
 def rank(request: str, records: Sequence[MemoryRecord], vectors: Sequence[Vector] | None) -> list[MemoryRecord]:
-    """The records that are about the same, best first.
+    """The records that resemble the request, best first.
 
-    With vectors (the request's, that of something unrelated, then one for each record) by meaning, and words in common
-    count a little; without them as the store found them, where they have enough words in common.
+    `vectors` are those of the request, of an unrelated text, and of each record. With them the order is by cosine
+    similarity plus a small share of the word overlap. Without them the store's order stays, and a record needs enough
+    words in common.
     """
     if vectors is None:
-        return [one for one in records if one.score and _in_common(request, one.request) >= SHARED]
-    mine, unrelated, *theirs = vectors
-    least = cosine(mine, unrelated)
-    least += ALIKE * (1 - least)
-    weighed = [
-        (cosine(mine, vector) + 0.1 * _in_common(request, one.request), one)
-        for vector, one in zip(theirs, records, strict=True)
+        return [record for record in records if record.score and _overlap(request, record.request) >= MIN_OVERLAP]
+    request_vector, unrelated, *record_vectors = vectors
+    threshold = cosine(request_vector, unrelated)
+    threshold += MIN_SIMILARITY * (1 - threshold)
+    scored = [
+        (cosine(request_vector, vector) + 0.1 * _overlap(request, record.request), record)
+        for vector, record in zip(record_vectors, records, strict=True)
     ]
-    return [one for weight, one in sorted(weighed, key=lambda pair: -pair[0]) if weight >= least]
+    return [record for weight, record in sorted(scored, key=lambda pair: -pair[0]) if weight >= threshold]
 
 
-def cosine(one: Vector, other: Vector) -> float:
-    """How alike two vectors are: 1 the same direction, 0 nothing in common."""
-    lengths = math.hypot(*one) * math.hypot(*other)
-    return math.sumprod(one, other) / lengths if lengths else 0.0
+def cosine(left: Vector, right: Vector) -> float:
+    """The cosine similarity of two vectors; 0 for a zero vector."""
+    lengths = math.hypot(*left) * math.hypot(*right)
+    return math.sumprod(left, right) / lengths if lengths else 0.0
 
 
-def _in_common(one: str, other: str) -> float:
-    """The share of the shorter text's words that the other has too; a single one of several is chance."""
-    mine, others = _words(one), _words(other)
-    both, shorter = len(mine & others), min(len(mine), len(others))
-    return both / shorter if both >= min(AT_LEAST, shorter) and shorter else 0.0
+def _overlap(left: str, right: str) -> float:
+    """The share of the shorter text's words that the other has too; 0 if they share a single word of several."""
+    left_words, right_words = _words(left), _words(right)
+    common, shorter = len(left_words & right_words), min(len(left_words), len(right_words))
+    return common / shorter if common >= min(MIN_COMMON_WORDS, shorter) and shorter else 0.0
 
 
 def _words(text: str) -> set[str]:
-    """The beginnings of the words that say something; where nothing is between words, pairs of characters."""
-    found: set[str] = set()
+    """The stems of meaningful words; for scripts without spaces, pairs of characters."""
+    stems: set[str] = set()
     for word in _WORD.findall(text.casefold()):
         if max(word) >= _UNSPACED:
-            found |= {word[k : k + 2] for k in range(max(1, len(word) - 1))}
-        elif len(word) >= LONG or word.isdigit():
-            found.add(word[:STEM])
-    return found
+            stems |= {word[k : k + 2] for k in range(max(1, len(word) - 1))}
+        elif len(word) >= MIN_WORD_LENGTH or word.isdigit():
+            stems.add(word[:STEM_LENGTH])
+    return stems
 
 
-def _text(record: MemoryRecord) -> str:
-    return f"{record.request}\n{record.outcome[:CUT]}"
+def _embedded_text(record: MemoryRecord) -> str:
+    return f"{record.request}\n{record.outcome[:MAX_FIELD]}"
 
 
-def _told(record: MemoryRecord) -> Recalled:
-    cut = {name: getattr(record, name)[:CUT] for name in ("request", "outcome", "lesson")}
-    return Recalled(session_id=record.session_id, **cut)
+def _as_recalled(record: MemoryRecord) -> Recalled:
+    fields = {name: getattr(record, name)[:MAX_FIELD] for name in ("request", "outcome", "lesson")}
+    return Recalled(session_id=record.session_id, **fields)

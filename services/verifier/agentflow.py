@@ -1,31 +1,33 @@
-"""Act with tools: judge a turn, by rules where they are certain."""
+"""The workflow `agentflow`: judge a turn, by rules where they suffice."""
 
 from parley.events.values import SubGoalVerdict
-from services.verifier.agentflow_prompt import TurnVerdictReply, turn_brief, verdict_shown
-from services.verifier.rules import certain
+from services.verifier.agentflow_prompt import TurnVerdictReply, build_turn_prompt, render_partial_verdict
+from services.verifier.rules import rule_verdict
 from services.verifier.sub_goal_verdicts import with_sub_goals
 from shared.domain import commands as c
 from shared.domain.state import Turn
 from shared.worker import WorkContext
 
-LOOK_AGAIN = ("reads-answered", "change-shown")  # what a thorough session has a model judge besides
+RECHECKED_RULES = ("reads-answered", "change-shown")  # a thorough session also asks a model about these
 
 
 async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
-    """The turn's verdict, with one on each of its sub-goals if it has several."""
+    """The turn's verdict, with one for each sub-goal if the turn has several."""
     return with_sub_goals(turn, await _judge(context, turn))
 
 
 async def _judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
-    """By rules where they are certain; else by a model, unless the session saves its calls."""
+    """The verdict of a rule if one applies; otherwise the model's, unless the session economises on model calls."""
     quality = context.session.settings.quality
-    ruled = certain(turn)
-    if ruled and (quality != "thorough" or ruled.rule not in LOOK_AGAIN):
-        return ruled
+    rule_based = rule_verdict(turn)
+    if rule_based and (quality != "thorough" or rule_based.rule not in RECHECKED_RULES):
+        return rule_based
     if quality == "economy":
-        why = "No rule is certain of this outcome, and no model is asked for it."
+        why = "No rule covers this outcome, and this session asks no model."
         return c.VerifyTurn(status="partial", next_action="continue", reasoning=why, rule="not-judged")
-    brief = turn_brief(context.session, turn)
-    reply = await context.ask(brief, TurnVerdictReply, kind="verdict", render=verdict_shown)
-    sub_goals = tuple(SubGoalVerdict(**one.model_dump()) for one in reply.reply.sub_goals if one.sub_goal.strip())
+    messages = build_turn_prompt(context.session, turn)
+    reply = await context.ask(messages, TurnVerdictReply, kind="verdict", render=render_partial_verdict)
+    sub_goals = tuple(
+        SubGoalVerdict(**sub_goal.model_dump()) for sub_goal in reply.reply.sub_goals if sub_goal.sub_goal.strip()
+    )
     return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind", "sub_goals"}), sub_goals=sub_goals)

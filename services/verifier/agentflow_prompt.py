@@ -1,4 +1,4 @@
-"""What the verifier tells the model of a turn, and the verdict that it takes. Pure: session in, text out."""
+"""The prompt for the verdict on a turn, and the reply it accepts. Pure: session in, text out."""
 
 import json
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import NextAction, Status
 from parley.reply import Kind, Reply
-from shared.domain.memory import history
+from shared.domain.memory import action_history
 from shared.domain.session import Session
 from shared.domain.state import Turn
-from shared.domain.sub_goals import of_turn
+from shared.domain.sub_goals import actions_by_sub_goal
 from shared.llm import Message
-from shared.llm.deeds import deed_lines
+from shared.llm.action_history import action_lines
 from shared.llm.sections import prompt
 
 TURN_EXAMPLE = (
@@ -66,30 +66,30 @@ class TurnVerdictReply(Reply):
     reply: TurnVerdict
 
 
-def turn_brief(session: Session, turn: Turn) -> list[Message]:
+def build_turn_prompt(session: Session, turn: Turn) -> list[Message]:
     memory = session.memory
-    done = history(memory, turn)
-    told = {said.answer for said in session.words.dialogue}
+    past_actions = action_history(memory, turn)
+    answers = {entry.answer for entry in session.words.dialogue}
     sections = {
         "request": session.words.request,
-        "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
-        "feedback": [words for words in session.words.feedback if words not in told],
+        "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
+        "feedback": [words for words in session.words.feedback if words not in answers],
         "sub_goal": _goal_lines(turn),
         "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
-        "executed": deed_lines(deed for deed in done if deed.turn != turn.number),
-        "actions": deed_lines(deed for deed in done if deed.turn == turn.number),
+        "executed": action_lines(action for action in past_actions if action.turn != turn.number),
+        "actions": action_lines(action for action in past_actions if action.turn == turn.number),
     }
     return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.")
 
 
 def _goal_lines(turn: Turn) -> str:
-    """The sub-goal of the turn; of several, each with its actions."""
-    sub_goals = of_turn(turn)
+    """The sub-goal of the turn; if there are several, a line for each with its actions."""
+    sub_goals = actions_by_sub_goal(turn)
     if len(sub_goals) == 1:
         return next(iter(sub_goals))
     lines = ({"sub_goal": goal, "actions": ids} for goal, ids in sub_goals.items())
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
-def verdict_shown(partial: Mapping[str, Any]) -> str:
+def render_partial_verdict(partial: Mapping[str, Any]) -> str:
     return str(partial.get("reasoning") or "")

@@ -1,4 +1,4 @@
-"""What the verifier tells the model of a program and its run, and the replies that it takes. Pure."""
+"""The prompts for a program's tests and for the verdict on its run, and the replies they accept. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class VerdictReply(Reply):
     reply: RunVerdict
 
 
-def tests_brief(session: Session) -> list[Message]:
+def build_tests_prompt(session: Session) -> list[Message]:
     sections = {
         "request": session.words.request,
         "plan": session.plan.text if session.plan else None,
@@ -85,7 +85,7 @@ def tests_brief(session: Session) -> list[Message]:
     return prompt("verifier", "tests", TESTS_RULES, sections, due="Write the tests.")
 
 
-def verdict_brief(session: Session, turn: Turn) -> list[Message]:
+def build_verdict_prompt(session: Session, turn: Turn) -> list[Message]:
     runs = [
         json.dumps(action.result, ensure_ascii=False) if action.result else action.explanation
         for action in turn.actions
@@ -99,9 +99,9 @@ def verdict_brief(session: Session, turn: Turn) -> list[Message]:
     return prompt("verifier", "verdict", VERDICT_RULES, sections, due="Judge the run.")
 
 
-def tests_shown(partial: Mapping[str, Any]) -> str:
+def render_partial_tests(partial: Mapping[str, Any]) -> str:
     return str(partial.get("tests") or "")
 
 
-def verdict_shown(partial: Mapping[str, Any]) -> str:
+def render_partial_verdict(partial: Mapping[str, Any]) -> str:
     return str(partial.get("reasoning") or "")

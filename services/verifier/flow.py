@@ -1,4 +1,4 @@
-"""Walk a flow: judge the walked path. It came to an answer, or ended at a node; no model is asked."""
+"""The workflow `flow`: judge the walked path, which reached an answer or ended at a node. Makes no model call."""
 
 from parley.events.values import Status
 from shared.domain import commands as c
@@ -7,11 +7,11 @@ from shared.worker import WorkContext
 
 
 async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
-    return walked(turn)
+    return path_verdict(turn)
 
 
-def walked(turn: Turn) -> c.VerifyTurn:
-    """The last node that was not left out tells how the path ended."""
+def path_verdict(turn: Turn) -> c.VerifyTurn:
+    """The verdict on the path, by the last node that was not skipped."""
     last = next((action for action in reversed(turn.actions) if action.status != "skipped"), None)
     if last is None:
         return _verdict("path-ended", "failure", "The path ended early: no node was run.")
@@ -20,7 +20,7 @@ def walked(turn: Turn) -> c.VerifyTurn:
             return _verdict("path-walked", "success", "The path was walked to its end.")
         return _verdict("path-walked", "partial", f"The path ended after {last.spec.tool}.")
     if last.status == "uncertain":
-        return _verdict("in-doubt", "partial", f"Nobody knows whether {last.spec.tool} took effect.")
+        return _verdict("in-doubt", "partial", f"It is unknown whether {last.spec.tool} took effect.")
     why = f"{last.spec.tool} ({last.status}): {last.explanation or 'no reason was given'}"
     return _verdict("path-ended", "failure", f"The path ended early. {why}")
 

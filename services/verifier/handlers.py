@@ -1,9 +1,9 @@
-"""Verifier: check the code, or judge the turn as its workflow does."""
+"""The verifier's handler: check the code, or judge the turn as its workflow does."""
 
 from collections.abc import Awaitable, Callable
 
 from services.verifier import agentflow, conversation, execution_plan, flow
-from services.verifier.analysis import analysed
+from services.verifier.analysis import with_analyses
 from shared.domain import commands as c
 from shared.domain.state import Turn
 from shared.worker import WorkContext
@@ -21,4 +21,4 @@ async def verify(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
     if turn is None:
         return await conversation.check(context, context.session)
     verdict = await JUDGES.get(turn.workflow, agentflow.judge)(context, turn)
-    return analysed(context.session, turn, verdict)
+    return with_analyses(context.session, turn, verdict)

@@ -1,6 +1,7 @@
-"""Runs in the sandbox, not in this service: the tests, and then a report that a program cannot make by printing.
+"""Runs the tests inside the sandbox, and prints a report that the tested program cannot forge.
 
-The first line of stdin is a seal, read before the program is imported; the last line of stderr begins with it.
+The first line of stdin is a random seal, read before the program is imported. The report, the last line of stderr,
+begins with it.
 """
 
 import sys
@@ -8,7 +9,7 @@ import unittest
 
 
 def main() -> None:
-    """Last line: the seal, how many tests ran, and whether all of them passed."""
+    """Run the tests; print the seal, the number of tests that ran, and whether all passed."""
     seal = sys.stdin.readline().strip()
     result = unittest.main("test_program", argv=["tests"], verbosity=2, exit=False).result
     print(seal, result.testsRun, result.wasSuccessful(), file=sys.__stderr__)

@@ -1,12 +1,21 @@
-"""How services meet: FastStream's consumers for work, core NATS for requests, feeds and tokens.
+"""The message bus: durable consumers for work (FastStream), core NATS for requests, feeds and drafts.
 
-Nothing outside this package knows NATS.
+Only this package and `shared/log.py` know NATS.
 """
 
 from shared.bus.bus import Bus, Subscription
-from shared.bus.consuming import Delivery
-from shared.bus.errors import BusDown, MessageTooLarge, Park
+from shared.bus.deliveries import Delivery
+from shared.bus.errors import BusUnavailable, MessageTooLarge, Unprocessable
+from shared.bus.instrumentation import ConsumerState
 from shared.bus.jetstream import JetStreamLog
-from shared.bus.watched import Consumer
 
-__all__ = ["Bus", "BusDown", "Consumer", "Delivery", "JetStreamLog", "MessageTooLarge", "Park", "Subscription"]
+__all__ = [
+    "Bus",
+    "BusUnavailable",
+    "ConsumerState",
+    "Delivery",
+    "JetStreamLog",
+    "MessageTooLarge",
+    "Subscription",
+    "Unprocessable",
+]

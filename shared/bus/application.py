@@ -1,10 +1,9 @@
-"""A service as a FastStream application: a broker that knows the provisioned consumers, and resources that are opened
-before it starts.
+"""A service as a FastStream application: its broker, and resources that open before the broker starts.
 
-    app = application("generator", settings)
+app = application("generator", settings)
 
-    @app.broker.subscriber(durable="generator")
-    async def generate(delivery: Delivery) -> None: ...
+@app.broker.subscriber(durable="generator")
+async def generate(delivery: Delivery) -> None: ...
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from shared.settings import Settings
 
 
 class Application(FastStream):
-    """`start` waits for NATS, and `stop` lets running handlers end: see shared/worker/run.py, which runs it."""
+    """`start` waits for NATS. `stop` waits for running handlers. `shared/worker/run.py` runs it."""
 
     def __init__(self, service: str, settings: Settings, bus: Bus) -> None:
         super().__init__(bus.broker, logger=None)
@@ -38,8 +37,8 @@ class Application(FastStream):
     def ready(self) -> bool:
         return self.bus.ready
 
-    def opened[T](self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> Callable[[], T]:
-        """Open this before the subscribers start, close it after they have stopped. The result gives what is open."""
+    def resource[T](self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> Callable[[], T]:
+        """Open a resource before the subscribers start, and close it after they stop. Call the result to get it."""
         resources: list[T] = []
 
         async def enter() -> None:
@@ -50,12 +49,12 @@ class Application(FastStream):
 
 
 def application(service: str, settings: Settings) -> Application:
-    """The application of this service, with a bus of its own."""
+    """A new application of this service, with its own bus."""
     return Application(service, settings, Bus(settings, service))
 
 
 def asyncapi_of(*apps: Application, title: str, version: str, description: str, licence: str) -> dict[str, Any]:
-    """FastStream's AsyncAPI document of what these applications declare."""
+    """The AsyncAPI document of everything these applications declare."""
     brokers = (app.broker for app in apps)
     document = AsyncAPI(*brokers, title=title, version=version, description=description, license=License(name=licence))
     return dict[str, Any](document.to_specification().to_jsonable())

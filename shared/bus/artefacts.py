@@ -1,10 +1,10 @@
 """Bodies too large for an event, in a JetStream object store.
 
-Names begin with their session. The subject of each chunk carries session and name, so that a session's artefacts are
-found without a look at any other's, and what a crash left half written goes with its session too:
+Names begin with their session. The subject of each chunk carries session and name. So a session's artefacts are found
+without reading others', and chunks that a crash left behind are deleted with their session:
 
-    $O.ARTEFACTS.C.<session>.<name>.<writing>   the chunks of one writing of it, at least one
-    $O.ARTEFACTS.M.<name>                       what object stores know of it; it counts as kept from here on
+    $O.ARTEFACTS.C.<session>.<name>.<write id>  the chunks of one write, at least one
+    $O.ARTEFACTS.M.<name>                       the object's metadata; the artefact exists once this is stored
 """
 
 import asyncio
@@ -21,69 +21,73 @@ from nats.js.api import Header, ObjectInfo, ObjectMetaOptions
 from nats.js.object_store import ObjectStore
 
 from parley.events.values import Artefact
-from shared.bus.api import AMBIGUOUS, subjects_of
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusUnavailable
+from shared.bus.jetstream_api import NATS_ERRORS, subjects_of
 from shared.bus.topology import ARTEFACTS, BUCKET
-from shared.log import TooLarge
+from shared.log import EventTooLarge
 
 MAX_BYTES = 32 * 1024 * 1024
 CHUNK = 128 * 1024
-ANSWER = 5.0  # seconds for one request
-PATIENCE = 30.0  # seconds for a whole body
+REQUEST_TIMEOUT = 5.0  # seconds for one request
+TRANSFER_TIMEOUT = 30.0  # seconds for a whole body
 
 
 class Artefacts:
-    """The bucket as one process uses it. Every method raises BusDown."""
+    """The object store of one process. Every method raises BusUnavailable."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._jetstream = client.jetstream(timeout=ANSWER)
+        self._jetstream = client.jetstream(timeout=REQUEST_TIMEOUT)
         self._objects = ObjectStore(BUCKET, ARTEFACTS, self._jetstream)
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        """Store these bytes under this name; the same again is no work. Raises TooLarge."""
+        """Store the data under this name, unless the same data is stored already. Raises TooLarge."""
         if len(data) > MAX_BYTES:
-            raise TooLarge(f"The artefact {name} would be {len(data)} bytes; {MAX_BYTES} are allowed: ask for less.")
+            raise EventTooLarge(
+                f"The artefact {name} would be {len(data)} bytes; {MAX_BYTES} are allowed: ask for less."
+            )
         artefact = Artefact(name=name, size=len(data), sha256=sha256(data).hexdigest())
-        async with _bounded(f"The artefact {name} cannot be kept"):
-            await self._provisioned()
+        async with _time_limit(f"The artefact {name} cannot be kept"):
+            await self._require_bucket()
             before = await self._info(name)
             if before is None or before.digest != _digest(data):
-                await self._write(name, data)  # the chunks of an earlier body go with their session
+                await self._write(name, data)  # the chunks of an earlier body are deleted with their session
         return artefact
 
     async def fetch(self, name: str) -> bytes | None:
-        """The bytes kept under this name, as they were; None where nothing is."""
-        async with _bounded(f"The artefact {name} cannot be fetched"):
-            await self._provisioned()
+        """The data stored under this name; None if there is none."""
+        async with _time_limit(f"The artefact {name} cannot be fetched"):
+            await self._require_bucket()
             info = await self._info(name)
             if info is None:
                 return None
             body = await self._read(f"$O.{BUCKET}.C.{info.nuid}")
         if info.digest != _digest(body):
-            raise BusDown(f"The artefact {name} is not whole: it may be being written, or dropped, at this moment.")
+            raise BusUnavailable(
+                f"The artefact {name} is not whole: it may be being written, or dropped, at this moment."
+            )
         return body
 
     async def drop(self, prefix: str) -> None:
-        """Forget every artefact of a session whose name begins so, and what was never wholly written of one."""
-        chunks = f"$O.{BUCKET}.C.{_session(prefix)}"
+        """Delete every artefact of a session whose name starts with `prefix`, and partial writes of them."""
+        chunks = f"$O.{BUCKET}.C.{_session_token(prefix)}"
         try:
-            found = await subjects_of(self._client, ARTEFACTS, f"{chunks}.>", seconds=ANSWER)
-            for name in {subject.split(".")[4] for subject in found}:
-                if _name(name).startswith(prefix):  # its chunks, by which it is found, last
+            subjects = await subjects_of(self._client, ARTEFACTS, f"{chunks}.>", seconds=REQUEST_TIMEOUT)
+            for name in {subject.split(".")[4] for subject in subjects}:
+                if _name(name).startswith(prefix):  # the chunks last: they are how it is found
                     await self._jetstream.purge_stream(ARTEFACTS, subject=f"$O.{BUCKET}.M.{name}")
                     await self._jetstream.purge_stream(ARTEFACTS, subject=f"{chunks}.{name}.*")
         except nats.js.errors.NotFoundError:
-            return  # no bucket, nothing kept
-        except AMBIGUOUS as error:
-            raise BusDown(f"The artefacts {prefix}… cannot be dropped: {error!r}") from error
+            return  # there is no bucket
+        except NATS_ERRORS as error:
+            raise BusUnavailable(f"The artefacts {prefix}… cannot be dropped: {error!r}") from error
 
-    async def _provisioned(self) -> None:
-        """Without its bucket an artefact would be missing, where it is the bucket that is."""
+    async def _require_bucket(self) -> None:
+        """Raise BusUnavailable without a bucket: otherwise the artefact would seem to be missing."""
         try:
             await self._jetstream.stream_info(ARTEFACTS)
         except nats.js.errors.NotFoundError as error:
-            raise BusDown("There is no object store for artefacts: run `parley provision`.") from error
+            raise BusUnavailable("There is no object store for artefacts: run `parley provision`.") from error
 
     async def _info(self, name: str) -> ObjectInfo | None:
         try:
@@ -92,7 +96,7 @@ class Artefacts:
             return None
 
     async def _read(self, chunks: str) -> bytes:
-        """nats-py's own `get` makes a consumer: whoever may do that may have messages stored under any subject."""
+        """Read without a consumer, unlike nats-py's `get`: a consumer could deliver messages to any subject."""
         body, after = io.BytesIO(), 0
         while True:
             try:
@@ -103,8 +107,8 @@ class Artefacts:
             after = message.seq or 0
 
     async def _write(self, name: str, data: bytes) -> None:
-        """nats-py's own `put` chooses where the chunks lie, and nobody finds them when it is ended half way."""
-        writing = f"{_session(name)}.{_token(name)}.{self._client._nuid.next().decode()}"
+        """Choose the chunks' subjects: nats-py's `put` uses random ones, so partial writes could not be found."""
+        writing = f"{_session_token(name)}.{_token(name)}.{self._client._nuid.next().decode()}"
         chunks = 0
         for chunk in _chunks(data):
             await self._jetstream.publish(f"$O.{BUCKET}.C.{writing}", chunk, stream=ARTEFACTS)
@@ -124,12 +128,12 @@ class Artefacts:
 
 
 @contextlib.asynccontextmanager
-async def _bounded(failing: str) -> AsyncIterator[None]:
+async def _time_limit(failing: str) -> AsyncIterator[None]:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TRANSFER_TIMEOUT):
             yield
-    except AMBIGUOUS as error:
-        raise BusDown(f"{failing}: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"{failing}: {error!r}") from error
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
@@ -140,13 +144,13 @@ def _digest(data: bytes) -> str:
     return f"SHA-256={base64.urlsafe_b64encode(sha256(data).digest()).decode()}"
 
 
-def _session(name: str) -> str:
-    """The first part of a name, as one token of a subject."""
+def _session_token(name: str) -> str:
+    """The session of this artefact as a token of a subject."""
     return _token(name.partition("/")[0])
 
 
 def _token(name: str) -> str:
-    """A name as one token of a subject: what object stores everywhere make of it."""
+    """The name as a token of a subject, encoded as every NATS object store does."""
     return base64.urlsafe_b64encode(name.encode()).decode()
 
 
@@ -154,4 +158,4 @@ def _name(token: str) -> str:
     try:
         return base64.urlsafe_b64decode(token).decode()
     except ValueError:
-        return ""  # not one of ours
+        return ""  # not an artefact of Parley

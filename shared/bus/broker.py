@@ -1,6 +1,6 @@
-"""A service's FastStream broker: where every option of it is set, so that no service spells one out.
+"""A service's FastStream broker, with all its options.
 
-Imported only by processes that consume: FastStream takes a quarter of a second to load.
+Only processes that consume import this module: FastStream takes a quarter of a second to load.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from faststream.nats.configs import NatsBrokerConfig
 from faststream.security import SASLPlaintext
 from nats.aio.msg import Msg
 
-from shared.bus.connection import address, options, until_there
-from shared.bus.consuming import quietly
-from shared.bus.middleware import Deliveries
-from shared.bus.strikes import Strikes
+from shared.bus.connection import address, options, retry_until_connected
+from shared.bus.deliveries import ignore_errors
+from shared.bus.middleware import MiddlewareFactory
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import durable_named
 from shared.bus.users import inbox
+from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 
 class Broker(NatsBroker):
-    """On a connection of its own, which buffers acknowledgements while it is down. `bus` has the other one, which asks
-    about consumers and strikes, and answers requests."""
+    """It has its own connection, which buffers acknowledgements while it is disconnected.
+
+    The connection of `bus` queries consumers and strikes, and answers requests.
+    """
 
     def __init__(self, settings: Settings, name: str, bus: "Bus") -> None:
         where = address(settings)
@@ -37,15 +39,15 @@ class Broker(NatsBroker):
         self._settings = settings
         self._bus = bus
         connection = options(self._name)
-        self._say_reconnected = connection["reconnected_cb"]
+        self._default_reconnected = connection["reconnected_cb"]
         super().__init__(
             where.servers,
             inbox_prefix=inbox(where.user),
             security=SASLPlaintext(where.user, where.password) if where.user else None,
-            logger=None,  # a line for each message would cost more than many a handler
-            apply_types=False,  # handlers have one parameter: nothing is to be injected
-            graceful_timeout=None,  # subscribers end by themselves, within the settings' own grace
-            middlewares=[Deliveries(settings, lambda: Strikes(bus.client))],
+            logger=None,  # a line for each message costs more than many handlers
+            apply_types=False,  # handlers have one parameter: there is nothing to inject
+            graceful_timeout=None,  # subscribers stop within `settings.graceful_timeout`
+            middlewares=[MiddlewareFactory(settings, lambda: WatchdogStrikes(bus.client))],
             **connection | {"reconnected_cb": self._reconnected},
         )
 
@@ -60,11 +62,14 @@ class Broker(NatsBroker):
         answer: type[Any] | None = None,
         **more: Any,
     ) -> SubscriberUsecase[Any]:
-        """`durable`: a handler of this provisioned consumer's deliveries, `limit` at once (default:
-        settings.worker_concurrency). `answer`: a handler that answers requests, given their subject and body; the
-        types of both are for the documents. Else FastStream's own."""
+        """Declare a subscriber.
+
+        With `durable`, its handler gets the deliveries of this provisioned consumer, up to `limit` at once (default:
+        `settings.worker_concurrency`). With `answer`, its handler answers requests: it gets their subject and body.
+        `request` and `answer` are types for the AsyncAPI document. With neither, it is FastStream's own subscriber.
+        """
         if answer:
-            return self._registered(
+            return self._register(
                 RequestSubscriber(
                     cast("NatsBrokerConfig", self.config),
                     subject,
@@ -77,7 +82,7 @@ class Broker(NatsBroker):
         if not durable:
             plain: SubscriberUsecase[Any] = super().subscriber(subject, queue, **more)
             return plain
-        return self._registered(
+        return self._register(
             DurableSubscriber(
                 cast("NatsBrokerConfig", self.config),
                 durable_named(durable),
@@ -87,21 +92,23 @@ class Broker(NatsBroker):
             )
         )
 
-    def _registered[S: SubscriberUsecase[Msg]](self, subscriber: S) -> S:
-        """As NatsBroker.subscriber does it with one that it has made itself."""
+    def _register[S: SubscriberUsecase[Msg]](self, subscriber: S) -> S:
+        """Register a subscriber, as NatsBroker.subscriber does."""
         Registrator.subscriber(self, subscriber)
         return subscriber
 
     async def start(self) -> None:
-        """Wait for the server and its log. Then start every subscriber by itself: one that waits for its consumer
-        delays no other. Raises WrongFormat."""
-        await self._bus.ready_to_read()
-        await until_there(self._name, self.connect)
+        """Wait for the server and the log, then start all subscribers concurrently. Raises WrongFormat.
+
+        A subscriber that waits for its consumer delays no other.
+        """
+        await self._bus.wait_until_readable()
+        await retry_until_connected(self._name, self.connect)
         await asyncio.gather(*(subscriber.start() for subscriber in self.subscribers))
         self.running = True
 
     async def _reconnected(self) -> None:
-        await self._say_reconnected()
+        await self._default_reconnected()
         for subscriber in self._durable:
             subscriber.reconnected()
 
@@ -115,6 +122,6 @@ class Broker(NatsBroker):
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Let the running handlers end within the grace; until then the other subscribers go on."""
-        await asyncio.gather(*(quietly(subscriber.stop()) for subscriber in self._durable))
-        await quietly(super().stop(exc_type, exc_val, exc_tb))
+        """Wait for running handlers within the grace period; the other subscribers work until then."""
+        await asyncio.gather(*(ignore_errors(subscriber.stop()) for subscriber in self._durable))
+        await ignore_errors(super().stop(exc_type, exc_val, exc_tb))

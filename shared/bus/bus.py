@@ -1,4 +1,4 @@
-"""The bus as services see it."""
+"""The bus: everything a process does with NATS."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -11,29 +11,32 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from parley.events.values import Artefact
-from shared.bus.api import AMBIGUOUS
 from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
-from shared.bus.consuming import quietly
-from shared.bus.errors import BusDown, MessageTooLarge
+from shared.bus.deliveries import ignore_errors
+from shared.bus.errors import BusUnavailable, MessageTooLarge
+from shared.bus.instrumentation import ConsumerState, consumer_state
 from shared.bus.jetstream import JetStreamLog
+from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.library import JetStreamLibrary
-from shared.bus.log_format import WrongFormat, log_of_this_format
+from shared.bus.log_format import WrongFormat, wait_for_log
 from shared.bus.logouts import end_login, ended_logins
 from shared.bus.replication import Replication
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
-from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
 from shared.bus.timers import arm_timer, disarm_timer, timer_payload
 from shared.bus.topology import SESSIONS
-from shared.bus.watched import Consumer, consumer_of
+from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
 
 if TYPE_CHECKING:
     from shared.bus.broker import Broker
 
-FLUSH, FLUSH_ENDS = 2.0, 120  # seconds that a subscriber waits for the server, and until it is given up
+FLUSH_TIMEOUT, FLUSH_GIVE_UP = (
+    2.0,
+    120,
+)  # seconds that a subscriber waits for the server, and until the flush is abandoned
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
@@ -44,7 +47,7 @@ class Subscription(Protocol):
 
 
 class Bus:
-    """One process's place on the bus. Subscribers are declared before `start`; everything else comes after it."""
+    """The bus connection of one process. Declare subscribers before `start`; do everything else after it."""
 
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
@@ -55,12 +58,12 @@ class Bus:
         self._tasks: set[asyncio.Task[None]] = set()
         self._replication = Replication()
 
-    # --- life
+    # --- lifecycle
 
     async def connect(self) -> None:
-        """Connect, and wait for as long as that takes: from here on all but the consumers works."""
+        """Connect, however long that takes. After this everything but the consumers works."""
         if self._client is None:
-            self._client = await connect(self._settings, self._name, self._tell_reconnected)
+            self._client = await connect(self._settings, self._name, self._on_reconnected)
             metrics.CONNECTED.set_function(lambda: self.ready)
             if not await self._replication.read(self._client):
                 self._read_replication(self._client)
@@ -70,25 +73,25 @@ class Bus:
         if self._broker:
             await self._broker.start()
         else:
-            await self.ready_to_read()
+            await self.wait_until_readable()
 
-    async def ready_to_read(self) -> None:
+    async def wait_until_readable(self) -> None:
         """Connect, and wait until the log is provisioned. Raises WrongFormat."""
         await self.connect()
         try:
-            await log_of_this_format(self.client)
+            await wait_for_log(self.client)
         except WrongFormat:
-            await self.stop()  # nothing is read or written here
+            await self.stop()  # a log of another format is neither read nor written
             raise
 
     async def stop(self) -> None:
-        """Fetch no more, let running handlers end within the grace, then leave."""
+        """Stop fetching, wait for running handlers within the grace period, then disconnect."""
         for task in self._tasks:
             task.cancel()
         if self._broker:
             await self._broker.stop()
         if self._client:
-            await quietly(self._client.close())
+            await ignore_errors(self._client.close())
 
     @property
     def ready(self) -> bool:
@@ -96,23 +99,23 @@ class Bus:
 
     @property
     def max_payload(self) -> int:
-        """Bytes that one message may have, as the server says."""
+        """The largest message that the server accepts, in bytes."""
         return self.client.max_payload
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """Called whenever the connection is back: feeds may have missed something."""
+        """Call `callback` after every reconnection: feeds may have missed messages."""
         self._reconnected.append(callback)
 
-    async def _tell_reconnected(self) -> None:
+    async def _on_reconnected(self) -> None:
         if self._client:
             self._read_replication(self._client)
         for callback in self._reconnected:
             await callback()
 
     def _read_replication(self, client: Client) -> None:
-        self._in_background(self._replication.follow(client), "replication")
+        self._run_in_background(self._replication.follow(client), "replication")
 
-    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -121,7 +124,7 @@ class Bus:
     @property
     def client(self) -> Client:
         if self._client is None:
-            raise BusDown("Not connected to NATS yet.")
+            raise BusUnavailable("Not connected to NATS yet.")
         return self._client
 
     @property
@@ -138,72 +141,70 @@ class Bus:
     def broker(self) -> "Broker":
         """FastStream's broker, on which a service declares its subscribers before `start`."""
         if self._broker is None:
-            from shared.bus.broker import Broker  # noqa: PLC0415  only who consumes waits for FastStream to load
+            from shared.bus.broker import Broker  # noqa: PLC0415  only processes that consume load FastStream
 
             self._broker = Broker(self._settings, self._name, self)
         return self._broker
 
     async def outstanding(self, durable: str, stream: str = SESSIONS) -> int:
-        """Messages that this consumer has not been given, or has not acknowledged yet."""
+        """How many messages this consumer has not received or not acknowledged. Raises BusUnavailable."""
         try:
             info = await self.client.jetstream().consumer_info(stream, durable)
-        except AMBIGUOUS as error:
-            raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
+        except NATS_ERRORS as error:
+            raise BusUnavailable(f"The consumer {durable} cannot be asked: {error!r}") from error
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
 
-    async def consumer(self, durable: str, stream: str = SESSIONS) -> Consumer:
-        """How this consumer stands now. Raises BusDown, also where there is no such consumer."""
+    async def consumer_state(self, durable: str, stream: str = SESSIONS) -> ConsumerState:
+        """The consumer's current state. Raises BusUnavailable, also if there is no such consumer."""
         try:
-            return await consumer_of(self.client, stream, durable)
-        except AMBIGUOUS as error:
-            raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
+            return await consumer_state(self.client, stream, durable)
+        except NATS_ERRORS as error:
+            raise BusUnavailable(f"The consumer {durable} cannot be asked: {error!r}") from error
 
     async def watchdog_exits(self) -> dict[str, int]:
-        """How many processes of each service their watchdog ended, in the last 30 days. Raises BusDown."""
-        return await Strikes(self.client).exits_by_service()
+        """How many processes of each service the watchdog ended in the last 30 days. Raises BusUnavailable."""
+        return await WatchdogStrikes(self.client).exits_by_service()
 
     # --- the object store
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        """Keep these bytes under `<session>/<turn>/<action>/<attempt>`, or `<session>/files/<sha256>`.
+        """Store data as `<session>/<turn>/<action>/<attempt>` or `<session>/files/<sha256>`.
 
-        The same again is no work.
-
-        Raises TooLarge, BusDown.
+        If the same data is stored already, nothing is written. Raises TooLarge, BusUnavailable.
         """
         return await Artefacts(self.client).keep(name, data)
 
     async def fetch(self, name: str) -> bytes | None:
-        """What is kept under this name; None where nothing is. Raises BusDown."""
+        """The data stored under this name; None if there is none. Raises BusUnavailable."""
         return await Artefacts(self.client).fetch(name)
 
     async def drop(self, prefix: str) -> None:
-        """Forget everything whose name begins so. Raises BusDown."""
+        """Delete every object whose name starts with `prefix`. Raises BusUnavailable."""
         await Artefacts(self.client).drop(prefix)
 
     async def redeem(self, ticket_id: str) -> bool:
-        """Use a one-time ticket up; False if it has been before, here or at another gateway. Raises BusDown."""
+        """Use a one-time ticket. False if any gateway has seen it before. Raises BusUnavailable."""
         return await redeem(self.client, ticket_id)
 
     async def end_login(self, login_id: str) -> None:
-        """Have every gateway know that this login has ended. Raises BusDown."""
+        """End this login at every gateway. Raises BusUnavailable."""
         await end_login(self.client, login_id)
 
     async def ended_logins(self) -> set[str]:
-        """The ids of the logins that were ended before their time. Raises BusDown."""
+        """The ids of logins that were ended before they expired. Raises BusUnavailable."""
         return await ended_logins(self.client)
 
     # --- core NATS
 
     async def publish(self, subject: str, data: bytes) -> None:
-        """Fire and forget. Raises BusDown while disconnected."""
+        """Fire and forget. Raises BusUnavailable while disconnected."""
         try:
             await self.client.publish(subject, data)
         except nats.errors.Error as error:
-            raise BusDown(repr(error)) from error
+            raise BusUnavailable(repr(error)) from error
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-        """One answer within `timeout` seconds. Raises BusDown, MessageTooLarge."""
+        """One answer within `timeout` seconds. Raises BusUnavailable, MessageTooLarge."""
         try:
             headers = dict(tracing.headers()) or None
             reply = await self.client.request(subject, data, timeout=timeout, headers=headers)
@@ -215,36 +216,38 @@ class Bus:
                 f"The request on {subject} has {len(data)} bytes: {payload_limit(self.client)}."
             ) from error
         except (nats.errors.Error, TimeoutError) as error:
-            raise BusDown(f"Nobody answers on {subject}: {error!r}") from error
+            raise BusUnavailable(f"Nobody answers on {subject}: {error!r}") from error
 
     async def subscribe(self, subject: str, handler: Listener, *, queue: str = "") -> Subscription:
-        """Messages in order, one after the other, from here on: what is stored after this returns is heard."""
+        """Call `handler` for each message in order, one at a time. Messages sent after this returns are not missed."""
 
         async def received(message: Msg) -> None:
             await handler(message.subject, message.data)
 
-        return await self._subscribed(subject, received, queue)
+        return await self._subscribe_raw(subject, received, queue)
 
-    async def _subscribed(self, subject: str, received: Callable[[Msg], Awaitable[None]], queue: str) -> Subscription:
-        subscription = _Core(await self.client.subscribe(subject, queue=queue, cb=received))
-        await self._flushed(FLUSH)  # while disconnected it is subscribed on reconnecting
+    async def _subscribe_raw(
+        self, subject: str, received: Callable[[Msg], Awaitable[None]], queue: str
+    ) -> Subscription:
+        subscription = _CoreSubscription(await self.client.subscribe(subject, queue=queue, cb=received))
+        await self._wait_for_flush(FLUSH_TIMEOUT)  # while disconnected, the client subscribes when it reconnects
         return subscription
 
-    async def _flushed(self, seconds: float) -> None:
-        """Until the server has seen all of it, or this time is over.
+    async def _wait_for_flush(self, seconds: float) -> None:
+        """Wait until the server has received everything, or for this many seconds.
 
-        In a task of its own, which nobody cancels: the answer to a flush that was given up breaks nats-py's connection.
+        The flush runs in a task that is not cancelled: the reply to a cancelled flush breaks nats-py's connection.
         """
-        await asyncio.wait({self._in_background(self._flush(), "flush")}, timeout=seconds)
+        await asyncio.wait({self._run_in_background(self._flush(), "flush")}, timeout=seconds)
 
     async def _flush(self) -> None:
-        for _ in range(2):  # nats-py sends a PING ahead of what it still buffers: only the second one follows all of it
-            await quietly(self.client.flush(timeout=FLUSH_ENDS))
+        for _ in range(2):  # nats-py sends the first PING before what it still buffers
+            await ignore_errors(self.client.flush(timeout=FLUSH_GIVE_UP))
 
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> Subscription:
-        """Answer requests, several at once; replicas of one `queue` share them (without one, all are asked).
+        """Answer requests concurrently. Replicas in one `queue` share them; without a queue every replica gets each.
 
-        What is asked after this returns is heard. A handler that returns None leaves the answer to another.
+        Requests sent after this returns are not missed. A handler that returns None sends no answer.
         """
 
         async def answer(message: Msg) -> bytes | None:
@@ -253,22 +256,22 @@ class Bus:
         return await self.answer_messages(subject, answer, queue=queue)
 
     async def answer_messages(self, subject: str, answer: Answer, *, queue: str = "") -> Subscription:
-        """As `answer`, with a handler of nats-py's messages."""
+        """Like `answer`, with a handler that gets nats-py's message."""
 
         async def received(message: Msg) -> None:
             if has_inbox(message):
-                self._in_background(respond(self.client, message, answer, subject=subject), "answer")
+                self._run_in_background(respond(self.client, message, answer, subject=subject), "answer")
 
-        return await self._subscribed(subject, received, queue)
+        return await self._subscribe_raw(subject, received, queue)
 
     # --- timers
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
-        """Have `payload` delivered on timerfired.<session>.<kind> at this time (aware); it replaces an earlier one."""
+        """Set or replace a timer: at this (aware) time `payload` is sent to timerfired.<session>.<kind>."""
         await arm_timer(self.client, session_id, kind, at, payload)
 
     async def timer(self, session_id: str, kind: str) -> bytes | None:
-        """The payload of the timer, if it is armed. Raises BusDown."""
+        """The payload of the timer; None if it is not armed. Raises BusUnavailable."""
         return await timer_payload(self.client, session_id, kind)
 
     async def disarm(self, session_id: str, kind: str) -> None:
@@ -276,9 +279,9 @@ class Bus:
         await disarm_timer(self.client, session_id, kind)
 
 
-class _Core:
+class _CoreSubscription:
     def __init__(self, subscription: Any) -> None:
         self._subscription = subscription
 
     async def stop(self) -> None:
-        await quietly(self._subscription.unsubscribe())
+        await ignore_errors(self._subscription.unsubscribe())

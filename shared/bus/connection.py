@@ -1,4 +1,4 @@
-"""Connections to NATS that never give up, and say so in the log when they are down."""
+"""Connections to NATS: they reconnect for ever, and log when they are down."""
 
 import asyncio
 import os
@@ -16,19 +16,18 @@ from shared.bus.users import INBOX, inbox
 from shared.settings import Settings
 
 log = structlog.get_logger("bus")
-PING_EVERY = 2  # seconds
-PATIENCE_LOGGED = 5.0  # seconds between two lines about a server that is not there
-
-
-FORBIDDEN = 77  # the exit code of a program that does what its user may not: look at shared/services.py
+PING_INTERVAL = 2  # seconds
+LOG_INTERVAL = 5.0  # seconds between two log lines about an unreachable server
+FORBIDDEN = 77  # exit code after a permissions violation: see shared/services.py
 VIOLATION = "permissions violation"
-# Who answers may publish to the inbox that asked, until the connection is lost: what was asked over the one before is
-# refused, and whoever asked asks again. No service publishes to another's inbox but to answer.
-LATE = f'publish to "{INBOX.lower()}'
+# A responder may publish to a requester's inbox only over the connection that received the request. After a
+# reconnection the server refuses the answer, and the requester retries. Services publish to others' inboxes only to
+# answer.
+LATE_ANSWER = f'publish to "{INBOX.lower()}'
 
 
 class Address(NamedTuple):
-    """Where NATS is, and as whom to come. A token, which names nobody, stays in the URLs."""
+    """The servers and the login. A token without a user stays in the URLs."""
 
     servers: list[str]
     user: str = ""
@@ -36,47 +35,46 @@ class Address(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """For nats.connect. Given so, the login also holds for servers that the cluster tells of itself."""
+        """Arguments of nats.connect. The login given this way also applies to servers that the cluster announces."""
         known = {"user": self.user, "password": self.password} if self.user else {}
         return {"servers": self.servers, "inbox_prefix": inbox(self.user), **known}
 
 
 def address(settings: Settings) -> Address:
-    """NATS_URL may name several servers of one cluster, with commas; the client keeps to one that answers."""
+    """NATS_URL may name several servers of one cluster, separated by commas; the client uses one that answers."""
     urls = [url for part in settings.nats_url.split(",") if (url := part.strip())]
     user, _, password = urls[0].rpartition("@")[0].rpartition("//")[2].partition(":") if urls else ("", "", "")
-    return Address([_bare(url) for url in urls], user, password) if password else Address(urls)
+    return Address([_without_login(url) for url in urls], user, password) if password else Address(urls)
 
 
-def _bare(url: str) -> str:
+def _without_login(url: str) -> str:
     scheme, slashes, rest = url.rpartition("://")
     return f"{scheme}{slashes}{rest.rpartition('@')[2]}"
 
 
-def forbidden(name: str, error: Exception) -> None:
-    """This program is not what its user is for: a fault, or somebody else's hand. It must not go on."""
+def exit_forbidden(name: str, error: Exception) -> None:
+    """End the process: its NATS user may not do this, so the configuration or the program is wrong."""
     hint = "its NATS user may not do this: is NATS_URL another service's, or the server's list that of another version?"
     log.critical("nats_forbidden", connection=name, error=str(error), hint=hint)
     os._exit(FORBIDDEN)
 
 
 def options(name: str) -> dict[str, Any]:
-    """What both our own connection and FastStream's get: reconnect for ever, notice a dead peer within 6 s."""
-
-    told: dict[str, float] = {}
+    """Options of the bus's and FastStream's connections: reconnect for ever, notice a dead peer within 6 s."""
+    last_logged: dict[str, float] = {}
 
     async def on_error(error: Exception) -> None:
-        """A server that is away is the same error four times a second."""
-        said = str(error).lower()
-        if VIOLATION in said and LATE in said:
+        """Log each error at most once per LOG_INTERVAL: an unreachable server reports it four times a second."""
+        text = str(error).lower()
+        if VIOLATION in text and LATE_ANSWER in text:
             log.warning("answer_not_sent", connection=name, error=str(error), hint="the server forgot who had asked")
             return
-        if VIOLATION in said:
-            forbidden(name, error)
+        if VIOLATION in text:
+            exit_forbidden(name, error)
         now = time.monotonic()
-        if now - told.get(repr(error), -PATIENCE_LOGGED) >= PATIENCE_LOGGED:
-            told.clear()
-            told[repr(error)] = now
+        if now - last_logged.get(repr(error), -LOG_INTERVAL) >= LOG_INTERVAL:
+            last_logged.clear()
+            last_logged[repr(error)] = now
             log.warning("nats_error", connection=name, error=repr(error))
 
     async def on_disconnect() -> None:
@@ -93,33 +91,33 @@ def options(name: str) -> dict[str, Any]:
         "max_reconnect_attempts": -1,
         "reconnect_time_wait": 0.25,
         "connect_timeout": 2,
-        "ping_interval": PING_EVERY,
+        "ping_interval": PING_INTERVAL,
         "max_outstanding_pings": 2,
     }
 
 
 async def connect(settings: Settings, name: str, on_reconnect: Callable[[], Awaitable[None]]) -> Client:
-    """A connection that does not buffer while it is down: a publish then fails at once and nothing is sent late."""
-    told = options(name)
+    """A connection without a buffer: while it is down a publish fails at once, and nothing is sent late."""
+    defaults = options(name)
 
     async def reconnected() -> None:
-        await told["reconnected_cb"]()
+        await defaults["reconnected_cb"]()
         await on_reconnect()
 
-    wanted = address(settings).options | told | {"reconnected_cb": reconnected, "pending_size": 0}
+    arguments = address(settings).options | defaults | {"reconnected_cb": reconnected, "pending_size": 0}
 
     async def attempt() -> Client:
-        client = await nats.connect(**wanted)
+        client = await nats.connect(**arguments)
         if problem := payload_problem(client):
             await client.close()
             raise nats.errors.Error(problem)
         return client
 
-    return await until_there(name, attempt)
+    return await retry_until_connected(name, attempt)
 
 
 def payload_problem(client: Client) -> str:
-    """Why this server's messages are too small for Parley, and what to do; "" where they are not."""
+    """Why this server's message limit is too small for Parley, and what to do; "" if it is not."""
     if client.max_payload >= MIN_PAYLOAD:
         return ""
     return (
@@ -128,14 +126,14 @@ def payload_problem(client: Client) -> str:
     )
 
 
-async def until_there[T](name: str, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try until it works; a server that is missing at the start is a wait, not a crash."""
+async def retry_until_connected[T](name: str, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Retry until the attempt succeeds: a server that is not up yet must not crash the process."""
     waited = 0.0
     while True:
         try:
-            async with asyncio.timeout(PATIENCE_LOGGED):
+            async with asyncio.timeout(LOG_INTERVAL):
                 return await attempt()
         except (OSError, TimeoutError, nats.errors.Error) as error:
-            waited += PATIENCE_LOGGED
+            waited += LOG_INTERVAL
             log.warning("waiting_for_nats", connection=name, error=str(error) or repr(error))
             await asyncio.sleep(0.25)

@@ -1,15 +1,17 @@
-"""What a user of the bus can meet.
+"""The errors of the bus.
 
 Exception
-├── BusDown          nobody answered: not connected, no responder, or too late
-├── MessageTooLarge  a request, or the answer to it, is over the server's max_payload: ask for less
-└── Park             raised by a consumer's handler: this message can never be handled; put it aside with the reason
+├── BusUnavailable   no answer: not connected, no responder, or a time-out
+├── MessageTooLarge  a request or its answer exceeds the server's max_payload: request less
+└── Unprocessable    raised by a consumer's handler: the message can never be handled; it becomes a dead letter
 
-A body that is too large for the object store is `shared.log.TooLarge`, like an event that is too large for the log.
+A body that is too large for the object store raises `shared.log.TooLarge`, like an event that is too large for the log.
 """
 
+from shared.unavailable import Unavailable
 
-class BusDown(Exception):
+
+class BusUnavailable(Unavailable):
     pass
 
 
@@ -17,5 +19,5 @@ class MessageTooLarge(Exception):
     pass
 
 
-class Park(Exception):
+class Unprocessable(Exception):
     pass

@@ -1,6 +1,6 @@
-"""The mark of the log's format: metadata of the stream, held against this release's before anything is read or written.
+"""The log's format, stored in the stream's metadata and checked before anything is read or written.
 
-It changes only where messages cannot be read one by one; what one event needs is said in its envelope.
+It changes only when single messages can no longer be read; what one event needs is stated in its envelope.
 """
 
 import asyncio
@@ -9,24 +9,24 @@ from typing import Any
 import structlog
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS, stream_info
-from shared.bus.topology import LOG_FORMAT, MARK, SESSIONS
+from shared.bus.jetstream_api import NATS_ERRORS, stream_info
+from shared.bus.topology import FORMAT_KEY, LOG_FORMAT, SESSIONS
 
 log = structlog.get_logger("bus")
-ANSWER = 2.0  # seconds
-LOOK_AGAIN = 0.25  # seconds between two looks for what provisioning has not made yet
+REQUEST_TIMEOUT = 2.0  # seconds
+POLL_INTERVAL = 0.25  # seconds between two checks for an unprovisioned stream
 
 
 class WrongFormat(Exception):
-    """This release cannot read the log; the message says what to do."""
+    """This release cannot read the log; the text says what to do."""
 
 
 def require_format(stream: dict[str, Any]) -> None:
     """Raise WrongFormat unless this stream, as the broker or a backup describes it, has this release's format.
 
-    An empty one without a mark is nobody's yet: provisioning marks it.
+    An empty stream without a format is accepted: provisioning sets the format.
     """
-    mark = (stream["config"].get("metadata") or {}).get(MARK)
+    mark = (stream["config"].get("metadata") or {}).get(FORMAT_KEY)
     if mark == LOG_FORMAT or (mark is None and not stream["state"]["messages"]):
         return
     has = f"has format {mark}" if mark else "has events, and no mark of their format"
@@ -37,16 +37,16 @@ def require_format(stream: dict[str, Any]) -> None:
     )
 
 
-async def log_of_this_format(client: Client) -> None:
-    """Wait until the log is there, and hold its mark against this release's. Raises WrongFormat."""
+async def wait_for_log(client: Client) -> None:
+    """Wait until the log exists, and check its format. Raises WrongFormat."""
     waited = False
     while True:
         try:
-            require_format(await stream_info(client, SESSIONS, seconds=ANSWER))
+            require_format(await stream_info(client, SESSIONS, seconds=REQUEST_TIMEOUT))
             return
-        except AMBIGUOUS as error:
+        except NATS_ERRORS as error:
             if not waited:
                 hint = "waiting; run `parley provision`"
                 log.warning("not_provisioned", stream=SESSIONS, error=repr(error), hint=hint)
             waited = True
-        await asyncio.sleep(LOOK_AGAIN)
+        await asyncio.sleep(POLL_INTERVAL)

@@ -1,19 +1,19 @@
-"""How many servers keep the session log: read from its stream, so that no process can be told otherwise."""
+"""The replica count of the session log, read from its stream rather than from settings."""
 
 import asyncio
 
 import structlog
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS, stream_info
+from shared.bus.jetstream_api import NATS_ERRORS, stream_info
 from shared.bus.topology import SESSIONS
 
-ANSWER, PAUSE = 2.0, 0.5  # seconds for one request, and between two
+REQUEST_TIMEOUT, POLL_INTERVAL = 2.0, 0.5  # seconds for one request, and between two requests
 log = structlog.get_logger("bus")
 
 
 class Replication:
-    """What the stream says of itself. Until it has answered, the log counts as clustered: the cautious reading."""
+    """The stream's replication. Until it is known, the log counts as clustered, which is the safe assumption."""
 
     def __init__(self) -> None:
         self._replicas: int | None = None
@@ -23,10 +23,10 @@ class Replication:
         return self._replicas != 1
 
     async def read(self, client: Client) -> bool:
-        """Ask once; False where the stream is missing or does not answer."""
+        """Read the replica count; False if the stream is missing or does not answer."""
         try:
-            config = (await stream_info(client, SESSIONS, seconds=ANSWER))["config"]
-        except AMBIGUOUS:
+            config = (await stream_info(client, SESSIONS, seconds=REQUEST_TIMEOUT))["config"]
+        except NATS_ERRORS:
             return False
         replicas = int(config.get("num_replicas", 1))
         if self._replicas not in (None, replicas):
@@ -35,6 +35,6 @@ class Replication:
         return True
 
     async def follow(self, client: Client) -> None:
-        """Ask until the stream answers."""
-        while not await self.read(client):  # noqa: ASYNC110  nobody says when a missing stream is provisioned
-            await asyncio.sleep(PAUSE)
+        """Read the replica count, and retry until the stream answers."""
+        while not await self.read(client):  # noqa: ASYNC110  there is no event for a stream being provisioned
+            await asyncio.sleep(POLL_INTERVAL)

@@ -1,5 +1,4 @@
-"""Requests on core NATS, and how one is answered: with a span and a figure, only to an inbox, and never without a word
-where the answer is too large."""
+"""Answers to requests on core NATS: traced, measured, sent only to inboxes, with an error if they are too large."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -9,12 +8,12 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.api import AMBIGUOUS
-from shared.bus.errors import BusDown
-from shared.bus.users import ANSWER_WITHIN, INBOX
+from shared.bus.errors import BusUnavailable
+from shared.bus.jetstream_api import NATS_ERRORS
+from shared.bus.users import ANSWER_TIMEOUT, INBOX
 from shared.telemetry import metrics, names, tracing
 
-ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # as services on NATS say it
+ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # the headers of NATS services
 log = structlog.get_logger("bus")
 Answer = Callable[[Msg], Awaitable[bytes | None]]
 
@@ -28,17 +27,17 @@ def has_inbox(message: Msg) -> bool:
 
 
 async def respond(client: Client, message: Msg, answer: Answer, *, subject: str) -> None:
-    """Send the answer, unless it is None or comes too late. `subject`: as subscribed to, a label of few values."""
+    """Send the answer, unless it is None or too late. `subject`: the subscribed pattern, used as a metric label."""
     try:
         parent = (message.headers or {}).get(tracing.HEADER)
         attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
-        with tracing.within(subject, kind="server", parent=parent, attributes=attributes):
+        with tracing.child_span(subject, kind="server", parent=parent, attributes=attributes):
             began = time.perf_counter()
             data = await answer(message)
-            if data is not None and time.perf_counter() - began < ANSWER_WITHIN:
+            if data is not None and time.perf_counter() - began < ANSWER_TIMEOUT:
                 metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
                 await _send(client, message, data)
-    except (BusDown, *AMBIGUOUS) as error:  # NATS went away meanwhile: whoever asked asks again
+    except (BusUnavailable, *NATS_ERRORS) as error:  # the requester retries
         log.warning("request_unanswered", subject=message.subject, error=repr(error))
     except Exception:
         log.exception("request_failed", subject=message.subject)
@@ -47,7 +46,7 @@ async def respond(client: Client, message: Msg, answer: Answer, *, subject: str)
 async def _send(client: Client, message: Msg, data: bytes) -> None:
     try:
         await message.respond(data)
-    except nats.errors.MaxPayloadError:  # without a word whoever asked would wait, and ask again
+    except nats.errors.MaxPayloadError:  # without an error the requester would time out and retry
         error = f"The answer on {message.subject} has {len(data)} bytes: {payload_limit(client)}."
         log.warning("answer_too_large", subject=message.subject, bytes=len(data), limit=client.max_payload)
         await client.publish(message.reply, headers={ERROR_CODE: TOO_LARGE, ERROR: error})

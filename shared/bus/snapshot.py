@@ -1,6 +1,6 @@
-"""A stream as one file, and back: the broker's own snapshots, so that every message keeps its position.
+"""Saves a stream to a file and restores it, by the broker's snapshots, which keep every message's position.
 
-Positions matter: each event names the one it follows. Publishing copies of the events would give them other ones.
+Positions matter because each event names the one it follows. Republished events would get new positions.
 """
 
 import asyncio
@@ -11,26 +11,26 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS
 from shared.bus.bus import Bus
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusUnavailable
+from shared.bus.jetstream_api import NATS_ERRORS
 
-ANSWER = 30.0  # seconds for one request, or one chunk
+REQUEST_TIMEOUT = 30.0  # seconds for one request, or one chunk
 CHUNK = 128 * 1024
 NOT_FOUND = 10059
 
 
 class SnapshotError(Exception):
-    """The broker refuses, or what it sent is not whole; the message says why."""
+    """The broker refuses, or its snapshot is incomplete; the text says why."""
 
 
 type State = dict[str, Any]
 
 
 async def save(bus: Bus, stream: str, path: Path) -> State | None:
-    """Write the stream with its consumers to `path`; its configuration and state, or None where there is none.
+    """Write the stream and its consumers to `path`. Returns its configuration and state; None if it does not exist.
 
-    Messages may be stored meanwhile: the file has those of one moment. Raises BusDown, SnapshotError, OSError.
+    The snapshot is consistent even while messages are stored. Raises BusUnavailable, SnapshotError, OSError.
     """
     client = bus.client
     try:
@@ -41,60 +41,60 @@ async def save(bus: Bus, stream: str, path: Path) -> State | None:
             answer = await _ask(client, f"SNAPSHOT.{stream}", request)
             if answer.get("error", {}).get("err_code") == NOT_FOUND:
                 return None
-            _check(answer, stream)
+            _raise_on_error(answer, stream)
             with path.open("wb") as file:
                 async for chunk in _chunks(arriving):
                     await asyncio.to_thread(file.write, chunk)
         finally:
             await arriving.unsubscribe()
-    except AMBIGUOUS as error:
-        raise BusDown(f"The snapshot of {stream} broke off: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The snapshot of {stream} broke off: {error!r}") from error
     return {"config": answer["config"], "state": answer["state"]}
 
 
-async def load(bus: Bus, stream: str, path: Path, known: State) -> int:
-    """Make the stream again from a snapshot; how many messages it has. It must not be there.
+async def restore(bus: Bus, stream: str, path: Path, known: State) -> int:
+    """Restore the stream, which must not exist, from a snapshot. Returns its number of messages.
 
-    Raises BusDown, SnapshotError, OSError.
+    Raises BusUnavailable, SnapshotError, OSError.
     """
     client = bus.client
     try:
         answer = await _ask(client, f"RESTORE.{stream}", known)
-        _check(answer, stream)
+        _raise_on_error(answer, stream)
         target = str(answer["deliver_subject"])
         with path.open("rb") as file:
             while chunk := await asyncio.to_thread(file.read, CHUNK):
-                refused = (await client.request(target, chunk, timeout=ANSWER)).data
+                refused = (await client.request(target, chunk, timeout=REQUEST_TIMEOUT)).data
                 if refused:
-                    _check(json.loads(refused), stream)
-        made = json.loads((await client.request(target, b"", timeout=ANSWER)).data)
-        _check(made, stream)
-    except AMBIGUOUS as error:
-        raise BusDown(f"Bringing back {stream} broke off: {error!r}") from error
-    return int(made["state"]["messages"])
+                    _raise_on_error(json.loads(refused), stream)
+        restored = json.loads((await client.request(target, b"", timeout=REQUEST_TIMEOUT)).data)
+        _raise_on_error(restored, stream)
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"Bringing back {stream} broke off: {error!r}") from error
+    return int(restored["state"]["messages"])
 
 
-async def messages(bus: Bus, stream: str) -> int | None:
-    """How many messages the stream has; None where there is none. Raises BusDown."""
+async def message_count(bus: Bus, stream: str) -> int | None:
+    """The number of messages in the stream; None if it does not exist. Raises BusUnavailable."""
     try:
         answer = await _ask(bus.client, f"INFO.{stream}", {})
-    except AMBIGUOUS as error:
-        raise BusDown(f"The stream {stream} cannot be asked: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The stream {stream} cannot be asked: {error!r}") from error
     return int(answer["state"]["messages"]) if "state" in answer else None
 
 
 async def remove_empty(bus: Bus, stream: str) -> None:
-    """So that it can be made from a snapshot. Raises BusDown, SnapshotError."""
+    """Delete the stream so that it can be restored. Raises BusUnavailable, SnapshotError."""
     try:
-        _check(await _ask(bus.client, f"DELETE.{stream}", {}), stream)
-    except AMBIGUOUS as error:
-        raise BusDown(f"The empty stream {stream} cannot be removed: {error!r}") from error
+        _raise_on_error(await _ask(bus.client, f"DELETE.{stream}", {}), stream)
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The empty stream {stream} cannot be removed: {error!r}") from error
 
 
-async def _chunks(arriving: Any) -> AsyncIterator[bytes]:
-    """The parts of a snapshot; each is acknowledged, which asks for more. An empty one is the end, or says why not."""
+async def _chunks(subscription: Any) -> AsyncIterator[bytes]:
+    """The chunks of a snapshot. Acknowledging one requests the next. An empty one is the end or has the error."""
     while True:
-        message = await arriving.next_msg(timeout=ANSWER)
+        message = await subscription.next_msg(timeout=REQUEST_TIMEOUT)
         if not message.data:
             if (headers := message.headers or {}).get("Status", "204") not in ("200", "204"):
                 raise SnapshotError(f"the broker gave up: {headers.get('Description', headers['Status'])}")
@@ -105,11 +105,11 @@ async def _chunks(arriving: Any) -> AsyncIterator[bytes]:
 
 
 async def _ask(client: Client, subject: str, request: State) -> State:
-    reply = await client.request(f"$JS.API.STREAM.{subject}", json.dumps(request).encode(), timeout=ANSWER)
+    reply = await client.request(f"$JS.API.STREAM.{subject}", json.dumps(request).encode(), timeout=REQUEST_TIMEOUT)
     answer: State = json.loads(reply.data)
     return answer
 
 
-def _check(answer: State, stream: str) -> None:
+def _raise_on_error(answer: State, stream: str) -> None:
     if error := answer.get("error"):
         raise SnapshotError(f"stream {stream}: {error.get('description')} ({error.get('err_code')})")

@@ -1,6 +1,6 @@
-"""FastStream's subscribers as Parley needs them: one for a provisioned durable consumer, one for requests.
+"""FastStream subscribers for provisioned durable consumers and for requests.
 
-What they rest on inside of FastStream is held against the installed version by tests/unit/test_faststream.py.
+They use internals of FastStream, which tests/unit/test_faststream.py checks against the installed version.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ from nats.aio.msg import Msg
 from pydantic import TypeAdapter
 
 from shared.bus import consumers
-from shared.bus.consuming import Delivery, PullRequests, Slots, acknowledge, delivery_of, quietly
+from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors
 from shared.services import Consumer
 
 if TYPE_CHECKING:
     from shared.bus.bus import Bus, Subscription
 
-EXPIRES = 1.5  # seconds that a request for messages waits at the server
-LATE = 1.0  # seconds until its end must have been heard
-EXPIRED = "408"  # the status of a request that has ended
+PULL_TIMEOUT = 1.5  # seconds that a pull request waits at the server
+EXPIRY_MARGIN = 1.0  # seconds after its end in which the server must have reported it
+EXPIRED_STATUS = "408"  # the status of an expired pull request
 
 
-class OneHandler(SubscriberUsecase[Msg]):
+class SingleHandlerSubscriber(SubscriberUsecase[Msg]):
     """A subscriber with one handler, which publishes nothing."""
 
     async def process_message(self, msg: Msg) -> Response:
-        """FastStream's own steps at half their cost: without filters, replies, and values to inject."""
+        """FastStream's steps at half their cost: without filters, replies and dependency injection."""
         (call,) = self.calls
         async with AsyncExitStack() as stack:
             middlewares = [make(msg, context=self._outer_config.context) for make in self._broker_middlewares]
@@ -48,15 +48,15 @@ class OneHandler(SubscriberUsecase[Msg]):
             message = await call.is_suitable(msg, {})
             scopes = (middleware.consume_scope for middleware in reversed(middlewares))
             return ensure_response(await call.call(message=cast("NatsMessage", message), _extra_middlewares=scopes))
-        return ensure_response(None)  # a middleware has dealt with what was raised
+        return ensure_response(None)  # a middleware has handled the exception
 
 
-class DurableSubscriber(OneHandler, PullStreamSubscriber):
-    """Works a durable consumer, `limit` messages at once.
+class DurableSubscriber(SingleHandlerSubscriber, PullStreamSubscriber):
+    """Handles the messages of a durable consumer, up to `limit` at once.
 
-    FastStream's own would declare the consumer with settings of its own, fetch a batch and wait for the slowest of it;
-    and nats-py's fetch takes two requests, an answer that there is nothing, and a timer for each message.
-    `client`: the connection that is asked about the consumer, once there is one.
+    FastStream's own would declare the consumer with its own settings, and wait for the slowest message of each batch.
+    nats-py's fetch takes two requests, an empty answer and a timer for each message.
+    `client` returns the connection that queries the consumer.
     """
 
     def __init__(
@@ -68,96 +68,96 @@ class DurableSubscriber(OneHandler, PullStreamSubscriber):
         grace: float,
         client: Callable[[], Client],
     ) -> None:
-        config, specification, calls = _declared(broker_config, durable.filter_subject)
+        config, specification, calls = _constructor_arguments(broker_config, durable.filter_subject)
         stream = JStream(durable.stream, declare=False)
-        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=EXPIRES), stream=stream)
+        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=PULL_TIMEOUT), stream=stream)
         self.add_call(parser_=_parse, decoder_=_decode, dependencies_=())
         self.durable = durable
         self._slots = Slots(limit)
         self._grace = grace
         self._client = client
         self._requests = PullRequests()
-        self._worth_asking = asyncio.Event()
+        self._wake = asyncio.Event()
 
     async def _create_subscription(self) -> None:
-        """Listen, once the consumer is provisioned, and ask for messages: nothing is declared here."""
+        """Wait until the consumer is provisioned, then subscribe and pull. Declares nothing."""
         if self.subscription:
             return
-        await consumers.until_provisioned(self._client(), self.durable)
+        await consumers.wait_until_provisioned(self._client(), self.durable)
         inbox = self.connection.new_inbox()
         self.subscription = await self.connection.subscribe(inbox, cb=self._received)  # type: ignore[assignment]
-        self.add_task(self._ask, (inbox,))
-        self.add_task(self._forget)
-        self.add_task(consumers.watch, (self._client(), self.durable))
+        self.add_task(self._pull, (inbox,))
+        self.add_task(self._expire_requests)
+        self.add_task(consumers.watch_consumer, (self._client(), self.durable))
 
-    async def _ask(self, inbox: str) -> None:
-        """Ask for as many messages as could begin at once: none grows old here."""
+    async def _pull(self, inbox: str) -> None:
+        """Pull as many messages as can start now, so that none waits here."""
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self.durable.stream}.{self.durable.name}"
         while not self._slots.draining:
-            self._worth_asking.clear()
-            messages = self._slots.free - self._requests.messages
-            if messages > 0 and self.connection.is_connected:  # else it would be sent later, with all that follow
-                self._requests.began(messages, time.monotonic() + EXPIRES + LATE)
-                request = {"batch": messages, "expires": int(EXPIRES * 1e9)}
+            self._wake.clear()
+            messages = self._slots.free - self._requests.expected
+            if messages > 0 and self.connection.is_connected:  # else it would be buffered and sent late
+                self._requests.add(messages, time.monotonic() + PULL_TIMEOUT + EXPIRY_MARGIN)
+                request = {"batch": messages, "expires": int(PULL_TIMEOUT * 1e9)}
                 await self.connection.publish(subject, json.dumps(request).encode(), reply=inbox)
-            await self._worth_asking.wait()
+            await self._wake.wait()
 
-    def _look(self) -> None:
-        """Ask again once nothing is to come, or for half of the slots: not for each message that ends."""
-        coming = self._requests.messages
+    def _pull_if_needed(self) -> None:
+        """Pull when no message is expected or half the slots are free: not after each message."""
+        coming = self._requests.expected
         missing = self._slots.free - coming
         if missing > 0 and (not coming or 2 * missing >= self._slots.limit):
-            self._worth_asking.set()
+            self._wake.set()
 
     async def _received(self, message: Msg) -> None:
-        """A message, or what the server says of a request."""
+        """Handle a message, or the server's status of a pull request."""
         if message.reply:
-            self._requests.arrived()
-            await self._slots.available()
+            self._requests.message_arrived()
+            await self._slots.wait_for_free()
             if self._slots.draining:
                 await acknowledge(message, b"-NAK")
             else:
-                self._slots.start(self.consume(message), self._look)
-        elif (message.headers or {}).get("Status") == EXPIRED:
-            self._requests.ended()
-        else:  # without a leader, or when it was deleted, it refuses at once: asking again at once would be a hot loop
-            await asyncio.sleep(consumers.LOOK_AGAIN)
-            self._requests.lost()
-        self._look()
+                self._slots.start(self.consume(message), self._pull_if_needed)
+        elif (message.headers or {}).get("Status") == EXPIRED_STATUS:
+            self._requests.oldest_ended()
+        else:  # refused (no leader, or no consumer): pulling at once would be a busy loop
+            await asyncio.sleep(consumers.POLL_INTERVAL)
+            self._requests.expire()
+        self._pull_if_needed()
 
-    async def _forget(self) -> None:
-        """Of a request that a server took with it nobody says that it has ended."""
+    async def _expire_requests(self) -> None:
+        """Expire pull requests that were lost with their server."""
         while True:
-            await asyncio.sleep(EXPIRES)
-            self._requests.lost(time.monotonic())
-            self._look()
+            await asyncio.sleep(PULL_TIMEOUT)
+            self._requests.expire(time.monotonic())
+            self._pull_if_needed()
 
     def reconnected(self) -> None:
-        """The server has forgotten every request."""
-        self._requests.lost()
-        self._look()
+        """Drop all pull requests: after a reconnection the server has forgotten them."""
+        self._requests.expire()
+        self._pull_if_needed()
 
     async def stop(self) -> None:
-        """Ask for no more, and let running handlers end within the grace."""
+        """Stop pulling, and wait for running handlers within the grace period."""
         subscription, self.subscription = self.subscription, None
         if subscription:
-            await quietly(subscription.unsubscribe())
+            await ignore_errors(subscription.unsubscribe())
         await self._slots.drain(self._grace)
         await super().stop()
 
     def get_log_context(self, message: StreamMessage[Msg] | None) -> dict[str, str]:
-        """Nothing: FastStream would put the subject together again for each message, and logs none."""
+        """Nothing: FastStream would build the subject for each message and log none."""
         return {}
 
 
-class RequestSubscriber(OneHandler, CoreSubscriber):
-    """Answers requests with what its handler returns, several at once; None leaves the answer to another process.
+class RequestSubscriber(SingleHandlerSubscriber, CoreSubscriber):
+    """Answers requests concurrently with what its handler returns; None sends no answer.
 
-    FastStream's own would answer one after the other, wherever the caller asks it to, with headers.
-    `request` and `answer`: their types, for the documents.
+    FastStream's own answers one at a time, to any reply subject, with headers.
+    `request` and `answer` are types for the AsyncAPI document.
     """
 
-    def __init__(  # noqa: PLR0913  a subscriber has as many sides
+    def __init__(  # noqa: PLR0913  the subscriber's options
         self,
         broker_config: NatsBrokerConfig,
         subject: str,
@@ -167,17 +167,17 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
         answer: type[Any],
         bus: "Bus",
     ) -> None:
-        config, specification, calls = _declared(broker_config, subject, queue=queue, payload=request)
+        config, specification, calls = _constructor_arguments(broker_config, subject, queue=queue, payload=request)
         super().__init__(config, specification, calls, queue=queue)
         self.add_call(parser_=_parse, decoder_=_decode_request, dependencies_=())
         self.request, self.answer = request, answer
         self._bus = bus
-        self._answering: Subscription | None = None
+        self._requests: Subscription | None = None
 
     async def _create_subscription(self) -> None:
-        """On the connection that does not buffer while it is down: an answer that comes late helps nobody."""
-        if self._answering is None:
-            self._answering = await self._bus.answer_messages(
+        """Subscribe on the unbuffered connection: late answers are useless."""
+        if self._requests is None:
+            self._requests = await self._bus.answer_messages(
                 self.subject.broker_address, self._answer, queue=self.queue
             )
 
@@ -185,14 +185,14 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
         return cast("bytes | None", (await self.process_message(message)).body)
 
     async def stop(self) -> None:
-        if self._answering:
-            await self._answering.stop()
-            self._answering = None
+        if self._requests:
+            await self._requests.stop()
+            self._requests = None
         await super().stop()
 
 
 class _Specification(NatsSubscriberSpecification):
-    """FastStream's own for the documents. It would read the payload from the handler's parameter."""
+    """Describes the payload by its type. FastStream would read it from the handler's parameter."""
 
     payload: type[Any] | None = None  # None: any JSON
 
@@ -201,14 +201,14 @@ class _Specification(NatsSubscriberSpecification):
         return [({"title": f"{self.call_name}:Message"} | schema, self.call_name)]
 
 
-def _declared(
+def _constructor_arguments(
     broker_config: NatsBrokerConfig,
     subject: str,
     *,
     queue: str = "",
     payload: type[Any] | None = None,
 ) -> tuple[NatsSubscriberConfig, _Specification, CallsCollection[Msg]]:
-    """What every subscriber of FastStream's is made of."""
+    """The arguments of FastStream's subscriber constructors."""
     calls = CallsCollection[Msg]()
     config = NatsSubscriberConfig(
         _outer_config=broker_config,
@@ -227,16 +227,16 @@ def _declared(
 
 
 async def _parse(message: Msg) -> NatsMessage:
-    """As FastStream does it, without the two random ids and the pattern that nobody asks for."""
+    """Parse like FastStream, without its two random ids and its subject pattern."""
     return NatsMessage(message, message.data, headers=message.headers, correlation_id=message.reply or message.subject)
 
 
 async def _decode(message: NatsMessage) -> Delivery:
-    """What a handler gets. A message of FastStream's test broker comes from no consumer: it is a first delivery."""
+    """The handler's argument. A message of FastStream's test broker counts as a first delivery."""
     raw = message.raw_message
     return delivery_of(raw) if raw.reply else Delivery(raw.subject, raw.data, 0, 1, raw.headers or {})
 
 
 async def _decode_request(message: NatsMessage) -> tuple[str, bytes]:
-    """FastStream gives a handler of two parameters the subject, which a wildcard may have fitted, and the body."""
+    """The handler's two arguments: the actual subject, and the body."""
     return message.raw_message.subject, message.body

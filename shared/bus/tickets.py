@@ -1,28 +1,28 @@
-"""One-time tickets: what may be used once is used by whoever stores its id first, on whichever gateway."""
+"""One-time tickets: the gateway that stores a ticket's id first may use it."""
 
 import nats.js.errors
 from nats.aio.client import Client
 from nats.js.api import Header
 
-from shared.bus.api import AMBIGUOUS
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusUnavailable
+from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.topology import USED_TICKETS
 
-TAKEN = (10071, 10164)  # wrong last sequence; 10164: another one's publish is under way, in a cluster
+ALREADY_STORED_CODES = (10071, 10164)  # wrong last sequence; 10164: a concurrent publish in a cluster
 TIMEOUT = 5.0
 
 
 async def redeem(client: Client, ticket_id: str) -> bool:
-    """Whether this was the first use. Raises BusDown where nobody can know: then the ticket is to be given up."""
+    """Whether this was the first use. Raises BusUnavailable if that is unknown: then the ticket must not be used."""
     headers = {Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: "0"}
     try:
         await client.jetstream().publish(
             f"ticket.{ticket_id}", b"", stream=USED_TICKETS, headers=headers, timeout=TIMEOUT
         )
     except nats.js.errors.APIError as error:
-        if error.err_code in TAKEN:
+        if error.err_code in ALREADY_STORED_CODES:
             return False
-        raise BusDown(f"The ticket cannot be redeemed: {error!r}") from error
-    except AMBIGUOUS as error:
-        raise BusDown(f"The ticket cannot be redeemed: {error!r}") from error
+        raise BusUnavailable(f"The ticket cannot be redeemed: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The ticket cannot be redeemed: {error!r}") from error
     return True

@@ -1,12 +1,12 @@
-"""Timers, one for each session and kind, which the broker keeps and fires. All of them raise BusDown."""
+"""Timers, one per session and kind, which the broker stores and fires. All functions raise BusUnavailable."""
 
 from datetime import datetime
 
 import nats.js.errors
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusUnavailable
+from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.topology import TIMERS
 
 
@@ -17,26 +17,26 @@ async def arm_timer(client: Client, session_id: str, kind: str, at: datetime, pa
     }
     try:
         await client.jetstream().publish(_subject(session_id, kind), payload, stream=TIMERS, headers=headers, timeout=5)
-    except AMBIGUOUS as error:
-        raise BusDown(f"The timer cannot be armed: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The timer cannot be armed: {error!r}") from error
 
 
 async def timer_payload(client: Client, session_id: str, kind: str) -> bytes | None:
-    """None where it is not armed, or has fired."""
+    """The timer's payload; None if it is not armed or has fired."""
     try:
-        found = await client.jetstream().get_last_msg(TIMERS, _subject(session_id, kind))
+        message = await client.jetstream().get_last_msg(TIMERS, _subject(session_id, kind))
     except nats.js.errors.NotFoundError:
         return None
-    except AMBIGUOUS as error:
-        raise BusDown(f"The timer cannot be read: {error!r}") from error
-    return found.data or b""
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The timer cannot be read: {error!r}") from error
+    return message.data or b""
 
 
 async def disarm_timer(client: Client, session_id: str, kind: str) -> None:
     try:
         await client.jetstream().purge_stream(TIMERS, subject=_subject(session_id, kind))
-    except AMBIGUOUS as error:
-        raise BusDown(f"The timer cannot be cancelled: {error!r}") from error
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"The timer cannot be cancelled: {error!r}") from error
 
 
 def _subject(session_id: str, kind: str) -> str:

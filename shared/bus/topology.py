@@ -1,6 +1,6 @@
-"""Streams and consumers: their names and their configuration, for provisioning and for the drift report.
+"""Names and configurations of streams and consumers, for provisioning and the drift report.
 
-Configurations are JetStream's own JSON: durations in nanoseconds, only what Parley cares about.
+Configurations are JetStream's JSON, with durations in nanoseconds and only the settings that matter to Parley.
 """
 
 from typing import Any
@@ -11,20 +11,20 @@ from shared.settings import Settings
 SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
 LOGOUTS, WATCHDOG, LIBRARY = "LOGOUTS", "WATCHDOG", "LIBRARY"
 BUCKET = "ARTEFACTS"
-ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
-KEPT = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS, LIBRARY)  # what a backup has
+ARTEFACTS = f"OBJ_{BUCKET}"  # NATS names the stream of a bucket like this
+BACKED_UP = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS, LIBRARY)  # what a backup contains
 NANO = 1_000_000_000
-MOST_LOGOUTS = 1_000_000
+MAX_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 MIN_SERVER = (2, 12)
-MIN_PAYLOAD = 512 * 1024  # bytes of a message: an event, and one that is read from the log as text
-MARK, LOG_FORMAT = "parley.format", "1"  # of the log: see log_format.py
+MIN_PAYLOAD = 512 * 1024  # bytes: the largest event, also when it is read from the log as text
+FORMAT_KEY, LOG_FORMAT = "parley.format", "1"  # the log's format: see log_format.py
 
 type Config = dict[str, Any]
 
 
 def streams(settings: Settings) -> list[Config]:
-    """The log, the broker's timers, dead letters (the advisories tell where), the object store, tickets, logouts."""
+    """The configurations of all streams."""
     common: Config = {
         "retention": "limits",
         "storage": "file",
@@ -41,7 +41,7 @@ def streams(settings: Settings) -> list[Config]:
             "discard": "new",
             "duplicate_window": 120 * NANO,
             "republish": {"src": "session.>", "dest": "feed.>"},
-            "metadata": {MARK: LOG_FORMAT},
+            "metadata": {FORMAT_KEY: LOG_FORMAT},
         },
         common
         | {
@@ -49,14 +49,14 @@ def streams(settings: Settings) -> list[Config]:
             "description": "Every version of every template: library.<id>",
             "subjects": ["library.*"],
             "discard": "new",
-            "allow_rollup_hdrs": True,  # what is deleted goes, and only that it was stays
+            "allow_rollup_hdrs": True,  # a deletion removes the earlier versions
         },
         common
         | {
             "name": TIMERS,
             "description": "Deadlines: timer.<session>.<kind> fires as timerfired.<session>.<kind>",
             "subjects": ["timer.>", "timerfired.>"],
-            "max_msgs_per_subject": 1,  # a timer, and that it fired: what is older means nothing any more
+            "max_msgs_per_subject": 1,  # a timer, and its firing; older messages are obsolete
             "allow_msg_schedules": True,
             "allow_direct": True,
         },
@@ -83,7 +83,7 @@ def streams(settings: Settings) -> list[Config]:
             "subjects": ["ticket.*"],
             "max_age": 120 * NANO,
             "max_msgs": 1_000_000,
-            "discard": "new",  # full, it refuses: forgetting one would let it be used again
+            "discard": "new",  # when full, refuse new tickets: a forgotten one could be used again
         },
         common
         | {
@@ -91,7 +91,7 @@ def streams(settings: Settings) -> list[Config]:
             "description": "Logins that were ended before their time, for longer than one can last",
             "subjects": ["logout.*"],
             "max_age": 31 * 24 * 3600 * NANO,
-            "max_msgs": MOST_LOGOUTS,
+            "max_msgs": MAX_LOGOUTS,
             "max_msgs_per_subject": 1,
             "discard": "new",
         },
@@ -118,7 +118,7 @@ def durable_named(name: str) -> Consumer:
 def consumers(settings: Settings) -> list[tuple[str, Config]]:
     """(stream, configuration) of every durable consumer.
 
-    The broker gives nothing up: the middleware counts the tries, which knows which deliveries were one.
+    `max_deliver` is unlimited: the middleware counts the attempts, because some deliveries are no attempts.
     """
     common: Config = {
         "ack_policy": "explicit",

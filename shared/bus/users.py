@@ -1,29 +1,31 @@
-"""Who may do what on NATS: one user for each program, and the subjects it may publish and subscribe to.
+"""The NATS users: one per program, with the subjects that it may publish and subscribe to.
 
-What each service may append, ask and answer is in `shared.services`: a planner cannot approve, the gateway cannot plan,
-and neither can say what a tool returned. What such an event says is not checked: a reader must not believe more of it
-than its author can know, so the executor rules each call again. The operator's user may do everything.
+An event class names the services that may append it (`made_by`); `shared.services` says what each of them may request
+and answer. A planner cannot approve, the gateway cannot plan, and neither can report the result of a tool. NATS does
+not check the contents of an event, so a reader must not believe more of it than its author can know: the executor
+rules each call again. The operator's user may do everything.
 
-Two things follow from how NATS checks. The reply subject of a request is not checked, and the server itself publishes
-there what was asked for: only plan_store may have stored messages sent to a subject (DIRECT.GET), and nobody makes
-consumers, or a service could have its own words stored as another's. Everybody else reads with MSG.GET, whose answer
-is no event. And a service that answers may publish to whatever reply subject it was given: `Bus.answer` looks at it
-first.
+Two rules follow from how NATS checks permissions. NATS does not check the reply subject of a request, and the server
+itself publishes the answer there. So only plan_store may have stored messages sent to a subject (DIRECT.GET), and no
+service creates consumers: either would let a service have its own words stored as another's. All others read with
+MSG.GET, whose answer is not an event. A service that answers may publish to whatever reply subject it was given, so
+`Bus.answer` checks that subject first.
 """
 
 import json
 from collections.abc import Mapping
 
+from parley.events import types_made_by
 from shared.bus.topology import SESSIONS, WATCHDOG
 from shared.services import OPERATOR, SERVICES
 
 USERS = (*SERVICES, OPERATOR)
 INBOX = "_INBOX"
-ANSWER_WITHIN = 60  # seconds; a later answer is not sent, for nobody waits so long
+ANSWER_TIMEOUT = 60  # seconds; no requester waits longer, so later answers are not sent
 
 
 def inbox(user: str) -> str:
-    """Where answers to this user arrive; nobody else hears them. Of a server that is not ours nothing is supposed."""
+    """The inbox prefix of this user, which no other user may read; the default for users that are not Parley's."""
     return f"{INBOX}_{user}" if user in USERS else INBOX
 
 
@@ -32,7 +34,7 @@ def permissions(user: str) -> dict[str, list[str]]:
     if user == OPERATOR:
         return {"publish": [">"], "subscribe": [">"]}
     spec = SERVICES[user]
-    publish = [f"session.*.*.{kind}" for kind in spec.appends]
+    publish = [f"session.*.*.{kind}" for kind in types_made_by(user)]
     publish += spec.requests
     publish += [f"$JS.API.STREAM.MSG.GET.{SESSIONS}", f"$JS.API.STREAM.INFO.{SESSIONS}"]
     for stream, durable, _ in spec.consumers:
@@ -47,8 +49,8 @@ def permissions(user: str) -> dict[str, list[str]]:
     return {"publish": publish, "subscribe": subscribe}
 
 
-def configuration(passwords: Mapping[str, str]) -> str:
-    """The part of a server's configuration that knows the users. A password that begins with $ names a variable."""
+def server_configuration(passwords: Mapping[str, str]) -> str:
+    """The server configuration of the users. A password that starts with $ names a variable."""
     users = ",\n".join(_entry(user, passwords[user]) for user in USERS)
     return f"authorization {{\n  users: [\n{users}\n  ]\n}}\n"
 
@@ -60,8 +62,8 @@ def _entry(user: str, password: str) -> str:
         return f"{head} }}"
     allowed = permissions(user)
     lines = [f"      {what}: {{ allow: [\n{_lines(allowed[what])}\n      ] }}" for what in ("publish", "subscribe")]
-    if SERVICES[user].answers:  # once for each request, and a while after the last moment in which it is sent
-        lines.append(f'      allow_responses: {{ max: 1, expires: "{2 * ANSWER_WITHIN}s" }}')
+    if SERVICES[user].answers:  # one answer per request, and some time beyond ANSWER_TIMEOUT
+        lines.append(f'      allow_responses: {{ max: 1, expires: "{2 * ANSWER_TIMEOUT}s" }}')
     return f"{head}, permissions: {{\n" + "\n".join(lines) + "\n    } }"
 
 

@@ -1,31 +1,31 @@
-"""What folding refuses of what services report: work that is not theirs, outcomes of what does not run. Pure.
+"""The readers' checks of services' events: work that is not theirs, outcomes of actions that do not run. Pure.
 
-Each function returns why the event cannot be the next one, "" where it can.
+Each check returns why the event cannot be the session's next one, "" if it can.
 """
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt
-from shared.domain.polling import wrong_look
+from shared.domain.batches import find_action, next_batch
+from shared.domain.polling import check_look
 from shared.domain.session import Session
 from shared.domain.state import ActionStatus
-from shared.domain.waiting import due, waits_for
-from shared.domain.waves import find, ready
+from shared.domain.waiting_steps import due_steps, wait_kind
 
-PERSON = "user:"
-KEEPER = "keeper"  # fails the work that a service gave up or lost, and begins sessions by schedule
-SCHEDULED = "template/"
-TAKES_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
+USER_PREFIX = "user:"
+KEEPER = "keeper"  # fails abandoned work, and begins scheduled sessions
+TEMPLATE_PREFIX = "template/"
+AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 RELOAD = "load the session and decide again"
 
 
-def not_a_person(event: SessionEvent) -> str:
-    if event.actor.startswith(PERSON) and event.actor != PERSON:
+def check_is_user(event: SessionEvent) -> str:
+    if event.actor.startswith(USER_PREFIX) and event.actor != USER_PREFIX:
         return ""
-    return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
+    return f"its actor is “{event.actor}”, but only a person ({USER_PREFIX}<id>) says this"
 
 
-def not_of_the_work(session: Session, event: SessionEvent) -> str:
-    """The event must name the work at hand, and come from the service whose work that is."""
+def check_is_own_work(session: Session, event: SessionEvent) -> str:
+    """The event must name the current work, and come from the service that is due."""
     work = session.work
     if work is None:
         return "no service is due"
@@ -35,52 +35,52 @@ def not_of_the_work(session: Session, event: SessionEvent) -> str:
     return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
 
 
-def changed_turn(session: Session, event: facts.TurnChanged) -> str:
-    """Besides the service that is due, a person may change what can be changed."""
-    own = session.turn is not None and session.turn.rules.changeable and not not_a_person(event)
-    return "" if own else not_of_the_work(session, event)
+def check_turn_changed(session: Session, event: facts.TurnChanged) -> str:
+    """The service that is due may change the turn, and so may a user if the turn is changeable."""
+    own = session.turn is not None and session.turn.rules.changeable and not check_is_user(event)
+    return "" if own else check_is_own_work(session, event)
 
 
-def asked_question(session: Session, event: facts.QuestionAsked) -> str:
-    """A person may have themselves asked what comes next; every other question comes from the service that is due."""
-    own = event.kind == "continue" and not not_a_person(event)
-    return "" if own else not_of_the_work(session, event)
+def check_question_asked(session: Session, event: facts.QuestionAsked) -> str:
+    """A user may request the question what comes next; all other questions come from the service that is due."""
+    own = event.kind == "continue" and not check_is_user(event)
+    return "" if own else check_is_own_work(session, event)
 
 
-def outcomes(session: Session, event: facts.ActionsFinished) -> str:
-    wrong = (outcome(session, one) for one in event.outcomes)
-    return next((one for one in wrong if one), "")
+def check_outcomes(session: Session, event: facts.ActionsFinished) -> str:
+    reasons = (check_outcome(session, outcome) for outcome in event.outcomes)
+    return next((reason for reason in reasons if reason), "")
 
 
-def outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
-    action = find(session, attempt.action_id)
-    under_way = action is not None and action.status in TAKES_OUTCOME and action.attempt == attempt.attempt
+def check_outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
+    action = find_action(session, attempt.action_id)
+    under_way = action is not None and action.status in AWAITS_OUTCOME and action.attempt == attempt.attempt
     return "" if under_way else f"attempt {attempt.attempt} of action {attempt.action_id} is not running"
 
 
-def stored_result(session: Session, event: facts.ResultStored | facts.ResultLost) -> str:
-    action = find(session, event.action_id)
+def check_stored_result(session: Session, event: facts.ResultStored | facts.ResultLost) -> str:
+    action = find_action(session, event.action_id)
     storing = action is not None and action.storing and action.attempt == event.attempt
     return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
 
 
-def began_to_wait(session: Session, event: facts.ActionsWaiting) -> str:
-    """Only a step that the plan says waits for a time, or polls, can do so."""
-    waits = {action.spec.id: action.spec.waits_for for action in ready(session.turn)}
-    wrong = [one for one in event.actions if waits.get(one.action_id) != waits_for(one)]
+def check_waiting(session: Session, event: facts.ActionsWaiting) -> str:
+    """Only a step that waits or polls by the plan can begin to do so."""
+    waits = {action.spec.id: action.spec.waits_for for action in next_batch(session.turn)}
+    wrong = [waiting for waiting in event.actions if waits.get(waiting.action_id) != wait_kind(waiting)]
     if wrong:
-        return f"{wrong[0].action_id} is no step that could wait for a {waits_for(wrong[0])} now"
-    return not_of_the_work(session, event)
+        return f"{wrong[0].action_id} is not a step that could wait for a {wait_kind(wrong[0])} now"
+    return check_is_own_work(session, event)
 
 
-def woken(session: Session, event: facts.ActionsWoken) -> str:
-    known = {action.spec.id for action in due(session, event.at)}
-    if wrong := [one for one in event.actions if one not in known]:
+def check_woken(session: Session, event: facts.ActionsWoken) -> str:
+    known = {action.spec.id for action in due_steps(session, event.at)}
+    if wrong := [action_id for action_id in event.actions if action_id not in known]:
         return f"{wrong[0]} does not wait for a time that has come"
     return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} wakes a step"
 
 
-def polled(session: Session, event: facts.ActionPolled) -> str:
-    if wrong := wrong_look(session, event):
+def check_polled(session: Session, event: facts.ActionPolled) -> str:
+    if wrong := check_look(session, event):
         return wrong
     return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"

@@ -1,4 +1,4 @@
-"""What a person, a service or the model behind it asks for. A command may be refused; an event may not."""
+"""The commands of users and services. A command may be refused; an event may not."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -35,16 +35,16 @@ from parley.events.values import (
 
 
 class Work(Stored):
-    """Whose turn it is: the service, and the version of the event that began its work."""
+    """The work at hand: the service that is due, and the version of the event that made it due."""
 
     service: Service
     version: int
 
 
 class CommandMeta(NamedTuple):
-    """Who gives a command. `id` is the client's id of it; a worker names the `work` it was given instead.
+    """Who gives a command, and when. Users' commands have the client's `id`, workers' commands the `work` they do.
 
-    `usage`: model calls that the event will account for.
+    `cause` is the id of the event that led to the command; `usage` are the model calls that its event accounts for.
     """
 
     actor: str
@@ -58,13 +58,13 @@ class CommandMeta(NamedTuple):
 class Command(Value): ...
 
 
-# --- a person's
+# --- users' commands
 
 
 class Say(Command):
-    """Text; the session's phase tells what it is. `feedback`: where a remark may be, it asks for another version.
+    """A message; the session's phase decides how it counts. `feedback`: it asks for another version, and is no remark.
 
-    `brings_plan`: the first request of a session, whose plan the person edits in next: nobody drafts one.
+    `brings_plan`: the first request of a session whose plan the user adds next, so that no plan is drafted.
     """
 
     text: str
@@ -76,10 +76,10 @@ class Say(Command):
 
 
 class Approve(Command):
-    """Approve what is on the screen: a version of the plan or code, or an action of the session at this version.
+    """Approve a version of the plan or code, or an action of the session at this version.
 
-    Of a plan that acts: `preapprove` names steps whose calls are allowed with whatever values their references get;
-    without `start` nothing begins before `Retry`.
+    For an execution plan, `preapprove` names steps whose calls may have any values in place of their references.
+    Without `start`, nothing starts before `Retry`.
     """
 
     version: int
@@ -90,7 +90,7 @@ class Approve(Command):
 
 
 class Reject(Command):
-    """Not this. With `replan` something else instead; else the feedback follows. `target` None: what is in review."""
+    """Reject what is in review, or `target`. With `replan` another draft is made; else feedback follows."""
 
     version: int | None = None
     replan: bool = False
@@ -117,7 +117,7 @@ class Answer(Command):
     action_id: str | None = None
 
 
-class Continue(Command): ...  # ask me what comes next
+class Continue(Command): ...  # the session asks the user what comes next
 
 
 class Run(Command):
@@ -143,8 +143,8 @@ class Retry(Command): ...
 
 class Skip(Command):
     action_id: str
-    output: JsonValue = None  # given in its place
-    with_dependents: bool = False  # skip also the steps that refer to its output
+    output: JsonValue = None  # the user's output in place of the step's
+    with_dependents: bool = False  # also skip the steps that refer to its output
 
 
 class CancelPlan(Command): ...
@@ -154,16 +154,16 @@ class DeletePlan(Command): ...
 
 
 class TakeOver(Command):
-    """A person plans the turn: their own actions instead of the planner's."""
+    """The user plans the turn: their actions instead of the planner's."""
 
     sub_goal: str
     actions: tuple[ActionSpec, ...]
 
 
 class EditPath(Command):
-    """Another rest of the path: these nodes, whose ids and order the domain sets; `given`: values set on the way.
+    """Replace the rest of the path by these nodes, whose ids and order the domain sets. `given`: values the user sets.
 
-    `after`: the action that the person saw as the last one begun, "" for none.
+    `after`: the last started action that the user saw, "" for none.
     """
 
     actions: tuple[ActionSpec, ...]
@@ -172,7 +172,7 @@ class EditPath(Command):
 
 
 class Judge(Command):
-    """The answer is (not) what was wanted; saved, it is kept in the person's library."""
+    """Accept the answer or not; a saved answer is kept in the user's library."""
 
     accepted: bool
     saved: bool = False
@@ -184,7 +184,7 @@ class Remember(Command):
 
 
 class RaiseBudget(Command):
-    """At least one of them is more than 0. `calls` are calls of tools, `seconds` those of services at work."""
+    """At least one amount is above 0. `calls` are tool calls, `seconds` working time of the services."""
 
     tokens: int = Field(0, ge=0)
     cost: float = Field(0, ge=0)
@@ -205,13 +205,13 @@ class ChooseWorkflow(Command):
     workflow: Workflow
 
 
-class Fork(Command):  # given to the empty session that the fork becomes
+class Fork(Command):  # for the empty session that becomes the fork
     parent_id: str
     parent_version: int
     carried: Carried
 
 
-# --- a worker's
+# --- workers' commands
 
 
 class AnswerRemark(Command):
@@ -228,7 +228,7 @@ class DraftPlan(Command):
 
 
 class BeginPlan(Command):
-    """The planner's: the session's settings ask for no approval of its execution plan, so its steps begin."""
+    """Start the steps of an execution plan that needs no approval by the session's settings. Sent by the planner."""
 
 
 class DraftCode(Command):
@@ -242,7 +242,7 @@ class VerifyCode(Command):
 
 
 class Ask(Command):
-    """A question to the person. About an `action`, its answer is that action's result: name it, before it starts."""
+    """A question to the user. About an `action`, the answer is its result: name the action before it starts."""
 
     text: str
     options: tuple[str, ...] = ()
@@ -252,7 +252,7 @@ class Ask(Command):
 
 
 class Wait(Command):
-    """The executor's: these steps of the plan wait for a time or poll, before anything else of the wave starts."""
+    """Steps begin to wait for a time, or to poll, before other actions of the batch start. Sent by the executor."""
 
     actions: tuple[Waiting, ...]
 
@@ -270,20 +270,20 @@ class PlanTurn(Command):
 
 
 class ChangeTurn(Command):
-    """Another rest of the path: a condition leads elsewhere, or the next node runs with what is known now."""
+    """Replace the rest of the turn: a condition leads elsewhere, or arguments are known now."""
 
     actions: tuple[ActionSpec, ...]
     reason: str = ""
 
 
 class Start(Command):
-    """Begin the wave that is ready, by what the registry says of its `tools`: recorded before anything runs."""
+    """Start the next batch. `tools` are the registry's rules for its tools. Recorded before anything runs."""
 
     tools: dict[str, ToolRule] = Field(default_factory=dict)
 
 
 class Finish(Command):
-    """What came of started actions. An outcome that somebody else has recorded first is left out."""
+    """Record outcomes of started actions. Outcomes that are recorded already are left out."""
 
     outcomes: tuple[Outcome, ...]
 
@@ -296,7 +296,7 @@ class LoseResult(Command, ActionAttempt):
     reason: str
 
 
-class Uncertain(Command, ActionAttempt):
+class ReportUncertain(Command, ActionAttempt):
     reason: str
 
 
@@ -317,7 +317,7 @@ class GiveAnswer(Command):
 
 
 class RecordUsage(Command):
-    """Model calls that no other event will carry, whatever became of them; accepted in any phase."""
+    """Record model calls that no other event accounts for. Accepted in any phase."""
 
     calls: tuple[ModelCall, ...]
 
@@ -329,7 +329,7 @@ class Fail(Command):
 
 
 class BeginFor(Command):
-    """The keeper's: a session of this `owner`, whose plan it edits in next; `via` tells by what it begins it."""
+    """Begin a session for `owner`, whose plan the keeper adds next; `via` names the template. Sent by the keeper."""
 
     owner: str
     via: str
@@ -339,17 +339,17 @@ class BeginFor(Command):
 
 
 class Expire(Command):
-    """The keeper's: nobody decided about what version `requested_version` asked for."""
+    """The request of event `requested_version` was not answered in time. Sent by the keeper."""
 
     requested_version: int
 
 
 class Wake(Command):
-    """The keeper's: the time has come that steps wait for."""
+    """The time that steps wait for has come. Sent by the keeper."""
 
 
 class RecordLook(Command, ActionAttempt):
-    """The keeper's: what a step that polls saw. `looks` counts this look; `met`: the condition holds."""
+    """Record what a polling step saw. `looks` counts this poll; `met`: the condition holds. Sent by the keeper."""
 
     looks: int = Field(ge=1)
     value: JsonValue = None

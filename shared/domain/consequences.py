@@ -1,61 +1,62 @@
 """What an event says beyond its command: the actions that it denies, ends and sets running, the numbers of plans.
 
-Whoever reads one event must not need another one to know what it is about. `decide` fills these in last with
-`followed`, so the log says it and `evolve` only applies it. A program that builds events itself calls `complete`.
+A reader of one event must not need another event to understand it. `decide` adds these fields last, with
+`with_consequences`, so the log states them and `evolve` only applies them. A program that builds events itself calls
+`complete`.
 """
 
 from parley.events import SessionEvent, facts
 from parley.events.values import Ended, EndReason
-from shared.domain import paths
+from shared.domain import flow_paths
+from shared.domain.batches import begin_quiet_reads, blocked_actions, end_actions, find_action, quiet_reads
 from shared.domain.evolve import evolve
-from shared.domain.said import takes_back_remark
-from shared.domain.session import Session, undecided
+from shared.domain.messages import stop_takes_back_remark
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Turn
-from shared.domain.waves import begin_quiet, blocked, end, find, quiet_reads
 
 PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event with what follows from the session (`denied`, `ended`, `begins`, `number`, …). Pure.
+    """The event with the fields that follow from the session (`denied`, `ended`, `begins`, `number`, …).
 
-    Given values are ignored.
+    Values that the event has in these fields are replaced.
     """
-    return followed(session, event)[0]
+    return with_consequences(session, event)[0]
 
 
-def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Session]:
-    """The event as `complete` makes it, and the session after it. Pure."""
+def with_consequences(session: Session, event: SessionEvent) -> tuple[SessionEvent, Session]:
+    """The event as `complete` returns it, and the session after it."""
     event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
-    if known := _known(session, event):
+    if known := _derived_fields(session, event):
         event = event.model_copy(update=known)
     after = evolve(session, event)
     if isinstance(event, facts.SessionRetried | facts.ActionSkipped):
         event = event.model_copy(update={"planned_again": _planned_again(session, after)})
     if session.turn is None and not isinstance(event, PLANS_A_TURN):
-        return event, after  # there is no action to end or to begin
-    if ended := _ended(session, event, after):
+        return event, after  # there is no action to end or to start
+    if ended := _ended_actions(session, event, after):
         event = event.model_copy(update={"ended": ended})
         after = evolve(session, event)
     if begins := tuple(action.spec.id for action in quiet_reads(after)):
         event = event.model_copy(update={"begins": begins})
-        after = begin_quiet(after, event)
+        after = begin_quiet_reads(after, event)
     return event, after
 
 
 def _planned_again(before: Session, after: Session) -> tuple[str, ...]:
-    """The actions that were over, and wait to be run."""
-    waited = {a.spec.id for a in before.turn.actions if a.status in paths.OPEN} if before.turn else set()
-    waiting = [a.spec.id for a in after.turn.actions if a.status in paths.OPEN] if after.turn else []
+    """The actions that had ended before the event and are open after it."""
+    waited = {a.spec.id for a in before.turn.actions if a.status in flow_paths.OPEN_STATUSES} if before.turn else set()
+    waiting = [a.spec.id for a in after.turn.actions if a.status in flow_paths.OPEN_STATUSES] if after.turn else []
     return tuple(action_id for action_id in waiting if action_id not in waited)
 
 
-def _known(before: Session, event: SessionEvent) -> dict[str, object]:
-    """What the session knows and the event's readers want to be told."""
+def _derived_fields(before: Session, event: SessionEvent) -> dict[str, object]:
+    """The event's fields that follow from the session before it."""
     known: dict[str, object] = {}
     match event:
         case facts.ApprovalExpired():
-            waited = undecided(before.turn) if event.unanswered is None else ()
+            waited = undecided_actions(before.turn) if event.unanswered is None else ()
             known = {"denied": tuple(action.spec.id for action in waited)}
         case facts.PlanDrafted() | facts.PlanEdited():
             known = {"number": before.counts.plans + 1}
@@ -71,39 +72,41 @@ def _known(before: Session, event: SessionEvent) -> dict[str, object]:
             asked_version = before.question.asked_version if before.question else 0
             known = {"kind": about, "is_input": is_input and about == "action", "asked_version": asked_version}
         case facts.ActionUncertain():
-            action = find(before, event.action_id)
+            action = find_action(before, event.action_id)
             known = {"effect": action.spec.effect if action else None}
         case facts.TurnChanged() if before.turn:
-            known = _of_the_rest(before.turn, event)
+            known = _path_changes(before.turn, event)
     return known
 
 
-def _of_the_rest(turn: Turn, event: facts.TurnChanged) -> dict[str, object]:
+def _path_changes(turn: Turn, event: facts.TurnChanged) -> dict[str, object]:
     rest = {spec.id: spec for spec in event.actions}
-    dropped = tuple(a.spec.id for a in turn.actions if a.status in paths.OPEN and a.spec.id not in rest)
+    dropped = tuple(a.spec.id for a in turn.actions if a.status in flow_paths.OPEN_STATUSES and a.spec.id not in rest)
     known = [action for action in turn.actions if action.spec.id in rest]
-    unchanged = tuple(a.spec.id for a in known if paths.ruled_again(a, rest[a.spec.id]) is a)
-    override_id = paths.override_id(turn) if event.overrides else None
+    unchanged = tuple(a.spec.id for a in known if flow_paths.apply_ruling(a, rest[a.spec.id]) is a)
+    override_id = flow_paths.override_id(turn) if event.overrides else None
     return {"dropped": dropped, "unchanged": unchanged, "override_id": override_id}
 
 
-def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:
-    reason = _reason(before, event, after)
+def _ended_actions(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:
+    reason = _end_reason(before, event, after)
     actions = before.turn.actions if before.turn and reason else ()
-    held = (action for action in actions if action.status in (*paths.OPEN, "running"))
-    left = tuple(Ended(id=action.spec.id, reason=reason, began=action.status == "running") for action in held if reason)
-    if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without what was said meanwhile
-        left += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
-    if after.turn and after.phase == "verifying":  # a step has come to nothing, and the others wait for a person
-        left += tuple(Ended(id=action.spec.id, reason="stopped") for action in after.turn.waiting)
-    needing = blocked(end(after, left).turn)
-    return left + tuple(Ended(id=action_id, reason="dependency_failed") for action_id in needing)
+    open_actions = (action for action in actions if action.status in (*flow_paths.OPEN_STATUSES, "running"))
+    ended = tuple(
+        Ended(id=action.spec.id, reason=reason, began=action.status == "running") for action in open_actions if reason
+    )
+    if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without the messages that came meanwhile
+        ended += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
+    if after.turn and after.phase == "verifying":  # a step has failed, and the others wait for the user
+        ended += tuple(Ended(id=action.spec.id, reason="stopped") for action in after.turn.waiting)
+    blocked = blocked_actions(end_actions(after, ended).turn)
+    return ended + tuple(Ended(id=action_id, reason="dependency_failed") for action_id in blocked)
 
 
-def _reason(before: Session, event: SessionEvent, after: Session) -> EndReason | None:
-    """Why what has not begun of the turn at hand never will; None where the turn goes on."""
+def _end_reason(before: Session, event: SessionEvent, after: Session) -> EndReason | None:
+    """Why the open actions of the current turn end; None while the turn goes on."""
     match event:
-        case facts.SessionStopped() if not takes_back_remark(before):
+        case facts.SessionStopped() if not stop_takes_back_remark(before):
             return "stopped"
         case facts.PlanCancelled() | facts.PlanDeleted():
             return "cancelled"

@@ -1,64 +1,68 @@
-"""decide: what a command makes of the session: one fact, or a refusal that says why. Pure and total.
+"""decide: turns a command into one event, or refuses it with a reason. Pure; handles every command.
 
-`people.py`, `reviews.py` and `workers.py` hold the rules of the two kinds of commands.
+`user_commands.py`, `reviews.py` and `worker_commands.py` hold the rules of the two kinds of commands.
 """
 
 from pydantic import ValidationError
 
 from parley.events import Due, SessionEvent, envelope
-from parley.events.problems import sentences
+from parley.events.problems import problem_sentences
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import CommandMeta
-from shared.domain.consequences import followed
-from shared.domain.errors import Invalid, Repeated, need
+from shared.domain.consequences import with_consequences
+from shared.domain.errors import Invalid, Repeated, require
 from shared.domain.event_meta import event_id
-from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
-from shared.domain.workers import WorkerCommand, decide_worker
+from shared.domain.user_commands import UserCommand, decide_user_command
+from shared.domain.worker_commands import WorkerCommand, decide_worker_command
 
-AnyCommand = PersonCommand | WorkerCommand
+AnyCommand = UserCommand | WorkerCommand
 
 
 def decide(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionEvent:
-    """The one event that carries this command out now.
+    """The one event that carries out the command.
 
-    Raises a `Refused` (errors.py) and changes nothing where the session does not allow it.
+    Raises a subclass of CommandRefused (errors.py) if the session does not allow the command.
     """
-    return decided(session, command, meta)[0]
+    return decide_and_evolve(session, command, meta)[0]
 
 
-def decided(session: Session, command: AnyCommand, meta: CommandMeta) -> tuple[SessionEvent, Session]:
-    """The event as `decide` gives it, and the session after it. Raises a `Refused`."""
-    event, after = followed(session, bare(session, command, meta))
+def decide_and_evolve(session: Session, command: AnyCommand, meta: CommandMeta) -> tuple[SessionEvent, Session]:
+    """The event that `decide` returns, and the session after it. Raises CommandRefused."""
+    event, after = with_consequences(session, decide_without_consequences(session, command, meta))
     if wrong := admissible(session, event):
-        raise AssertionError(f"{event.type} was decided, and no reader of the log would take it: {wrong}")
+        raise AssertionError(f"{event.type} was decided, but readers of the log would refuse it: {wrong}")
     return event, after
 
 
-def bare(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionEvent:
-    """The same event, but for the actions that it ends and begins: to know whether the command is refused. Raises a
-    `Refused`."""
+def decide_without_consequences(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionEvent:
+    """The event without the actions that it ends and begins: enough to know whether the command is refused.
+
+    Raises CommandRefused.
+    """
     if meta.id is not None and event_id(session, meta, "") in session.recent_commands:
         raise Repeated("This command has been carried out already; nothing was done twice.")
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
-    need(begins, "There is no such session yet: begin it with a user_message.")
+    require(begins, "There is no such session yet: begin it with a user_message.")
     try:
         return _by_newest_rules(session, _event(session, command, meta))
     except ValidationError as error:
-        raise Invalid(sentences(error.errors(), whole="command")) from error
+        raise Invalid(problem_sentences(error.errors(), whole="command")) from error
 
 
 def _event(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionEvent:
-    if isinstance(command, PersonCommand):
-        _own_id(meta)
-        return decide_person(session, command, meta)
-    return decide_worker(session, command, meta)
+    if isinstance(command, UserCommand):
+        _check_own_id(meta)
+        return decide_user_command(session, command, meta)
+    return decide_worker_command(session, command, meta)
 
 
 def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
-    """A session goes over to the rules of this release when it is at rest: nothing that was begun by older ones is left
-    to be ended by newer ones."""
+    """The event, which moves a session at rest to this release's rules.
+
+    Work that began under older rules ends under them.
+    """
     rests = session.phase == "resting" and session.resume_phase is None
     if rests and session.rules < envelope.RULES:
         return event.model_copy(update={"rules": envelope.RULES})
@@ -66,14 +70,14 @@ def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
 
 
 def due(after: Session) -> Due:
-    """Who is due by the event that led to `after`: a service on that one event, else a person or nobody."""
+    """Who is due after the event that led to `after`: a service, the user, or nobody."""
     if after.work and after.work.version == after.version:
         return after.work.service
-    return "user" if after.asking else "nobody"
+    return "user" if after.is_awaiting_user else "nobody"
 
 
-def _own_id(meta: CommandMeta) -> None:
-    """A worker's event ids begin with a version: a person's must not, or it would pass for one of them."""
+def _check_own_id(meta: CommandMeta) -> None:
+    """Raises Invalid for a user's command id that looks like a worker's: those begin with a version number."""
     first, colon, _ = (meta.id or "").partition(":")
     if colon and first.isdigit():
         raise Invalid("A command's id must not begin with a number and a colon.")

@@ -1,31 +1,31 @@
-"""Why a command is refused. A refusal changes nothing; its message says what to do.
+"""Why a command is refused. A refused command changes nothing; the message tells the caller what to do.
 
-Refused
-├── OutOfTurn      not now: the session is in another phase, or the work is somebody else's
-├── Stale          it names a version or a content that is no longer the newest
-├── AlreadyDone    what it asks for has been done before, as on another screen
+CommandRefused
+├── OutOfTurn      not now: the session is in another phase, or the work belongs to another worker
+├── Stale          the command names a version or content that is no longer the newest
+├── AlreadyDone    the requested effect exists already, for example from a second browser tab
 │   └── Repeated       this very command has been carried out before
-└── Invalid        it could never be right: an unknown action, an empty plan, settings out of range
+└── Invalid        the command can never succeed: an unknown action, an empty plan, settings out of range
 """
 
 from collections.abc import Mapping, Sequence
 
 
-class Refused(Exception):
-    """Base of every refusal; `code` is what clients see in an `error` message."""
+class CommandRefused(Exception):
+    """Base of every refusal. `code` is what clients see in an `error` message."""
 
     code = "refused"
 
 
-class OutOfTurn(Refused):
+class OutOfTurn(CommandRefused):
     code = "not_now"
 
 
-class Stale(Refused):
+class Stale(CommandRefused):
     code = "stale_version"
 
 
-class AlreadyDone(Refused):
+class AlreadyDone(CommandRefused):
     code = "already_done"
 
 
@@ -33,8 +33,8 @@ class Repeated(AlreadyDone):
     pass
 
 
-class Invalid(Refused):
-    """`steps`: what of it is wrong with which step of a plan, by the step's id; "": with none of them alone."""
+class Invalid(CommandRefused):
+    """`steps` holds a plan's problems by step id; the key "" holds those of no single step."""
 
     code = "invalid"
 
@@ -43,7 +43,7 @@ class Invalid(Refused):
         self.steps = steps or {}
 
 
-def need(condition: bool, otherwise: str) -> None:
+def require(condition: bool, message: str) -> None:
     """Raise OutOfTurn with this message unless the condition holds."""
     if not condition:
-        raise OutOfTurn(otherwise)
+        raise OutOfTurn(message)

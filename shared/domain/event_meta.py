@@ -1,4 +1,4 @@
-"""The envelope of an event that was just decided."""
+"""Builds the envelope of an event that a command decides."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from shared.domain.session import Session
 
 
 class EventMeta(TypedDict):
-    """The envelope as keyword arguments of an event's class, so that type checkers see every constructor whole."""
+    """The envelope as keyword arguments of an event class, so that type checkers check every constructor call."""
 
     id: str
     session_id: str
@@ -24,9 +24,9 @@ class EventMeta(TypedDict):
 
 
 def event_id(session: Session, meta: CommandMeta, event_type: str, suffix: str = "") -> str:
-    """The same id whenever the same command is decided again, so that the log can refuse the second event.
+    """A deterministic id: deciding the same command again gives the same id, so the log can refuse the duplicate.
 
-    `<session>:<client's command id>` for a person, `<session>:<work version>:<event type>[:<suffix>]` for a service.
+    `<session>:<command id>` for a user, `<session>:<work version>:<event type>[:<suffix>]` for a service.
     """
     if meta.id is not None:
         return f"{session.id}:{meta.id}"
@@ -37,7 +37,7 @@ def event_id(session: Session, meta: CommandMeta, event_type: str, suffix: str =
 def event_meta(
     session: Session, meta: CommandMeta, event_class: type[Event], suffix: str = "", *, needs: int = 1
 ) -> EventMeta:
-    """The envelope of the session's next event. `needs`: the format that its readers must know."""
+    """The envelope of the session's next event. `needs` is the log format that its readers must know."""
     return {
         "id": event_id(session, meta, event_class.type_name(), suffix),
         "session_id": session.id,
@@ -51,5 +51,5 @@ def event_meta(
 
 
 def format_of_steps(steps: Sequence[Step]) -> int:
-    """The format that a reader of these steps must know. One that overlooks a fingerprint computes another hash."""
+    """The log format that readers of these steps must know: ignoring a fingerprint gives a wrong hash."""
     return 2 if any(step.fingerprint for step in steps) else 1

@@ -1,6 +1,6 @@
-"""evolve: one fact folded into the session. Total over every event type; it never refuses.
+"""evolve: folds one event into the session. Handles every event type and never refuses one.
 
-`said.py`, `drafts.py`, `turns.py` and `waves.py` hold what the facts of each kind bring about.
+`messages.py`, `plans_and_code.py`, `turns.py` and `batches.py` apply the events of each kind.
 """
 
 from collections.abc import Callable, Iterable
@@ -8,25 +8,25 @@ from functools import reduce
 from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
-from shared.domain import drafts, forks, outcomes, polling, said, turns, waiting, workflows
-from shared.domain.budgets import with_budgets
-from shared.domain.changing import replace
+from shared.domain import forks, messages, outcomes, plans_and_code, polling, turns, waiting_steps, workflows
+from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, mark_actions
+from shared.domain.budgets import budget_raised
+from shared.domain.fast_replace import replace
 from shared.domain.session import (
-    COMMANDS_KEPT,
+    MAX_RECENT_COMMANDS,
     SERVICE_OF,
     Session,
-    begin,
-    put_back,
-    set_aside,
-    settle,
+    before_remark,
+    defer_remark,
+    enter_idle_phase,
+    enter_phase,
     with_answer,
     with_words,
 )
 from shared.domain.state import Failure
-from shared.domain.usage import counted, worked
-from shared.domain.waves import begin_quiet, end, follow, mark
+from shared.domain.usage import add_calls, add_work
 
-DECIDES = (
+DEFERS_REMARK = (
     facts.PlanApproved
     | facts.PlanRejected
     | facts.PlanEdited
@@ -50,51 +50,55 @@ DECIDES = (
 
 def evolve(session: Session, event: SessionEvent) -> Session:
     """The session after this event."""
-    # An action that the event itself plans is changed by it before it is ended by it.
+    # The event may end an action that it plans itself: apply the change first, then the end.
     planned = {spec.id for spec in event.actions} if isinstance(event, facts.TurnChanged) else set()
-    accounted = counted(end(session, (one for one in event.ended if one.id not in planned)), event.usage)
-    after = _moved(_without_remark(accounted, event), event)
-    after = end(after, (one for one in event.ended if one.id in planned or one.reason == "dependency_failed"))
-    after = begin_quiet(after, event)
+    accounted = add_calls(
+        end_actions(session, (ended for ended in event.ended if ended.id not in planned)), event.usage
+    )
+    after = _apply(_without_remark(accounted, event), event)
+    after = end_actions(
+        after, (ended for ended in event.ended if ended.id in planned or ended.reason == "dependency_failed")
+    )
+    after = begin_quiet_reads(after, event)
     recent = (
-        (*after.recent_commands, event.id)[-COMMANDS_KEPT:]
+        (*after.recent_commands, event.id)[-MAX_RECENT_COMMANDS:]
         if event.actor.startswith("user:")
         else after.recent_commands
     )
-    since = session.since_version if _scene(after) == _scene(session) else event.version
+    since = session.since_version if _review_state(after) == _review_state(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
     after = replace(after, version=event.version, needs=needs, rules=rules, recent_commands=recent, since_version=since)
-    return worked(session, after, event)
+    return add_work(session, after, event)
 
 
 def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
     return reduce(evolve, events, session)
 
 
-def _scene(session: Session) -> tuple[object, ...]:
-    """What a person has before them: when it changes, the clock of an approval begins anew. A remark is no change."""
-    session = put_back(session)
+def _review_state(session: Session) -> tuple[object, ...]:
+    """What the user decides on. The time limit of an approval restarts when it changes; remarks do not change it."""
+    session = before_remark(session)
     turn = (session.turn.number, *(a.spec for a in session.turn.actions)) if session.turn else ()
     return session.id, session.phase, session.work, session.plan, session.code, session.question, turn
 
 
 def _without_remark(session: Session, event: SessionEvent) -> Session:
-    """What an event that ends a remark finds: drafts have taken it in, decisions set it aside."""
+    """The session that the event applies to: a draft takes the open remark in, a decision defers it."""
     if session.words.remark is None:
         return session
     match event:
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned():
-            return said.taken_in(session, event.version, begins_round=event.begins_round)
+            return messages.take_in_remark(session, event.version, begins_round=event.begins_round)
         case _:
-            return set_aside(session) if isinstance(event, DECIDES) else session
+            return defer_remark(session) if isinstance(event, DEFERS_REMARK) else session
 
 
-def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line a fact
+def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line per event type
     match event:
         case facts.MessageReceived():
-            return said.heard(session, event)
+            return messages.message_received(session, event)
         case facts.RemarkAnswered():
-            return waiting.gone_on(with_words(put_back(session), reply=event.text), event.version)
+            return waiting_steps.resume_plan(with_words(before_remark(session), reply=event.text), event.version)
         case (
             facts.PlanDrafted()
             | facts.PlanEdited()
@@ -112,57 +116,63 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             | facts.TurnVerified()
             | facts.AnswerGiven()
         ):
-            return _as_the_workflow_says(session, event)
+            return _apply_and_follow_edge(session, event)
         case facts.QuestionAsked():
-            return said.asked(session, event)
+            return messages.question_asked(session, event)
         case facts.QuestionAnswered():
-            return said.answered(session, event)
+            return messages.question_answered(session, event)
         case facts.TurnChanged():
             return turns.turn_changed(session, event)
         case facts.ApprovalGiven():
-            return turns.decided(mark(session, [event.action_id], "approved", allowed=True), event.version)
+            return turns.approval_decided(
+                mark_actions(session, [event.action_id], "approved", allowed=True), event.version
+            )
         case facts.ApprovalDenied():
-            return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
+            return turns.approval_decided(
+                mark_actions(session, [event.action_id], "denied", error=event.reason), event.version
+            )
         case facts.ApprovalExpired():
-            return turns.expired(session, event)
+            return turns.approval_expired(session, event)
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
-            return mark(session, [one.action_id for one in event.actions], "started", began=began)
+            return mark_actions(session, [attempt.action_id for attempt in event.actions], "started", began=began)
         case facts.ActionsWaiting():
-            return waiting.began_to_wait(session, event)
+            return waiting_steps.actions_waiting(session, event)
         case facts.ActionsWoken():
-            return waiting.woken(session, event)
+            return waiting_steps.actions_woken(session, event)
         case facts.ActionPolled():
-            return polling.polled(session, event)
+            return polling.action_polled(session, event)
         case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
-            return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
+            return turns.actions_ended(
+                outcomes.apply_outcomes(session, event), outcomes.action_changes(event).keys(), event.version
+            )
         case facts.ActionSkipped():
-            return turns.skipped(session, event)
+            return turns.action_skipped(session, event)
         case facts.AnswerJudged():
             return with_answer(session, accepted=event.accepted, saved=event.saved)
         case facts.UsageRecorded():
-            return session  # its envelope says it all
+            return session  # the envelope holds the usage
         case facts.BudgetRaised():
-            return _budget_raised(session, event)
+            return _budget_raised_event(session, event)
         case facts.PolicySet():
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
-            return _stopped(session, event.version)
+            return _session_stopped(session, event.version)
         case facts.SessionPaused():
             return replace(session, paused=True)
         case facts.SessionResumed():
             resumed = replace(session, paused=False)
             waits = session.phase in SERVICE_OF and session.work is None
-            return begin(resumed, session.phase, event.version) if waits else resumed
+            return enter_phase(resumed, session.phase, event.version) if waits else resumed
         case facts.SessionFailed():
             failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
-            return replace(settle(session, "failed"), resume_phase=session.phase, failure=failure)
+            return replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
         case facts.SessionRetried():
-            return turns.retried(session, event)
+            return turns.session_retried(session, event)
         case facts.SessionCompleted():
-            return settle(session, "resting", "completed")
+            return enter_idle_phase(session, "resting", "completed")
         case facts.SessionForked():
-            return forks.forked(event)
+            return forks.session_forked(event)
         case facts.SessionRenamed():
             return replace(session, title=event.title)
         case facts.SessionShared():
@@ -176,20 +186,22 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
     assert_never(event)
 
 
-PARTS: dict[str, Callable[[Session, Any], Session]] = {
-    "plan.drafted": drafts.plan_made,
-    "plan.edited": drafts.plan_made,
-    "plan.approved": drafts.plan_approved,
-    "plan.rejected": drafts.plan_rejected,
-    "plan.cancelled": drafts.plan_cancelled,
-    "plan.deleted": drafts.plan_deleted,
-    "code.drafted": drafts.code_made,
-    "code.edited": drafts.code_made,
-    "code.verified": drafts.code_verified,
-    "code.approved": drafts.code_approved,
-    "code.rejected": drafts.code_rejected,
+APPLY_BY_TYPE: dict[str, Callable[[Session, Any], Session]] = {
+    "plan.drafted": plans_and_code.plan_written,
+    "plan.edited": plans_and_code.plan_written,
+    "plan.approved": plans_and_code.plan_approved,
+    "plan.rejected": plans_and_code.plan_rejected,
+    "plan.cancelled": plans_and_code.plan_cancelled,
+    "plan.deleted": plans_and_code.plan_deleted,
+    "code.drafted": plans_and_code.code_written,
+    "code.edited": plans_and_code.code_written,
+    "code.verified": plans_and_code.code_verified,
+    "code.approved": plans_and_code.code_approved,
+    "code.rejected": plans_and_code.code_rejected,
     "turn.planned": lambda session, event: (
-        turns.turn_planned(session, event) if event.plan_version is None else drafts.plan_approved(session, event)
+        turns.turn_planned(session, event)
+        if event.plan_version is None
+        else plans_and_code.plan_approved(session, event)
     ),
     "turn.requested": turns.turn_requested,
     "turn.verified": turns.turn_verified,
@@ -197,28 +209,28 @@ PARTS: dict[str, Callable[[Session, Any], Session]] = {
 }
 
 
-def _as_the_workflow_says(session: Session, event: SessionEvent) -> Session:
-    """Plan, code, turn or answer as the event leaves it, in the phase that the workflow's edge leads to."""
+def _apply_and_follow_edge(session: Session, event: SessionEvent) -> Session:
+    """Applies the event to plan, code, turn or answer, and enters the phase that the workflow's edge leads to."""
     if isinstance(event, facts.TurnVerified) and session.turn is None:
         return session
-    return follow(PARTS[event.type](session, event), workflows.edge(session, event), event.version)
+    return follow_edge(APPLY_BY_TYPE[event.type](session, event), workflows.edge_for(session, event), event.version)
 
 
-def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
-    session = with_budgets(session, event)
+def _budget_raised_event(session: Session, event: facts.BudgetRaised) -> Session:
+    session = budget_raised(session, event)
     waits = session.question is not None and session.question.about == "budget"
-    return turns.go_on(session, session.resume_phase or "planning", event.version) if waits else session
+    return turns.resume_phase(session, session.resume_phase or "planning", event.version) if waits else session
 
 
-def _stopped(session: Session, version: int) -> Session:
-    """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked.
+def _session_stopped(session: Session, version: int) -> Session:
+    """The session at rest. A retry enters the interrupted phase again, or the phase that asked the open question.
 
-    A remark is taken back: what was there before it is there again. But where steps of a plan would run next, the plan
-    is stopped, and what was said is answered when it goes on.
+    A stop withdraws an open remark, which restores the session before it. If steps of a plan would run next, it stops
+    the plan instead, and the remark is answered when the plan goes on.
     """
-    if said.takes_back_remark(session):
-        return waiting.gone_on(put_back(session), version)
-    session = set_aside(session)
+    if messages.stop_takes_back_remark(session):
+        return waiting_steps.resume_plan(before_remark(session), version)
+    session = defer_remark(session)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.resume_phase if asked_by_a_phase else session.phase
-    return replace(settle(session, "resting", "stopped"), resume_phase=halted)
+    return replace(enter_idle_phase(session, "resting", "stopped"), resume_phase=halted)

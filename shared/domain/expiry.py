@@ -1,30 +1,30 @@
-"""What nobody decides or answers in time: an approval is given up, and a step whose question it was has failed."""
+"""Expiry of requests to the user: an approval is given up, and a step whose question was not answered fails."""
 
 from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn
 from shared.domain.event_meta import event_meta
-from shared.domain.session import Session, put_back
+from shared.domain.session import Session, before_remark
 
 
-def asking_step(session: Session) -> str | None:
-    """The action of the plan's step whose question a person is asked now."""
+def question_step(session: Session) -> str | None:
+    """The action id of the plan step whose question is open; None if there is none."""
     question = session.question
     by_step = session.turn is not None and session.turn.rules.by_step
     return question.action_id if by_step and question is not None and question.about == "action" else None
 
 
 def expires(session: Session) -> bool:
-    """Whether what a person is asked now is given up after the session's `approval_timeout`."""
-    return put_back(session).phase == "awaiting_approval" or asking_step(session) is not None
+    """Whether the open request to the user expires after the session's `approval_timeout`."""
+    return before_remark(session).phase == "awaiting_approval" or question_step(session) is not None
 
 
 def expire(session: Session, command: c.Expire, meta: CommandMeta) -> facts.ApprovalExpired:
-    """Raises OutOfTurn."""
+    """Raises OutOfTurn if the request has been decided or answered."""
     if not expires(session) or session.since_version != command.requested_version:
         raise OutOfTurn("What was asked has been decided or answered.")
-    step = asking_step(session)
+    step = question_step(session)
     return facts.ApprovalExpired(
         **event_meta(session, meta, facts.ApprovalExpired, needs=2 if step else 1),
         requested_version=command.requested_version,
@@ -32,7 +32,7 @@ def expire(session: Session, command: c.Expire, meta: CommandMeta) -> facts.Appr
     )
 
 
-def wrong_expiry(session: Session, event: facts.ApprovalExpired) -> str:
-    """Why this step cannot be the one that nobody answered; "" where it can, or where the event names none."""
+def check_expiry(session: Session, event: facts.ApprovalExpired) -> str:
+    """Why the step that the event names cannot have expired; "" if it can, or if the event names none."""
     named = event.unanswered
-    return "" if named is None or named == asking_step(session) else f"{named} asks nobody now"
+    return "" if named is None or named == question_step(session) else f"{named} does not ask the user now"

@@ -1,7 +1,7 @@
-"""A session's files: which there are, as a fold of what its actions came to, and where their bytes lie. Pure.
+"""A session's files: a fold of its actions' outcomes, and the names of the objects that hold their bytes. Pure.
 
-A change of a file is done when the outcome that tells of it is in the log. The bytes are stored before that, under
-their hash, so storing them again is no work, and what no outcome names is no file.
+A file changes when the outcome that names it is in the log. The bytes are stored before that, under their hash, so
+storing them again costs nothing, and bytes that no outcome names belong to no file.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from parley.events.values import FileRef, Outcome
 Files = dict[str, FileRef]
 
 
-def changed(files: Files, outcomes: Iterable[Outcome]) -> Files:
+def apply_file_changes(files: Files, outcomes: Iterable[Outcome]) -> Files:
     """The files after these outcomes."""
     after: dict[str, FileRef | None] = dict(files)
     for outcome in outcomes:
@@ -20,5 +20,5 @@ def changed(files: Files, outcomes: Iterable[Outcome]) -> Files:
 
 
 def object_name(session_id: str, ref: FileRef) -> str:
-    """Where the object store has the bytes of a session's file: with its session they are purged."""
+    """The object store's name for a file's bytes. The session's id is the prefix by which a purge deletes them."""
     return f"{session_id}/files/{ref.sha256}"

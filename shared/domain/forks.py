@@ -1,31 +1,42 @@
-"""A fork: what a session hands on, and the session that begins with it."""
+"""Forks: what a session hands over to its fork, and the session that the fork begins as."""
 
 import json
 
 from parley.events import facts
 from parley.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
 from parley.events.values import Knowledge
-from shared.domain.changing import replace
-from shared.domain.session import WORDS_KEPT, Answer, Counts, Session, Words, newest, set_aside, settle
+from shared.domain.batches import leave_turn
+from shared.domain.fast_replace import replace
+from shared.domain.session import (
+    MAX_WORDS_BYTES,
+    Counts,
+    Session,
+    SessionAnswer,
+    Words,
+    defer_remark,
+    enter_idle_phase,
+    newest_within,
+)
 from shared.domain.state import Code, Plan, Round
-from shared.domain.waves import leave_turn
 
 
-def carried(session: Session) -> Carried:
-    """Plan, code, words and summary go on; approvals, work, evidence, spending, policies and sharing do not.
+def carry_over(session: Session) -> Carried:
+    """What a fork takes over: plan, code, messages, summary; not approvals, work, evidence, usage, policies, sharing.
 
-    Knowledge and words are bounded by their size as JSON, the newest first: the fork has to fit into one event.
+    The newest knowledge and messages are kept up to a size as JSON, so that the fork fits into one event.
     """
-    session = set_aside(session)
-    words = newest((*session.words.feedback, *session.words.unread), WORDS_KEPT, _json)
+    session = defer_remark(session)
+    words = newest_within((*session.words.feedback, *session.words.unread), MAX_WORDS_BYTES, _json)
     unread = session.words.unread[-len(words) :]
     return Carried(
         title=session.title,
         workflow=session.workflow,
         settings=session.settings,
-        knowledge=newest(session.words.knowledge, WORDS_KEPT, _json),
+        knowledge=newest_within(session.words.knowledge, MAX_WORDS_BYTES, _json),
         request=session.words.request,
-        rounds=tuple(EarlierRound(request=one.request, outcome=one.outcome) for one in session.words.earlier),
+        rounds=tuple(
+            EarlierRound(request=earlier.request, outcome=earlier.outcome) for earlier in session.words.earlier
+        ),
         feedback=words[: len(words) - len(unread)],
         unread=unread,
         plan=_carried_plan(session.plan) if session.plan else None,
@@ -40,7 +51,7 @@ def carried(session: Session) -> Carried:
 
 
 def _current(session: Session) -> bool:
-    """Whether the program is one that a person may approve, and is for the plan at hand."""
+    """Whether the code is in review or approved, and was written for the current plan."""
     plan, code = session.plan, session.code
     return bool(plan and code and code.status in ("review", "approved") and code.plan_version == plan.version)
 
@@ -68,35 +79,35 @@ def _json(value: str | Knowledge) -> str:
     return json.dumps(value if isinstance(value, str) else value.model_dump(), ensure_ascii=False)
 
 
-def forked(event: facts.SessionForked) -> Session:
-    """The session that begins with what the event holds.
+def session_forked(event: facts.SessionForked) -> Session:
+    """The session that begins with the event.
 
-    Plan and code get version 1, the fork's own: by their parent's numbers a later version of the fork could be meant.
+    Plan and code get version 1, the fork's own: the parent's numbers could collide with later versions of the fork.
     """
-    had = event.carried
+    carried = event.carried
     fork = Session(
         event.session_id,
         owner=event.actor.removeprefix("user:"),
-        title=had.title,
-        workflow=had.workflow,
-        settings=had.settings,
+        title=carried.title,
+        workflow=carried.workflow,
+        settings=carried.settings,
         parent_id=event.parent_id,
         words=Words(
-            request=had.request,
-            earlier=tuple(Round(one.request, one.outcome) for one in had.rounds),
-            knowledge=had.knowledge,
-            feedback=had.feedback,
-            unread=had.unread,
+            request=carried.request,
+            earlier=tuple(Round(earlier.request, earlier.outcome) for earlier in carried.rounds),
+            knowledge=carried.knowledge,
+            feedback=carried.feedback,
+            unread=carried.unread,
         ),
-        plan=_plan(event, had.plan) if had.plan else None,
-        code=_code(event, had.code) if had.plan and had.code else None,
-        answer=Answer(had.answer, had.confidence),
-        flow_results=had.flow_states,
-        files=had.files,
-        counts=Counts(plans=had.plan_number, codes=had.code_number),
+        plan=_plan(event, carried.plan) if carried.plan else None,
+        code=_code(event, carried.code) if carried.plan and carried.code else None,
+        answer=SessionAnswer(carried.answer, carried.confidence),
+        flow_results=carried.flow_states,
+        files=carried.files,
+        counts=Counts(plans=carried.plan_number, codes=carried.code_number),
     )
     task = fork.plan.task if fork.plan else ""
-    return settle(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
+    return enter_idle_phase(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
 
 
 def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:

@@ -1,7 +1,7 @@
-"""What a session remembers of its turns: bounded, so that the prompt of turn 50 is as long as that of turn 5.
+"""A session's bounded memory of its turns, so that the prompt of turn 50 is as long as that of turn 5.
 
-The journal has all of it. Of the request at hand the newest outcomes are kept whole, older ones by their beginning;
-of earlier requests only a few beginnings are left, which never count as done for this one.
+The memory holds the newest outcomes of the current request in full and summaries of older ones. Of earlier requests it
+holds a few summaries, which never count as done for the current request. The journal has everything.
 """
 
 import json
@@ -13,31 +13,31 @@ from pydantic import JsonValue
 
 from parley.events import facts
 from parley.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash
-from shared.domain.changing import replace
-from shared.domain.state import DONE, Action, ActionStatus, Turn
-from shared.domain.sub_goals import of_turn, sub_goals_of
+from shared.domain.fast_replace import replace
+from shared.domain.state import DONE_STATUSES, Action, ActionStatus, Turn
+from shared.domain.sub_goals import actions_by_sub_goal, sub_goals_of
 
-WHOLE = 16_000  # characters of outcomes that are kept whole
-DEED = 8_000  # characters of one outcome
-GIST, GISTS = 120, 20  # characters of an older outcome, and how many outcomes there are at most
-EARLIER = 6  # outcomes of earlier requests
-Standing = Literal["pending", "completed", "failed"]
-BECOMES: dict[Status, Standing] = {"success": "completed", "partial": "pending", "failure": "failed"}
-VERDICTS, REASONS, SUB_GOALS, CLOSING = 10, 400, 20, 4_000
-SETTLED: frozenset[ActionStatus] = frozenset({"finished", "denied", "uncertain"})
+MAX_WHOLE_OUTCOMES = 16_000  # characters of all outcomes that are kept in full
+MAX_OUTCOME = 8_000  # characters of one outcome
+MAX_OUTCOME_SUMMARY, MAX_OUTCOMES = 120, 20  # characters of an outcome's summary; number of outcomes
+MAX_EARLIER_OUTCOMES = 6  # number of outcomes of earlier requests
+SubGoalStatus = Literal["pending", "completed", "failed"]
+SUB_GOAL_STATUS_OF: dict[Status, SubGoalStatus] = {"success": "completed", "partial": "pending", "failure": "failed"}
+MAX_VERDICTS, MAX_REASONING, MAX_SUB_GOALS, MAX_CLOSING = 10, 400, 20, 4_000
+WRITE_OUTCOMES: frozenset[ActionStatus] = frozenset({"finished", "denied", "uncertain"})
 
 
 @dataclass(frozen=True)
 class SubGoal:
     goal: str
-    status: Standing = "pending"
+    status: SubGoalStatus = "pending"
 
 
 @dataclass(frozen=True)
-class Deed:
-    """One action and what came of it; `text` is its result or its error, or the beginning of it.
+class ActionRecord:
+    """One action and its outcome; `text` is the result or the error, or its beginning.
 
-    `key` tells this very call from others, also where long arguments are kept by their beginnings.
+    `key` identifies the call, also where `arguments` are shortened.
     """
 
     turn: int
@@ -50,13 +50,13 @@ class Deed:
     text: str
 
     @property
-    def faded(self) -> bool:
-        """Only the gist of what was known is left."""
-        return len(self.text) == GIST and self.text.endswith("…")
+    def is_summary(self) -> bool:
+        """Only a summary of the outcome is left."""
+        return len(self.text) == MAX_OUTCOME_SUMMARY and self.text.endswith("…")
 
 
 @dataclass(frozen=True)
-class Judged:
+class PastVerdict:
     turn: int
     sub_goal: str
     status: Status
@@ -66,16 +66,17 @@ class Judged:
 
 @dataclass(frozen=True)
 class Memory:
-    """`planned` and `executed` count the actions of the request at hand.
+    """`planned` and `executed` count the actions of the current request.
 
-    `settled`: how its changes ended, by key, also those that are no longer among the deeds. `heard`: what was said
-    since the request, as far as a turn was planned with it. `closing`: why the planner found nothing left to do.
+    `deeds` holds its ended actions, `earlier` those of earlier requests. `settled` holds the outcomes of all its writes
+    by key, also of those no longer in `deeds`. `heard` holds the messages that a turn was planned with. `closing` is
+    the planner's reason for having nothing left to do.
     """
 
     sub_goals: tuple[SubGoal, ...] = ()
-    deeds: tuple[Deed, ...] = ()
-    earlier: tuple[Deed, ...] = ()
-    verdicts: tuple[Judged, ...] = ()
+    deeds: tuple[ActionRecord, ...] = ()
+    earlier: tuple[ActionRecord, ...] = ()
+    verdicts: tuple[PastVerdict, ...] = ()
     recalled: tuple[Recalled, ...] = ()
     planned: int = 0
     executed: int = 0
@@ -84,86 +85,89 @@ class Memory:
     closing: str = ""
 
 
-def deeds_of(turn: Turn | None) -> tuple[Deed, ...]:
-    """The actions of a turn that have come to an end, or to a doubt."""
-    return tuple(_deed(turn.number, action) for action in turn.actions if _over(action)) if turn else ()
+def records_of(turn: Turn | None) -> tuple[ActionRecord, ...]:
+    """The actions of a turn that have ended or are uncertain."""
+    return tuple(_record(turn.number, action) for action in turn.actions if _is_over(action)) if turn else ()
 
 
-def history(memory: Memory, turn: Turn | None) -> tuple[Deed, ...]:
-    """All that was done for the request at hand, the turn at hand among it; oldest first."""
-    return _kept((*memory.deeds, *deeds_of(turn)))
+def action_history(memory: Memory, turn: Turn | None) -> tuple[ActionRecord, ...]:
+    """The actions of the current request, including the current turn's, oldest first."""
+    return _within_limits((*memory.deeds, *records_of(turn)))
 
 
-def planned(memory: Memory, event: facts.TurnPlanned, heard: tuple[str, ...]) -> Memory:
-    """The way to the end as it is seen now; what was reached stays reached."""
+def turn_planned(memory: Memory, event: facts.TurnPlanned, consumed: tuple[str, ...]) -> Memory:
+    """The memory with the turn's sub-goals as the open ones; sub-goals with a result keep it."""
     goals = (*event.sub_goals, *sub_goals_of(event.sub_goal, event.actions))
     return replace(
-        _towards(memory, goals),
+        _with_sub_goals(memory, goals),
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
-        heard=heard,
-        closing="" if event.actions else event.reasoning[:CLOSING],
+        heard=consumed,
+        closing="" if event.actions else event.reasoning[:MAX_CLOSING],
     )
 
 
-def requested(memory: Memory, event: facts.TurnRequested) -> Memory:
-    """A person's own turn is the way to the end now."""
+def turn_requested(memory: Memory, event: facts.TurnRequested) -> Memory:
+    """The memory with the sub-goal of the user's own turn as the open one."""
     planned = memory.planned + len(event.actions)
-    return replace(_towards(memory, (event.sub_goal,)), planned=planned, closing="")
+    return replace(_with_sub_goals(memory, (event.sub_goal,)), planned=planned, closing="")
 
 
-def _towards(memory: Memory, sub_goals: Iterable[str]) -> Memory:
+def _with_sub_goals(memory: Memory, sub_goals: Iterable[str]) -> Memory:
     known = {sub_goal.goal: sub_goal for sub_goal in memory.sub_goals}
     goals = dict.fromkeys(sub_goals)
     reached = [sub_goal for sub_goal in memory.sub_goals if sub_goal.status != "pending" and sub_goal.goal not in goals]
-    return replace(memory, sub_goals=(*reached, *(known.get(goal, SubGoal(goal)) for goal in goals))[-SUB_GOALS:])
+    return replace(memory, sub_goals=(*reached, *(known.get(goal, SubGoal(goal)) for goal in goals))[-MAX_SUB_GOALS:])
 
 
-def judged(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:
-    """What became of the turn's sub-goals; a request that is fulfilled has reached all of them."""
+def turn_verified(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:
+    """The memory with the verdict and the turn's sub-goals updated. A fulfilled request completes all sub-goals."""
     fulfilled = event.next_action == "complete" and event.status == "success"
-    reached = dict.fromkeys(of_turn(turn), _becomes(event.status, event.next_action))
-    for one in event.sub_goals:
-        reached[one.sub_goal] = "completed" if one.status == "success" else _becomes(one.status, event.next_action)
-    verdict = Judged(turn.number, turn.sub_goal, event.status, event.next_action, event.reasoning[:REASONS])
+    reached = dict.fromkeys(actions_by_sub_goal(turn), _status_after(event.status, event.next_action))
+    for verdict in event.sub_goals:
+        reached[verdict.sub_goal] = (
+            "completed" if verdict.status == "success" else _status_after(verdict.status, event.next_action)
+        )
+    past = PastVerdict(turn.number, turn.sub_goal, event.status, event.next_action, event.reasoning[:MAX_REASONING])
     return replace(
         memory,
-        verdicts=(*memory.verdicts, verdict)[-VERDICTS:],
+        verdicts=(*memory.verdicts, past)[-MAX_VERDICTS:],
         sub_goals=tuple(
-            replace(sub_goal, status=_standing(sub_goal, reached, fulfilled=fulfilled)) for sub_goal in memory.sub_goals
+            replace(sub_goal, status=_sub_goal_status(sub_goal, reached, fulfilled=fulfilled))
+            for sub_goal in memory.sub_goals
         ),
     )
 
 
-def _becomes(status: Status, next_action: NextAction) -> Standing:
-    """What is to be tried again is still open."""
-    return "pending" if next_action == "retry" else BECOMES[status]
+def _status_after(status: Status, next_action: NextAction) -> SubGoalStatus:
+    """The status of a sub-goal after a verdict. It stays pending if the turn is to be retried."""
+    return "pending" if next_action == "retry" else SUB_GOAL_STATUS_OF[status]
 
 
-def _standing(sub_goal: SubGoal, reached: Mapping[str, Standing], *, fulfilled: bool) -> Standing:
+def _sub_goal_status(sub_goal: SubGoal, reached: Mapping[str, SubGoalStatus], *, fulfilled: bool) -> SubGoalStatus:
     status = reached.get(sub_goal.goal, sub_goal.status)
     return "completed" if fulfilled and sub_goal.status == "pending" and sub_goal.goal not in reached else status
 
 
-def left(memory: Memory, turn: Turn | None) -> Memory:
-    """The turn is over: what it did is remembered."""
-    done = deeds_of(turn)
-    ran = sum(deed.status in ("finished", "failed", "uncertain") for deed in done)
-    return _with(memory, done, ran)
+def turn_left(memory: Memory, turn: Turn | None) -> Memory:
+    """The memory with the turn's actions added, once the session leaves the turn."""
+    records = records_of(turn)
+    ran = sum(record.status in ("finished", "failed", "uncertain") for record in records)
+    return _add_records(memory, records, ran)
 
 
-def came_late(memory: Memory, action: Action) -> Memory:
-    """The outcome of an action that outlived its turn."""
-    return _with(memory, (_deed(0, action),), 1)
+def add_late_outcome(memory: Memory, action: Action) -> Memory:
+    """The memory with the outcome of an action that ended after its turn."""
+    return _add_records(memory, (_record(0, action),), 1)
 
 
-def next_request(memory: Memory) -> Memory:
-    """A new question begins with an empty page; of what was seen before only a few gists are left.
+def begin_request(memory: Memory) -> Memory:
+    """An empty memory for a new request, with a few summaries of earlier outcomes.
 
-    What is so short that its gist is all of it goes first: who the customer is, for one.
+    Outcomes that are short enough to be kept in full, such as a customer's name, take precedence over shortened ones.
     """
-    before = (*memory.earlier, *(_gist(deed) for deed in memory.deeds))
-    places = sorted(range(len(before)), key=lambda place: (before[place].faded, -place))[:EARLIER]
+    before = (*memory.earlier, *(_summary(record) for record in memory.deeds))
+    places = sorted(range(len(before)), key=lambda place: (before[place].is_summary, -place))[:MAX_EARLIER_OUTCOMES]
     return Memory(earlier=tuple(before[place] for place in sorted(places)))
 
 
@@ -171,58 +175,64 @@ def key_of(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     return content_hash(json.dumps([tool, arguments], sort_keys=True))[:32]
 
 
-def standing(memory: Memory, turn: Turn | None, spec: ActionSpec) -> ActionStatus | None:
-    """How this very change ended when it was last to be made for the request at hand; None: it was not, or failed."""
-    return _settled(memory, deeds_of(turn)).get(key_of(spec.tool, spec.arguments))
+def outcome_of(memory: Memory, turn: Turn | None, spec: ActionSpec) -> ActionStatus | None:
+    """How the same write last ended during the current request; None if it was not tried, or failed."""
+    return _write_outcomes(memory, records_of(turn)).get(key_of(spec.tool, spec.arguments))
 
 
 def text_of(result: JsonValue) -> str:
-    """A result as prompts and pages quote it."""
+    """The result as text, as prompts and pages quote it."""
     return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
 
 
-def _over(action: Action) -> bool:
-    return action.status in DONE or action.status == "uncertain"
+def _is_over(action: Action) -> bool:
+    return action.status in DONE_STATUSES or action.status == "uncertain"
 
 
-def _deed(turn: int, action: Action) -> Deed:
+def _record(turn: int, action: Action) -> ActionRecord:
     text = text_of(action.result) if action.status == "finished" else action.explanation
     spec = action.spec
-    key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, DEED)
-    return Deed(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, _cut(text, DEED))
+    key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, MAX_OUTCOME)
+    return ActionRecord(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, _cut(text, MAX_OUTCOME))
 
 
-def _with(memory: Memory, done: tuple[Deed, ...], ran: int) -> Memory:
-    settled = _settled(memory, done)
-    return replace(memory, deeds=_kept((*memory.deeds, *done)), executed=memory.executed + ran, settled=settled)
+def _add_records(memory: Memory, records: tuple[ActionRecord, ...], ran: int) -> Memory:
+    write_outcomes = _write_outcomes(memory, records)
+    return replace(
+        memory, deeds=_within_limits((*memory.deeds, *records)), executed=memory.executed + ran, settled=write_outcomes
+    )
 
 
-def _settled(memory: Memory, done: Iterable[Deed]) -> dict[str, ActionStatus]:
-    changes = {deed.key: deed.status for deed in done if deed.effect != "read" and deed.status in SETTLED}
+def _write_outcomes(memory: Memory, records: Iterable[ActionRecord]) -> dict[str, ActionStatus]:
+    changes = {
+        record.key: record.status for record in records if record.effect != "read" and record.status in WRITE_OUTCOMES
+    }
     return {**memory.settled, **changes}
 
 
-def _kept(deeds: tuple[Deed, ...]) -> tuple[Deed, ...]:
-    """A read that was made again is known by its newest outcome only; reads make room for changes."""
-    kept: dict[object, Deed] = {}
-    room = WHOLE
-    for place, deed in reversed(list(enumerate(deeds))):
-        which: object = (deed.key, deed.status) if deed.effect == "read" else place
-        if which in kept:
+def _within_limits(records: tuple[ActionRecord, ...]) -> tuple[ActionRecord, ...]:
+    """The newest records within the limits. A repeated read keeps its newest outcome only; writes outlast reads."""
+    newest: dict[object, ActionRecord] = {}
+    room = MAX_WHOLE_OUTCOMES
+    for place, record in reversed(list(enumerate(records))):
+        which: object = (record.key, record.status) if record.effect == "read" else place
+        if which in newest:
             continue
-        room -= len(deed.text) + len(text_of(deed.arguments))
-        kept[which] = deed if room >= 0 else _gist(deed)
-    for which in sorted(kept, key=lambda which: kept[which].effect == "read")[GISTS:]:
-        del kept[which]
-    return tuple(reversed(kept.values()))
+        room -= len(record.text) + len(text_of(record.arguments))
+        newest[which] = record if room >= 0 else _summary(record)
+    for which in sorted(newest, key=lambda which: newest[which].effect == "read")[MAX_OUTCOMES:]:
+        del newest[which]
+    return tuple(reversed(newest.values()))
 
 
-def _gist(deed: Deed) -> Deed:
-    return replace(deed, text=_cut(deed.text, GIST), arguments=_shortened(deed.arguments, GIST))
+def _summary(record: ActionRecord) -> ActionRecord:
+    return replace(
+        record, text=_cut(record.text, MAX_OUTCOME_SUMMARY), arguments=_shortened(record.arguments, MAX_OUTCOME_SUMMARY)
+    )
 
 
 def _shortened(arguments: dict[str, JsonValue], limit: int) -> dict[str, JsonValue]:
-    """Short arguments as they are; of long ones each has its share of the room."""
+    """The arguments as they are if short enough; else each is cut to an equal share of the limit."""
     if len(text_of(arguments)) <= limit:
         return arguments
     share = limit // len(arguments)

@@ -1,4 +1,4 @@
-"""What events make of actions that were started: their outcomes, doubts, and results that are stored apart."""
+"""How events change started actions: outcomes, uncertain outcomes, and results that are stored separately."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,11 +7,11 @@ from parley.events import facts
 from parley.events.values import Outcome
 from shared.domain import commands as c
 from shared.domain import files, wording
-from shared.domain.changing import replace
+from shared.domain.batches import change_actions, running_actions
 from shared.domain.commands import Work
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.domain.waves import change, running
 
 OutcomeEvent = (
     facts.ActionsFinished | facts.ActionSkipped | facts.ActionUncertain | facts.ResultStored | facts.ResultLost
@@ -20,8 +20,8 @@ LEFT = "its executor ended before it could tell what came of it"
 RESULT_LEFT = "Only its beginning is here: the executor ended before all of it was stored."
 
 
-def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
-    """By action: what this event makes of it."""
+def action_changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
+    """By action id, the change that this event makes to the action."""
     match event:
         case facts.ActionsFinished():
             return {outcome.action_id: partial(_finished, outcome) for outcome in event.outcomes}
@@ -38,11 +38,11 @@ def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
             return {event.action_id: lambda action: replace(action, error=action.error or event.reason, storing=False)}
 
 
-def applied(session: Session, event: OutcomeEvent) -> Session:
-    for action_id, how in changes(event).items():
-        session = change(session, [action_id], how)
+def apply_outcomes(session: Session, event: OutcomeEvent) -> Session:
+    for action_id, how in action_changes(event).items():
+        session = change_actions(session, [action_id], how)
     if isinstance(event, facts.ActionsFinished) and any(outcome.files for outcome in event.outcomes):
-        session = replace(session, files=files.changed(session.files, event.outcomes))
+        session = replace(session, files=files.apply_file_changes(session.files, event.outcomes))
     return session
 
 
@@ -67,22 +67,22 @@ def _skipped(event: facts.ActionSkipped, action: Action) -> Action:
 
 
 def _uncertain(reason: str, action: Action) -> Action:
-    """A read of which nobody knows has changed nothing: it was cut off."""
+    """An uncertain read has changed nothing, so it counts as interrupted."""
     if action.spec.effect == "read":
         return replace(action, status="failed", error=reason, cause="stopped")
     return replace(action, status="uncertain", error=reason)
 
 
-def abandoned(session: Session, work: Work) -> tuple[c.Uncertain | c.LoseResult, ...]:
-    """What this work began and left without an end, once the work has passed and its worker is gone.
+def close_abandoned(session: Session, work: Work) -> tuple[c.ReportUncertain | c.LoseResult, ...]:
+    """Commands that close the actions which this work started and left open when its worker ended.
 
-    While the session executes, whoever is due next takes up the actions of the turn.
+    While the session is executing, the next worker takes up the actions of the turn.
     """
-    mine = () if session.phase == "executing" else running(session)
+    mine = () if session.phase == "executing" else running_actions(session)
     return tuple(
         c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=RESULT_LEFT)
         if action.storing
-        else c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason=LEFT)
+        else c.ReportUncertain(action_id=action.spec.id, attempt=action.attempt, reason=LEFT)
         for action in (*mine, *session.left_running)
-        if action.under_way and action.began == work.version
+        if action.is_under_way and action.began == work.version
     )

@@ -1,20 +1,20 @@
-"""What the approval of an execution plan covers, and where the session's settings make one unnecessary. Pure."""
+"""What the approval of an execution plan covers, and when the session's settings make one unnecessary. Pure."""
 
 from collections.abc import Collection
 
 from parley.events.values import ActionSpec, Step
-from shared.domain.plan_steps import GATHER, called, is_item, refers
+from shared.domain.plan_steps import GATHER, has_references, is_item, step_label
 from shared.domain.session import Session
 from shared.domain.state import Plan
 
 
-def covered(session: Session, step: Step, spec: ActionSpec) -> bool:
-    """Whether nobody has to be asked about this call of the step, because its plan was approved.
+def is_covered(session: Session, step: Step, spec: ActionSpec) -> bool:
+    """Whether the approval of the plan covers this call of the step, so that the user is not asked again.
 
-    A person's approval covers any read, a change whose every argument the plan shows, and a change that was preapproved
-    with whatever values its references get. An approval by the session's settings covers no call: each asks by its own
-    policy. A call with references is not asked about before their values are known, nor a change for each item of a
-    list before the list is.
+    The user's approval covers any read, a change whose arguments the plan shows in full, and a change that was
+    preapproved with any values of its references. An approval by the session's settings covers no call: each call asks
+    by its own policy. The user is not asked about a call with references before their values are known, nor about a
+    step for each item of a list before the list is known.
     """
     plan = session.plan
     if plan is None or plan.status not in ("approved", "executing"):
@@ -27,37 +27,37 @@ def covered(session: Session, step: Step, spec: ActionSpec) -> bool:
         return False  # the tool does more than the plan showed
     as_planned = spec.arguments == (step.arguments or {}) and not is_item(spec.id)
     if plan.approved_by_setting:
-        return spec.waits_for is not None or (as_planned and refers(step))
-    return spec.effect == "read" or as_planned or (step.id in plan.preapproved and preapprovable(step))
+        return spec.waits_for is not None or (as_planned and has_references(step))
+    return spec.effect == "read" or as_planned or (step.id in plan.preapproved and is_preapprovable(step))
 
 
-def preapprovable(step: Step) -> bool:
-    """Whether a person may allow its calls before their values are known: never where they cannot be undone."""
-    return step.effect == "write" and refers(step)
+def is_preapprovable(step: Step) -> bool:
+    """Whether the user may approve its calls before their values are known. Never for irreversible calls."""
+    return step.effect == "write" and has_references(step)
 
 
 def preapproval_problems(plan: Plan, steps: Collection[str]) -> tuple[str, ...]:
-    """Why these steps cannot be preapproved, in words; none: they can."""
+    """Why these steps cannot be preapproved, one sentence each; empty if they can."""
     known = {step.id or "": (number, step) for number, step in enumerate(plan.steps, 1)}
-    wrong = [f"“{name[:80]}” is no step of this plan." for name in steps if name not in known]
-    for number, step in (known[name] for name in steps if name in known and not preapprovable(known[name][1])):
+    wrong = [f"“{name[:80]}” is not a step of this plan." for name in steps if name not in known]
+    for number, step in (known[name] for name in steps if name in known and not is_preapprovable(known[name][1])):
         if step.effect == "irreversible":
-            why = "cannot be undone: it is asked about when its values are known."
+            reason = "cannot be undone: you approve it when its values are known."
         elif step.effect == "write":
-            why = "has no references: the approval covers it as it stands."
+            reason = "has no references: the approval covers it as it stands."
         else:
-            why = "changes nothing: nobody is asked about it."
-        wrong.append(f"{called(number, step)} {why}")
+            reason = "changes nothing: it needs no approval."
+        wrong.append(f"{step_label(number, step)} {reason}")
     return tuple(wrong)
 
 
-def begins_by_setting(session: Session) -> bool:
-    """Whether the plan at hand begins without a person's approval, by the session's settings.
+def starts_by_setting(session: Session) -> bool:
+    """Whether the session's settings let the current plan start without the user's approval.
 
-    What was said of it meanwhile comes first: the planner drafts another version then.
+    Messages that came meanwhile come first: the planner then drafts another version.
     """
     plan, words = session.plan, session.words
     if plan is None or not plan.task or plan.task != session.task or plan.status != "pending_approval":
         return False
-    said = words.remark is not None or words.feedback or session.next_draft.another
-    return session.phase == "planning" and not session.settings.require_plan_approval and not said
+    has_messages = words.remark is not None or words.feedback or session.next_draft.another
+    return session.phase == "planning" and not session.settings.require_plan_approval and not has_messages

@@ -1,10 +1,10 @@
-"""A plan as Markdown: what a person reads and what a prompt quotes. Pure."""
+"""Renders a plan as Markdown, for people and for prompts. Pure."""
 
 from parley.events.values import Step
 
 
 def plan_text(goal: str, steps: tuple[Step, ...], notes: str = "") -> str:
-    """A plan as Markdown: what a person reads and what a prompt quotes."""
+    """The plan as Markdown."""
     lines = [f"Goal: {goal}", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1))]
     return "\n".join([*lines, "", f"Notes: {notes}"] if notes else lines)
 

@@ -1,6 +1,6 @@
-"""Steps of a plan that poll: what is recorded of the keeper's looks, and how they end.
+"""Plan steps that poll: which of the keeper's polls are recorded, and how polling ends.
 
-A look is no event. Only the first value, another one, and the end are recorded.
+Most polls leave no event: only the first value, a changed value and the end are recorded.
 """
 
 from datetime import datetime, timedelta
@@ -8,33 +8,33 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from parley.events import facts
-from parley.events.facts import MOST_LOOKS, PollEnd
+from parley.events.facts import MAX_LOOKS, PollEnd
 from shared.domain import commands as c
 from shared.domain import wording
-from shared.domain.changing import replace
+from shared.domain.batches import change_actions, find_action
 from shared.domain.commands import CommandMeta
-from shared.domain.errors import OutOfTurn, need
+from shared.domain.errors import OutOfTurn, require
 from shared.domain.event_meta import event_meta
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.domain.state import Action, Poll
-from shared.domain.waiting import gone_on
-from shared.domain.waves import change, find
+from shared.domain.waiting_steps import resume_plan
 
-MOST_CHANGES = 20  # values that are recorded of one step
+MAX_RECORDED_VALUES = 20  # per step
 
 
-def polling(session: Session) -> dict[str, Poll]:
-    """How the steps stand that poll now, by the ids of their actions."""
+def polls_by_action(session: Session) -> dict[str, Poll]:
+    """The state of the steps that poll now, by action id."""
     waiting = session.turn.waiting if session.turn else ()
     return {action.spec.id: action.poll for action in waiting if action.poll}
 
 
-def look(session: Session, command: c.RecordLook, meta: CommandMeta) -> facts.ActionPolled:
-    """Raises OutOfTurn where nothing of it is to be recorded."""
-    action = find(session, command.action_id)
+def record_look(session: Session, command: c.RecordLook, meta: CommandMeta) -> facts.ActionPolled:
+    """Raises OutOfTurn if the poll shows nothing to record."""
+    action = find_action(session, command.action_id)
     if action is None or action.attempt != command.attempt or action.poll is None or action.status != "waiting":
         raise OutOfTurn(f"{command.action_id} does not poll now.")
-    need(command.looks > action.poll.looks, "A later look of this step was recorded.")
+    require(command.looks > action.poll.looks, "A later look of this step was recorded.")
     end: PollEnd | None = "met" if command.met else "given_up" if _is_last(action, command.looks, meta.at) else None
     if end is None and not _is_news(action.poll, command.value, command.error):
         raise OutOfTurn(f"{command.action_id} saw nothing new.")
@@ -54,33 +54,33 @@ def look(session: Session, command: c.RecordLook, meta: CommandMeta) -> facts.Ac
 
 
 def _is_last(action: Action, looks: int, now: datetime) -> bool:
-    return looks >= MOST_LOOKS or (action.until is not None and now >= action.until)
+    return looks >= MAX_LOOKS or (action.until is not None and now >= action.until)
 
 
 def _is_news(known: Poll, value: JsonValue, error: str) -> bool:
-    """Only so many values are recorded; the end always is."""
-    return known.changes < MOST_CHANGES and (known.changes == 0 or (known.value, known.error) != (value, error))
+    """Whether the poll saw something new, and fewer than `MAX_RECORDED_VALUES` values are recorded."""
+    return known.changes < MAX_RECORDED_VALUES and (known.changes == 0 or (known.value, known.error) != (value, error))
 
 
-def wrong_look(session: Session, event: facts.ActionPolled) -> str:
-    """Why this cannot be what the step saw; "" where it can."""
-    action = find(session, event.action_id)
+def check_look(session: Session, event: facts.ActionPolled) -> str:
+    """Why the step cannot have seen this; "" if it can."""
+    action = find_action(session, event.action_id)
     known = action.poll if action and action.status == "waiting" and action.attempt == event.attempt else None
     if action is None or known is None:
         return f"attempt {event.attempt} of {event.action_id} does not poll"
     if event.looks <= known.looks:
         return f"{event.action_id} has looked {known.looks} times already"
-    if event.end is None and known.changes >= MOST_CHANGES:
-        return f"{MOST_CHANGES} values of {event.action_id} were recorded already"
+    if event.end is None and known.changes >= MAX_RECORDED_VALUES:
+        return f"{MAX_RECORDED_VALUES} values of {event.action_id} were recorded already"
     if event.end == "given_up" and not _is_last(action, event.looks, event.at):
         return f"{event.action_id} has time left"
     return ""
 
 
-def polled(session: Session, event: facts.ActionPolled) -> Session:
-    """What a step saw last is its result where the condition holds. A step that gives up has failed."""
+def action_polled(session: Session, event: facts.ActionPolled) -> Session:
+    """The session after a recorded poll. A value that meets the condition is the result; giving up is a failure."""
 
-    def seen(action: Action) -> Action:
+    def recorded(action: Action) -> Action:
         if action.poll is None or action.status != "waiting":
             return action
         poll = replace(
@@ -97,11 +97,11 @@ def polled(session: Session, event: facts.ActionPolled) -> Session:
         ended = replace(action, status="finished" if met else "failed", poll=poll)
         return replace(ended, result=event.value if met else None, error="" if met else event.error)
 
-    after = change(session, [event.action_id], seen)
-    return gone_on(after, event.version) if event.end else after
+    after = change_actions(session, [event.action_id], recorded)
+    return resume_plan(after, event.version) if event.end else after
 
 
 def next_look(action: Action, every: int, now: datetime) -> datetime:
-    """The last one is at the time at which the step gives up."""
+    """When the next poll is due. The last poll is at the time at which the step gives up."""
     after = now + timedelta(seconds=every)
     return min(after, action.until) if action.until and now < action.until else after

@@ -1,8 +1,8 @@
-"""References of a plan's step to what earlier steps gave: `{{steps.find.output.items[0].id}}`. Pure.
+"""References of a plan's step to outputs of earlier steps: `{{steps.find.output.items[0].id}}`. Pure.
 
-No expressions and no templates. Alone in a value, a reference keeps the type of what it stands for; inside text it must
-stand for a scalar. It is resolved once: what a step gave is never read for references again. `{{item.id}}` refers to
-the item of the list that a step is done for.
+There are no expressions. A reference that is a whole value keeps the type of the output; inside text the output must be
+a scalar. References are resolved once: outputs are never searched for references. `{{item.id}}` refers to the current
+item of a step that runs for each item of a list.
 """
 
 import re
@@ -19,12 +19,12 @@ _REFERENCE = re.compile(rf"\{{\{{\s*(?:steps\.(?P<step>{_STEP})\.output|item)(?P
 _BRACES = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
 _PARTS = re.compile(_PART)
 
-ITEM = ""  # stands for a step where a reference is to the item
-Outputs = Mapping[str, JsonValue]  # by step
+ITEM = ""  # the step name of references to the current item
+Outputs = Mapping[str, JsonValue]  # by step id
 
 
 class Reference(NamedTuple):
-    """`text` is as it is written; `path` leads to a part of the output, by names and positions. `step` may be ITEM."""
+    """`text` is the reference as written; `path` leads into the output by names and indexes. `step` may be ITEM."""
 
     text: str
     step: str
@@ -32,53 +32,53 @@ class Reference(NamedTuple):
 
 
 class Unresolved(Exception):
-    """A reference stands for nothing that can be used; the message says which, and why."""
+    """A reference has no usable value; the message says which reference, and why."""
 
 
 def references(value: JsonValue) -> tuple[Reference, ...]:
-    """All references in the value's texts, in order."""
-    return tuple(reference for text in texts(value) for reference in _found(text))
+    """All references in the value's strings, in order."""
+    return tuple(reference for text in texts(value) for reference in _references_in(text))
 
 
 def is_whole(text: str) -> bool:
-    """Whether the text is one reference and nothing else, which keeps the type of what it stands for."""
+    """Whether the text is exactly one reference, which keeps the type of the output."""
     return _REFERENCE.fullmatch(text.strip()) is not None
 
 
-def malformed(value: JsonValue) -> tuple[str, ...]:
-    """What looks like a reference and is none, and references in names, where they may not be."""
+def malformed_references(value: JsonValue) -> tuple[str, ...]:
+    """Texts in braces that are not valid references, and field names that contain references."""
     wrong = [part for text in texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
     return (*wrong, *(name for name in _names(value) if "{{" in name))
 
 
-def steps_in(value: JsonValue) -> tuple[str, ...]:
+def referenced_steps(value: JsonValue) -> tuple[str, ...]:
     """The steps that the value refers to."""
-    return tuple(dict.fromkeys(one.step for one in references(value) if one.step != ITEM))
+    return tuple(dict.fromkeys(reference.step for reference in references(value) if reference.step != ITEM))
 
 
-def resolved(value: JsonValue, outputs: Outputs) -> JsonValue:
-    """The value with what its references stand for. Raises Unresolved."""
+def resolve(value: JsonValue, outputs: Outputs) -> JsonValue:
+    """The value with its references replaced by outputs. Raises Unresolved."""
     match value:
         case str():
             whole = _REFERENCE.fullmatch(value.strip())
-            return _value(_reference(whole), outputs) if whole else in_text(value, outputs)
+            return _value(_reference(whole), outputs) if whole else resolve_text(value, outputs)
         case list():
-            return [resolved(item, outputs) for item in value]
+            return [resolve(item, outputs) for item in value]
         case dict():
-            return {name: resolved(item, outputs) for name, item in value.items()}
+            return {name: resolve(item, outputs) for name, item in value.items()}
         case _:
             return value
 
 
-def in_text(text: str, outputs: Outputs, encode: Callable[[str], str] = str) -> str:
-    """The text with the scalars that its references stand for, each encoded. Raises Unresolved."""
+def resolve_text(text: str, outputs: Outputs, encode: Callable[[str], str] = str) -> str:
+    """The text with its references replaced by scalars, each encoded. Raises Unresolved."""
 
     def scalar(match: re.Match[str]) -> str:
         reference = _reference(match)
-        found = _value(reference, outputs)
-        if isinstance(found, (dict, list)):
+        value = _value(reference, outputs)
+        if isinstance(value, (dict, list)):
             raise Unresolved(f"{reference.text} stands for several values, which cannot be put into a text.")
-        return encode(_spelled(found))
+        return encode(_to_text(value))
 
     return _REFERENCE.sub(scalar, text)
 
@@ -86,18 +86,18 @@ def in_text(text: str, outputs: Outputs, encode: Callable[[str], str] = str) -> 
 def _value(reference: Reference, outputs: Outputs) -> JsonValue:
     if reference.step not in outputs:
         raise Unresolved(f"{reference.text}: {_whose(reference)} nothing.")
-    found = outputs[reference.step]
+    value = outputs[reference.step]
     for part in reference.path:
-        match part, found:
-            case str(), dict() if part in found:
-                found = found[part]
-            case int(), list() if part < len(found):
-                found = found[part]
+        match part, value:
+            case str(), dict() if part in value:
+                value = value[part]
+            case int(), list() if part < len(value):
+                value = value[part]
             case _:
                 raise Unresolved(f"{reference.text}: there is no {part} in {_what(reference)}.")
-    if found is None:
+    if value is None:
         raise Unresolved(f"{reference.text} stands for nothing: {_whose(reference)} null there.")
-    return found
+    return value
 
 
 def _whose(reference: Reference) -> str:
@@ -108,7 +108,7 @@ def _what(reference: Reference) -> str:
     return "the item" if reference.step == ITEM else f"what step {reference.step} gave"
 
 
-def _spelled(value: JsonValue) -> str:
+def _to_text(value: JsonValue) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -118,7 +118,7 @@ def _spelled(value: JsonValue) -> str:
             return str(value)
 
 
-def _found(text: str) -> Iterator[Reference]:
+def _references_in(text: str) -> Iterator[Reference]:
     return (_reference(match) for match in _REFERENCE.finditer(text))
 
 
@@ -128,7 +128,7 @@ def _reference(match: re.Match[str]) -> Reference:
 
 
 def texts(value: JsonValue) -> Iterator[str]:
-    """All texts in the value, in order; names of fields are none."""
+    """All strings in the value, in order, without field names."""
     match value:
         case str():
             yield value

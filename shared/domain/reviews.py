@@ -1,31 +1,32 @@
-"""What a person may do with what is in review, and when: approve, reject, replan, edit."""
+"""Decides what users do with what is in review: approve, reject, replan, edit."""
 
 from collections.abc import Sequence
 
 from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from shared.domain import commands as c
-from shared.domain import plan_turns
+from shared.domain import plan_commands
+from shared.domain.batches import find_action
 from shared.domain.commands import CommandMeta
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta, format_of_steps
-from shared.domain.plan_steps import problems, refusal, rewritten
+from shared.domain.plan_steps import changed_begun_steps
+from shared.domain.plan_validation import plan_problems, refusal
 from shared.domain.policy import policy_of
-from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.domain.state import Action, Code, Plan
-from shared.domain.waves import find
-from shared.domain.workflows import WORKFLOWS, of_plan
+from shared.domain.workflows import WORKFLOWS, workflow_of_plan
 
-APPROVED: frozenset[str] = frozenset({"approved", "executing", "completed", "failed"})
+APPROVED_STATUSES: frozenset[str] = frozenset({"approved", "executing", "completed", "failed"})
 CHANGED_PLAN = "The plan has changed since this code was written: approve the plan first."
 AT_WORK = "The session is {phase}: {what} can be edited while it is in review or the session rests. Stop it first."
 
 
 def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionEvent:
-    if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
-        _not_yet_allowed(session, command)
+    if command.action_id is not None or (review_target(session) == "actions" and session.phase == "awaiting_approval"):
+        _require_undecided(session, command)
         action = _waiting_action(session, command.action_id)
-        plan_turns.check_options(command, acts=False)
+        plan_commands.check_options(command, acts=False)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
         if command.version < session.since_version:
@@ -35,31 +36,31 @@ def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionE
         return facts.ApprovalGiven(
             **event_meta(session, meta, facts.ApprovalGiven, action.spec.id), action_id=action.spec.id, hash=action.hash
         )
-    _not_yet_approved(session, command)
+    _require_unapproved(session, command)
     item = _in_review(session, command.version, command.hash)
     if command.hash is None and session.plan and session.code and session.plan.version == session.code.version:
-        both = f"Plan and code of this fork both have version {item.version}"  # the number of the event that made it
+        both = f"Plan and code of this fork both have version {item.version}"  # both come from the fork's first event
         raise Stale(f"{both}: name the hash of the one that you approve.")
     if isinstance(item, Code):
-        plan_turns.check_options(command, acts=False)
+        plan_commands.check_options(command, acts=False)
         return facts.CodeApproved(
             **event_meta(session, meta, facts.CodeApproved), code_version=item.version, hash=item.hash
         )
-    return plan_turns.approve(session, item, command, meta)
+    return plan_commands.approve(session, item, command, meta)
 
 
-def _not_yet_allowed(session: Session, command: c.Approve) -> None:
-    """Raises AlreadyDone for the action that was allowed before, as from a second screen."""
-    action = find(session, command.action_id) if command.action_id else None
-    waits = session.phase == "awaiting_approval" and action in undecided(session.turn)
+def _require_undecided(session: Session, command: c.Approve) -> None:
+    """Raises AlreadyDone if the action is approved already, for example in a second browser tab."""
+    action = find_action(session, command.action_id) if command.action_id else None
+    waits = session.phase == "awaiting_approval" and action in undecided_actions(session.turn)
     if action and action.allowed and not waits and command.hash in (None, action.hash):
         raise AlreadyDone(f"{action.spec.tool} ({action.spec.id}) is approved already; nothing was done twice.")
 
 
-def _not_yet_approved(session: Session, command: c.Approve) -> None:
-    """Raises AlreadyDone for the plan or code that was approved before, as from a second screen."""
+def _require_unapproved(session: Session, command: c.Approve) -> None:
+    """Raises AlreadyDone if the plan or code is approved already, for example in a second browser tab."""
     named = [item for item in (session.plan, session.code) if item and item.version == command.version]
-    approved = named and all(item.status in APPROVED for item in named)
+    approved = named and all(item.status in APPROVED_STATUSES for item in named)
     if approved and (command.hash is None or command.hash in [item.hash for item in named]):
         waits = session.phase == "resting" and session.rest_reason == "approved"
         hint = " It has not been started: start it." if waits and command.start else ""
@@ -67,7 +68,7 @@ def _not_yet_approved(session: Session, command: c.Approve) -> None:
 
 
 def reject(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEvent:
-    if command.action_id is not None or (reviewing(session) == "actions" and not command.replan):
+    if command.action_id is not None or (review_target(session) == "actions" and not command.replan):
         action = _waiting_action(session, command.action_id)
         return facts.ApprovalDenied(
             **event_meta(session, meta, facts.ApprovalDenied, action.spec.id),
@@ -77,39 +78,42 @@ def reject(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEve
     if command.replan:
         return _replan(session, command, meta)
     item = _in_review(session, command.version)
-    if command.target is not None and command.target != reviewing(session):
-        raise OutOfTurn(f"The {reviewing(session)} is in review now, not the {command.target}.")
+    if command.target is not None and command.target != review_target(session):
+        raise OutOfTurn(f"The {review_target(session)} is in review now, not the {command.target}.")
     if isinstance(item, Code):
         return facts.CodeRejected(**event_meta(session, meta, facts.CodeRejected), code_version=item.version)
     return facts.PlanRejected(**event_meta(session, meta, facts.PlanRejected), plan_version=item.version)
 
 
 def _replan(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEvent:
-    """Something else instead: at a review, after a refusal, and at rest; never during work."""
+    """Asks for another draft: in review, after a rejection or at rest, never during work."""
     if session.phase in SERVICE_OF:
         raise OutOfTurn(f"The session is {session.phase}: stop it first, or say what to change.")
-    target = command.target or ("code" if reviewing(session) == "code" else "text")
+    target = command.target or ("code" if review_target(session) == "code" else "text")
     item = session.code if target == "code" else session.plan
     if item is None:
         raise OutOfTurn(f"There is no {'code' if target == 'code' else 'plan'} to replace yet.")
     if command.version is not None and command.version != item.version:
         raise Stale(f"Version {command.version} is no longer the newest; version {item.version} is.")
     if isinstance(item, Code):
-        _for_this_plan(session, item)
+        _require_current_plan(session, item)
         return facts.CodeRejected(
             **event_meta(session, meta, facts.CodeRejected), code_version=item.version, replan=True
         )
     return facts.PlanRejected(**event_meta(session, meta, facts.PlanRejected), plan_version=item.version, replan=True)
 
 
-def _for_this_plan(session: Session, code: Code) -> None:
+def _require_current_plan(session: Session, code: Code) -> None:
     if session.plan is None or session.plan.version != code.plan_version:
         raise OutOfTurn(CHANGED_PLAN)
 
 
 def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> SessionEvent:
-    plan = session.plan or _brought(session)
-    need(session.phase not in SERVICE_OF or _runs(session), AT_WORK.format(phase=session.phase, what="a plan"))
+    plan = session.plan or _empty_first_plan(session)
+    require(
+        session.phase not in SERVICE_OF or _is_running_steps(session),
+        AT_WORK.format(phase=session.phase, what="a plan"),
+    )
     if plan is None:
         raise OutOfTurn("There is no plan to edit in this session: say in a message what you want.")
     if command.base != plan.version:
@@ -118,10 +122,12 @@ def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> Sessi
     notes = plan.notes if command.notes is None else command.notes
     if not command.steps:
         raise Invalid("A plan needs at least one step.")
-    _check_words(command.steps, calls=of_plan(session, plan.kind).steps_call)
+    _check_words(command.steps, calls=workflow_of_plan(session, plan.kind).steps_call)
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
-    if plan.task and (wrong := (*problems(command.steps, goal, notes), *rewritten(session, command.steps))):
+    if plan.task and (
+        wrong := (*plan_problems(command.steps, goal, notes), *changed_begun_steps(session, command.steps))
+    ):
         raise refusal(command.steps, wrong)
     return facts.PlanEdited(
         **event_meta(session, meta, facts.PlanEdited, needs=format_of_steps(command.steps)),
@@ -133,14 +139,14 @@ def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> Sessi
     )
 
 
-def _runs(session: Session) -> bool:
-    """Whether the steps of a plan are being carried out. An edit lets those that run end, and begins no other."""
+def _is_running_steps(session: Session) -> bool:
+    """Whether the steps of a plan run. After an edit the running ones end, and no other starts."""
     turn = session.turn
     return turn is not None and turn.rules.by_step and session.phase in ("executing", "verifying", "answering")
 
 
 def _check_words(steps: Sequence[Step], *, calls: bool) -> None:
-    """Raises Invalid for a step that says nothing, or has a tool or arguments in a plan that calls none."""
+    """Raises Invalid for a step without text, or with a tool or arguments in a text plan."""
     for number, step in enumerate(steps, 1):
         if not step.text.strip():
             raise Invalid(f"Step {number} is blank: say what it is to do, or leave it out.")
@@ -149,8 +155,8 @@ def _check_words(steps: Sequence[Step], *, calls: bool) -> None:
             raise Invalid(f"Step {number} {what}: a text plan calls nothing. Choose “Plan and act” for that.")
 
 
-def _brought(session: Session) -> Plan | None:
-    """In place of the plan before, where the request is there and its plan is to follow: an empty one."""
+def _empty_first_plan(session: Session) -> Plan | None:
+    """An empty plan to edit, if the session's first request announced a plan of the user's own; else None."""
     own = WORKFLOWS.get(session.workflow)
     awaited = session.phase == "resting" and session.rest_reason == "new" and session.version == 1
     if not awaited or own is None or own.plans not in ("text", "execution"):
@@ -161,14 +167,14 @@ def _brought(session: Session) -> Plan | None:
 
 def edit_code(session: Session, command: c.EditCode, meta: CommandMeta) -> SessionEvent:
     code = session.code
-    need(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="code"))
+    require(session.phase not in SERVICE_OF, AT_WORK.format(phase=session.phase, what="code"))
     if code is None:
         raise OutOfTurn("There is no code to edit in this session yet.")
     if code.status == "superseded":
         raise OutOfTurn(CHANGED_PLAN)
     if command.base != code.version:
         raise Stale(f"You edited version {command.base}, but version {code.version} is the newest.")
-    _for_this_plan(session, code)
+    _require_current_plan(session, code)
     if not command.code.strip():
         raise Invalid("The program is empty.")
     if command.code == code.code:
@@ -177,8 +183,8 @@ def edit_code(session: Session, command: c.EditCode, meta: CommandMeta) -> Sessi
 
 
 def _in_review(session: Session, version: int | None, hash_: str | None = None) -> Plan | Code:
-    """The plan or code in review, if it is the one the person means."""
-    target = reviewing(session)
+    """The plan or code in review. Raises OutOfTurn if there is none, Stale if it is not the one named."""
+    target = review_target(session)
     item = session.code if target == "code" else session.plan if target == "text" else None
     if session.phase != "awaiting_approval" or item is None:
         raise OutOfTurn(f"There is no plan or code in review now: the session is {session.phase}.")
@@ -192,7 +198,7 @@ def _in_review(session: Session, version: int | None, hash_: str | None = None) 
 
 
 def _waiting_action(session: Session, action_id: str | None) -> Action:
-    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
     if action_id is None and len(waiting) > 1:
         raise Invalid("Several actions wait for approval: name one with action_id.")
     for action in waiting:

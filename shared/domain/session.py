@@ -1,10 +1,10 @@
-"""The session machine, first page: its state, whose turn it is, and how each fact moves it on.
+"""The session's state machine: its state, its phases, and who is due in each.
 
-Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which facts may happen.
+Pure: no I/O, no clock, no randomness. `decide` says which events may happen, `evolve` applies them.
 
     planning   planner      drafts a plan or a turn        awaiting_approval  user    plan, code or actions in review
     coding     generator    writes the code                awaiting_input     user    feedback or an answer
-    executing  executor     runs a wave of actions         escalated          user    a person takes over
+    executing  executor     runs a batch of actions        escalated          user    takes over
     verifying  verifier     checks the code or the turn    resting, failed    nobody
     answering  generator    writes the answer               waiting            nobody  a time that a step waits for
 """
@@ -17,11 +17,11 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter
 
 from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
-from shared.domain.changing import replace
 from shared.domain.commands import Work
+from shared.domain.fast_replace import replace
 from shared.domain.memory import Memory
-from shared.domain.spent import Spent
-from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Turn
+from shared.domain.state import Action, AnsweredQuestion, Code, Failure, OpenQuestion, Plan, PlanStatus, Round, Turn
+from shared.domain.usage_totals import UsageTotals
 
 Phase = Literal[
     "planning",
@@ -36,8 +36,8 @@ Phase = Literal[
     "resting",
     "failed",
 ]
-Rest = Literal["new", "answered", "completed", "stopped", "approved"]  # approved: a plan that is not started yet
-Target = Literal["text", "code", "actions"]
+RestReason = Literal["new", "answered", "completed", "stopped", "approved"]  # approved: its plan is not started yet
+ReviewTarget = Literal["text", "code", "actions"]
 
 SERVICE_OF: dict[Phase, Service] = {
     "planning": "planner",
@@ -46,34 +46,35 @@ SERVICE_OF: dict[Phase, Service] = {
     "verifying": "verifier",
     "answering": "generator",
 }
-ASKING: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "escalated"})
-ROUNDS_KEPT = 12
-COMMANDS_KEPT = 100
+USER_PHASES: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "escalated"})
+MAX_ROUNDS = 12
+MAX_RECENT_COMMANDS = 100
 MAX_REPAIRS = 2
-WORDS_KEPT = 256 * 1024  # bytes of knowledge, and of words not taken in yet: as much as one message can bring
-WISHES_KEPT = 8_000  # bytes of feedback that is in the code already
+MAX_WORDS_BYTES = 256 * 1024  # of knowledge, and of unread messages; one message can bring as much
+MAX_CODE_FEEDBACK_BYTES = 8_000  # of the feedback that the code has taken in
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What a person said of what is in review or at rest, and has not been answered.
+    """An unanswered remark: messages about what is in review or at rest.
 
-    `phase` and `resume_phase` are those that the session returns to; `dialogue` is what the service asked meanwhile.
+    The session returns to `phase` and `resume_phase`. `dialogue` holds what the service asked meanwhile.
     """
 
     texts: tuple[str, ...]
     phase: Phase
     resume_phase: Phase | None = None
-    dialogue: tuple[Said, ...] = ()
+    dialogue: tuple[AnsweredQuestion, ...] = ()
 
 
 @dataclass(frozen=True)
 class Words:
-    """What was said, and how far it has been taken in.
+    """The user's messages, and how far drafts have taken them in.
 
     feedback: what the next draft must take in. feedback_in_code: what the code has taken in since its plan was
-    approved. unread: said while work was going on. last_question: the planner's, for the prompt that takes the answer
-    in. dialogue: what was asked and answered since the request. reply: in words, to what was said last.
+    approved. unread: messages that came while a service worked. last_question: the planner's last question, for the
+    prompt that takes in the answer. dialogue: questions and answers since the request. reply: the reply to the last
+    message.
     """
 
     request: str = ""
@@ -83,14 +84,14 @@ class Words:
     feedback_in_code: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     last_question: str = ""
-    dialogue: tuple[Said, ...] = ()
+    dialogue: tuple[AnsweredQuestion, ...] = ()
     remark: Remark | None = None
     reply: str = ""
 
 
 @dataclass(frozen=True)
 class NextDraft:
-    """What the next draft is to be: `another` one, not a revision; one that mends the `problems` of the last one."""
+    """What the next draft should be: `another` plan instead of a revision; free of the last draft's `problems`."""
 
     another: bool = False
     problems: tuple[str, ...] = ()
@@ -98,7 +99,7 @@ class NextDraft:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many there have been. A request's `max_turns` counts from `turns_before`, the turns of earlier requests."""
+    """Counts of versions and turns. `turns_before` are the turns of earlier requests, which `max_turns` ignores."""
 
     plans: int = 0
     codes: int = 0
@@ -107,8 +108,8 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the last request came to; `evidence` names the actions that support it. A person accepts it, or saves it."""
+class SessionAnswer:
+    """The answer to the last request; `evidence` names the actions that support it. The user may accept and save it."""
 
     text: str = ""
     confidence: float = 0.0
@@ -119,13 +120,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Session:
-    """One session as its first `version` events left it: what all have in common, then its parts by name.
+    """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
-    A part stays when the workflow changes. `needs` is the highest number of the format among the events, `rules` the
-    number that they are folded by. `since_version` is that of the event that brought the present phase, or what is now
-    in review. `resume_phase` is where the session goes on: the phase that failed, was stopped or asked. `left_running`
-    are actions that outlived their turn; their outcomes are still recorded. `flow_results` holds, by flow, what earlier
-    paths returned. `files`, by name: the session's files, as the outcomes of its actions left them.
+    Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
+    the rules that fold them. `since_version` is the version of the event that led to the current phase or review.
+    `resume_phase` is the phase that failed, was stopped, or asked: a retry or answer enters it again. `left_running`
+    holds actions of earlier turns that still run; their outcomes are recorded too. `flow_results` holds, by flow, what
+    earlier paths returned. `files` holds the session's files by name.
     """
 
     id: str
@@ -137,51 +138,51 @@ class Session:
     workflow: Workflow = "conversation"
     settings: SessionSettings = field(default_factory=SessionSettings)
     phase: Phase = "resting"
-    rest_reason: Rest = "new"
+    rest_reason: RestReason = "new"
     work: Work | None = None
     resume_phase: Phase | None = None
     since_version: int = 0
     paused: bool = False
-    question: Question | None = None
+    question: OpenQuestion | None = None
     failure: Failure | None = None
-    spent: Spent = field(default_factory=Spent)
-    at_work_since: datetime | None = None  # the time of the last event, while a service is due
+    spent: UsageTotals = field(default_factory=UsageTotals)
+    at_work_since: datetime | None = None  # time of the last event while a service is due
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
     shared_with: dict[str, Role] = field(default_factory=dict)
     parent_id: str | None = None
-    recent_commands: tuple[str, ...] = ()  # the ids of the last ones that people gave
+    recent_commands: tuple[str, ...] = ()  # ids of the users' last commands
 
     words: Words = field(default_factory=Words)
     plan: Plan | None = None
-    task: str = ""  # of the request at hand: all versions of its execution plan share it
-    begun_steps: tuple[Action, ...] = ()  # of the task, in turns that are left: those that were done, or may have been
-    attempts: dict[str, int] = field(default_factory=dict)  # of the task's steps, in turns that are left: the next ones
+    task: str = ""  # of the current request; all versions of its execution plan share it
+    begun_steps: tuple[Action, ...] = ()  # of the task's earlier turns: finished, or perhaps finished
+    attempts: dict[str, int] = field(default_factory=dict)  # by step of the task: the next attempt's number
     code: Code | None = None
     next_draft: NextDraft = field(default_factory=NextDraft)
     turn: Turn | None = None
     left_running: tuple[Action, ...] = ()
     memory: Memory = field(default_factory=Memory)
-    answer: Answer = field(default_factory=Answer)
+    answer: SessionAnswer = field(default_factory=SessionAnswer)
     flow_results: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)
     files: dict[str, FileRef] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
 
     @property
-    def asking(self) -> bool:
-        """A person is now asked for something."""
-        return self.phase in ASKING
+    def is_awaiting_user(self) -> bool:
+        """The session waits for the user."""
+        return self.phase in USER_PHASES
 
     @property
-    def over_budget(self) -> bool:
-        return self.spent.over_model_budget(self.settings) or self.spent.over_work_budget(self.settings)
+    def is_over_budget(self) -> bool:
+        return self.spent.is_over_model_budget(self.settings) or self.spent.is_over_work_budget(self.settings)
 
 
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
 
 
-def reviewing(session: Session) -> Target | None:
-    """What an approval or feedback is about now, or what rejected thing waits for feedback."""
-    if session.phase == "awaiting_approval" and undecided(session.turn):
+def review_target(session: Session) -> ReviewTarget | None:
+    """What an approval or feedback is about now: what is in review, or was rejected and waits for feedback."""
+    if session.phase == "awaiting_approval" and undecided_actions(session.turn):
         return "actions"
     if session.code and session.code.status in ("review", "rejected"):
         return "code"
@@ -190,8 +191,8 @@ def reviewing(session: Session) -> Target | None:
     return None
 
 
-def undecided(turn: Turn | None) -> tuple[Action, ...]:
-    """The actions that wait for a person's yes: all of a turn's, or only the next one."""
+def undecided_actions(turn: Turn | None) -> tuple[Action, ...]:
+    """The actions that wait for the user's approval: all of a turn's, or only the next one."""
     if turn is None:
         return ()
     waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
@@ -202,58 +203,58 @@ def undecided(turn: Turn | None) -> tuple[Action, ...]:
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:
-    """The same session with its plan, if there is one, in another state."""
+    """The session with its plan, if it has one, in this status."""
     return replace(session, plan=replace(session.plan, status=status)) if session.plan else session
 
 
 def with_code(session: Session, **changes: object) -> Session:
-    """The same session with its code, if there is any, changed."""
+    """The session with its code, if it has any, changed."""
     return replace(session, code=replace(session.code, **changes)) if session.code else session  # type: ignore[arg-type]
 
 
 def with_words(session: Session, **changes: object) -> Session:
-    """The same session with other words."""
+    """The session with these fields of its `words` changed."""
     return replace(session, words=replace(session.words, **changes))  # type: ignore[arg-type]
 
 
 def with_next_draft(session: Session, **changes: object) -> Session:
-    """The same session with something else known of its next draft."""
+    """The session with these fields of its `next_draft` changed."""
     return replace(session, next_draft=replace(session.next_draft, **changes))  # type: ignore[arg-type]
 
 
 def with_answer(session: Session, **changes: object) -> Session:
-    """The same session with its answer changed."""
+    """The session with these fields of its `answer` changed."""
     return replace(session, answer=replace(session.answer, **changes))  # type: ignore[arg-type]
 
 
 def with_counts(session: Session, **changes: int) -> Session:
-    """The same session with other counts."""
+    """The session with these fields of its `counts` changed."""
     return replace(session, counts=replace(session.counts, **changes))
 
 
-def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
-    """The last items whose texts have at most `limit` bytes together, and the last one in any case.
+def newest_within[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
+    """The last items whose texts have at most `limit` bytes together; always at least the last one.
 
-    A session is sent whole to whoever works on it, and its words are in every prompt: neither may grow for ever.
+    Every worker receives the whole session and every prompt its messages, so neither may grow without bound.
     """
-    kept: list[T] = []
+    newest: list[T] = []
     for item in reversed(items):
         limit -= len(text(item).encode())
-        if kept and limit < 0:
+        if newest and limit < 0:
             break
-        kept.append(item)
-    return tuple(reversed(kept))
+        newest.append(item)
+    return tuple(reversed(newest))
 
 
-def begin(session: Session, phase: Phase, version: int) -> Session:
-    """Enter a phase by the event of this version; a working phase makes its service due, unless paused.
+def enter_phase(session: Session, phase: Phase, version: int) -> Session:
+    """The session in this phase, entered by the event of this version. A service's phase makes it due, unless paused.
 
-    Drafting phases take in what was said meanwhile, unless a remark is to be answered.
+    Drafting phases take in the unread messages, unless a remark is to be answered.
     """
     service = SERVICE_OF.get(phase)
     words = session.words
     if phase in ("planning", "coding") and words.remark is None:
-        words = replace(words, feedback=newest(words.feedback + words.unread, WORDS_KEPT), unread=())
+        words = replace(words, feedback=newest_within(words.feedback + words.unread, MAX_WORDS_BYTES), unread=())
     return replace(
         session,
         words=words,
@@ -265,27 +266,27 @@ def begin(session: Session, phase: Phase, version: int) -> Session:
     )
 
 
-def put_back(session: Session) -> Session:
+def before_remark(session: Session) -> Session:
     """The session as it was before the remark that is being answered."""
     if (remark := session.words.remark) is None:
         return session
-    at = with_words(settle(session, remark.phase), remark=None)
+    at = with_words(enter_idle_phase(session, remark.phase), remark=None)
     return replace(at, resume_phase=remark.resume_phase)
 
 
-def set_aside(session: Session) -> Session:
-    """The same, with the remark's words for the next draft: a person decides about what is there at once.
+def defer_remark(session: Session) -> Session:
+    """The session before its remark, with the remark's messages left to the next draft.
 
-    So are the answers to what was asked about the remark.
+    This lets the user decide about what is in review at once. Answers to questions about the remark are kept too.
     """
     if (remark := session.words.remark) is None:
         return session
-    words = (*session.words.unread, *remark.texts, *(said.answer for said in remark.dialogue))
-    return with_words(put_back(session), unread=newest(words, WORDS_KEPT))
+    words = (*session.words.unread, *remark.texts, *(answered.answer for answered in remark.dialogue))
+    return with_words(before_remark(session), unread=newest_within(words, MAX_WORDS_BYTES))
 
 
-def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Session:
-    """Leave the work: nobody's turn, or a person's. What a pause held back has ended where nothing goes on."""
+def enter_idle_phase(session: Session, phase: Phase, reason: RestReason | None = None) -> Session:
+    """The session in a phase without work: the user is due, or no one. A pause ends where nothing could go on."""
     return replace(
         session,
         phase=phase,
@@ -293,6 +294,6 @@ def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Sessio
         question=None,
         resume_phase=None,
         failure=None,
-        paused=session.paused and (phase in ASKING or phase == "waiting" or phase in SERVICE_OF),
+        paused=session.paused and (phase in USER_PHASES or phase == "waiting" or phase in SERVICE_OF),
         rest_reason=reason or session.rest_reason,
     )

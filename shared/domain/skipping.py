@@ -1,24 +1,52 @@
-"""Skipping steps of a plan: when a person can do that, and what happens to the steps that use the output.
+"""Skipping steps of an execution plan: when a user may do it, and what happens to the steps that use the output.
 
-Steps that only come `after` a skipped step go on. Steps that refer to its output cannot: they are skipped with it, or
-the person gives the output in its place.
+Steps that only come `after` a skipped step go on. Steps that refer to its output are skipped with it, unless the user
+gives the output instead.
 """
 
 import json
 
+from parley.events import SessionEvent, facts
 from parley.events.values import Step
-from shared.domain.commands import Skip
-from shared.domain.errors import Invalid, OutOfTurn, need
-from shared.domain.plan_steps import GATHER, action_id, is_item, unfinished
-from shared.domain.references import steps_in
+from shared.domain import commands as c
+from shared.domain.batches import find_action
+from shared.domain.commands import CommandMeta
+from shared.domain.errors import Invalid, OutOfTurn, require
+from shared.domain.event_meta import event_meta
+from shared.domain.plan_steps import GATHER, action_id, is_item, is_unfinished, step_of
+from shared.domain.references import referenced_steps
 from shared.domain.session import Session
 from shared.domain.state import Action
+from shared.domain.wording import OUTPUT_GIVEN, SKIPPED
 
-LARGEST_OUTPUT = 8_000  # bytes, as JSON: a person types or pastes it, and every fold of the session carries it
+MAX_OUTPUT_BYTES = 8_000  # as JSON; users type or paste it, and the session carries it
 
 
-def dependents_to_skip(session: Session, action: Action, step: Step, command: Skip) -> tuple[str, ...]:
-    """The ids of the actions that are skipped together with this one. Raises OutOfTurn, Invalid where it cannot be."""
+def skip(session: Session, command: c.Skip, meta: CommandMeta) -> SessionEvent:
+    """The skip of an action, with its dependents. Raises OutOfTurn, Invalid."""
+    action = find_action(session, command.action_id)
+    if action is None:
+        raise Invalid(f"There is no action {command.action_id}.")
+    dependents: tuple[str, ...] = ()
+    if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
+        dependents = dependents_to_skip(session, action, step, command)
+    elif command.output is not None or command.with_dependents:
+        raise Invalid("Only for a step of an execution plan can an output be given, or dependents be skipped with it.")
+    else:
+        open_ = action.status in ("planned", "approved")
+        require(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
+    is_given = command.output is not None
+    return facts.ActionSkipped(
+        **event_meta(session, meta, facts.ActionSkipped, action.spec.id, needs=2 if is_given or dependents else 1),
+        action_id=action.spec.id,
+        reason=OUTPUT_GIVEN if is_given else SKIPPED,
+        output=command.output,
+        dependents=dependents,
+    )
+
+
+def dependents_to_skip(session: Session, action: Action, step: Step, command: c.Skip) -> tuple[str, ...]:
+    """The ids of the actions that are skipped together with this one. Raises OutOfTurn, Invalid."""
     _check_open(session, action)
     if command.output is not None and command.with_dependents:
         raise Invalid("Give the output of the step, or skip the steps that use it: not both.")
@@ -27,7 +55,7 @@ def dependents_to_skip(session: Session, action: Action, step: Step, command: Sk
         return ()
     if is_item(action.spec.id):
         return ()
-    users = users_of(session, step)
+    users = dependents_of(session, step)
     if users and not command.with_dependents:
         names = ", ".join(f"“{user.text[:100]}” ({user.id})" for user in users)
         raise Invalid(
@@ -38,12 +66,12 @@ def dependents_to_skip(session: Session, action: Action, step: Step, command: Sk
     return tuple(action_id(plan, user) for user in users) if plan else ()
 
 
-def users_of(session: Session, step: Step) -> tuple[Step, ...]:
-    """The steps still to be carried out that refer to this one's output, directly or through each other."""
+def dependents_of(session: Session, step: Step) -> tuple[Step, ...]:
+    """The open steps that refer to this step's output, directly or indirectly."""
     plan, turn = session.plan, session.turn
     if plan is None or turn is None:
         return ()
-    over = {action.spec.id for action in turn.actions if action.status == "finished" or action.left_out}
+    over = {action.spec.id for action in turn.actions if action.status == "finished" or action.is_left_out}
     open_ = [other for other in plan.steps if action_id(plan, other) not in over]
     missing = {step.id}
     while more := [user for user in open_ if user.id not in missing and missing & _refers_to(user)]:
@@ -52,24 +80,24 @@ def users_of(session: Session, step: Step) -> tuple[Step, ...]:
 
 
 def _refers_to(step: Step) -> set[str | None]:
-    return {*steps_in(step.for_each), *steps_in(step.arguments)}
+    return {*referenced_steps(step.for_each), *referenced_steps(step.arguments)}
 
 
 def _check_open(session: Session, action: Action) -> None:
-    """A step can be skipped before it begins, and after it came to nothing. Raises OutOfTurn, Invalid."""
-    came_to_nothing = unfinished(session) and action.dead and not action.left_out
+    """Raises OutOfTurn, Invalid unless the step has not begun or has failed."""
+    came_to_nothing = is_unfinished(session) and action.is_dead and not action.is_left_out
     if action.status == "uncertain":
-        raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")
+        raise OutOfTurn("It is not known whether the step took effect: a retry asks you what happened.")
     open_ = action.status in ("planned", "approved", "asked", "waiting") or came_to_nothing
-    need(open_, f"The step is {action.status}: too late to skip it.")
+    require(open_, f"The step is {action.status}: too late to skip it.")
     if action.spec.tool == GATHER:
-        raise Invalid("The step is being done for each item of its list: skip those that shall be left out.")
+        raise Invalid("The step is being done for each item of its list: skip the items that you want to leave out.")
 
 
-def _check_output(command: Skip) -> None:
-    """Raises Invalid."""
+def _check_output(command: c.Skip) -> None:
+    """Raises Invalid for too large an output."""
     size = len(json.dumps(command.output, ensure_ascii=False).encode(errors="replace"))
-    if size > LARGEST_OUTPUT:
+    if size > MAX_OUTPUT_BYTES:
         raise Invalid(
-            f"The output has {size:,} bytes and may have {LARGEST_OUTPUT:,}: give only what the later steps refer to."
+            f"The output has {size:,} bytes; the limit is {MAX_OUTPUT_BYTES:,}: give only what later steps refer to."
         )

@@ -1,4 +1,4 @@
-"""The parts of a session: plan, code, turn, question. Frozen; what they can tell about themselves is derived."""
+"""The parts of a session: plan, code, turn, question. All are frozen; derived facts are properties."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,12 +34,13 @@ ActionStatus = Literal[
     "uncertain",
 ]  # fmt: skip
 
-UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started"})  # a quiet read is running, all else started
-DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
+UNDER_WAY_STATUSES: frozenset[ActionStatus] = frozenset(
+    {"running", "started"}
+)  # a quiet read is "running", any other action "started"
+DONE_STATUSES: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
 
 
-def _hashed(step: Step) -> dict[str, JsonValue]:
-    """All of a step that can run."""
+def _hashed_fields(step: Step) -> dict[str, JsonValue]:
     hashed: dict[str, JsonValue] = {name: getattr(step, name) for name in ("text", "tool", "arguments", "effect")}
     hashed |= {name: value for name in ("waits_for", "for_each", "fingerprint") if (value := getattr(step, name))}
     return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
@@ -48,16 +49,17 @@ def _hashed(step: Step) -> dict[str, JsonValue]:
 def plan_content(
     goal: str, steps: tuple[Step, ...], notes: str = "", path: PathPlan | None = None
 ) -> dict[str, JsonValue]:
-    """All of a plan that can run, and the words about it: what its hash covers."""
+    """What the plan's hash covers: everything that can run, and the text about it."""
     nodes: JsonValue = list(path.nodes) if path else None
-    return {"goal": goal, "notes": notes, "steps": [_hashed(step) for step in steps], "nodes": nodes}
+    return {"goal": goal, "notes": notes, "steps": [_hashed_fields(step) for step in steps], "nodes": nodes}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One version of the plan. `version` is that of the event that made it, `number` counts 1, 2, 3 for people.
+    """One version of the plan. `version` is that of the event that made it; `number` counts 1, 2, 3 for people.
 
-    An execution plan's versions share their `task`. `preapproved` are steps that a person allowed with any values.
+    An execution plan's versions share their `task`, and its `checks` compare the draft with the tools. `preapproved`
+    names the steps that the user approved with any values.
     """
 
     version: int
@@ -72,7 +74,7 @@ class Plan:
     task: str = ""
     approved_by_setting: bool = False
     preapproved: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()  # of an execution plan: how its draft was held against the tools there are
+    checks: tuple[Check, ...] = ()
 
     @property
     def text(self) -> str:
@@ -80,13 +82,13 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        """What an approval of this version is bound to: all of it that can run, never a text made from it."""
+        """What an approval of this version is bound to: everything that can run, not a text made from it."""
         return canonical_hash(plan_content(self.goal, self.steps, self.notes, self.path))
 
 
 @dataclass(frozen=True)
 class Code:
-    """One version of the program; `repairs` counts how often its checks sent it back since a person last spoke."""
+    """One version of the program; `repairs` counts automatic repairs since the user's last message."""
 
     version: int
     number: int
@@ -105,33 +107,31 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Question:
+class OpenQuestion:
     action_id: str
     about: QuestionKind
     text: str
     options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
-    asked_version: int = 0  # version of the event that asked; 0 where a question is the state's own
+    asked_version: int = 0  # version of the event that asked; 0 for a question that no event asked
 
     def key_of(self, text: str) -> str | None:
-        """The key of the option with this label; None for an answer in other words."""
+        """The key of the option with this label; None for any other answer."""
         return next((option.key for option in self.options if option.label == text), None)
 
 
 @dataclass(frozen=True)
-class Said:
-    """A question that was asked, and what the person answered."""
-
+class AnsweredQuestion:
     question: str
     answer: str
 
 
 @dataclass(frozen=True)
 class Poll:
-    """How a step that polls stands, by its last recorded look. `every`: seconds between two looks.
+    """The state of a polling step at its last recorded poll. `every`: seconds between two polls.
 
-    `began`: the version of the event by which it began. `next_look`: when the next look was due then. `value` and
-    `error` are what was seen last, and `changes` counts the values that were recorded.
+    `began`: version of the event that started it. `next_look`: when the next poll was due then. `looks` counts the
+    polls, `changes` the recorded values; `value` and `error` are what the last one saw.
     """
 
     every: int
@@ -152,72 +152,72 @@ class Action:
     end_reason: EndReason | None = None
     artefact: Artefact | None = None
     seconds: float = 0.0
-    tokens: int = 0  # of the model calls made for it
+    tokens: int = 0  # of the model calls for it
     attempt: int = 1
-    cause: OutcomeCause | None = None  # why it was ended from outside, if it was
-    storing: bool = False  # `result` is the beginning of its result, and the whole of it is being stored
-    until: datetime | None = None  # what a step waits for that is waiting; one that polls gives up then
+    cause: OutcomeCause | None = None  # why it was ended from outside
+    storing: bool = False  # `result` is only the beginning; the full result is being stored
+    until: datetime | None = None  # of a waiting step: when it wakes, or gives up polling
     poll: Poll | None = None
-    began: int = 0  # the version of the work that has it in hand
-    left: bool = False  # in doubt, and the person left it at that: nobody asks again
-    confirmed: bool | None = None  # by its pack: the result shows the change that was wanted; None: no telling
-    violation: str = ""  # which rules of its pack the call broke
-    handed_over: bool = False  # the call gave the request to a person
-    allowed: bool = False  # by a person, in an event that only the gateway may append, for exactly these arguments
-    given: bool = False  # it was skipped, and `result` is what a person gave in its place
+    began: int = 0  # version of the work that runs it
+    left: bool = False  # uncertain, and the user chose to leave it so
+    confirmed: bool | None = None  # its pack found the intended change in the result; None: not checked
+    violation: str = ""  # the rules of its pack that the call broke
+    handed_over: bool = False  # the call handed the request over to a person
+    allowed: bool = False  # the user approved exactly these arguments
+    given: bool = False  # it was skipped, and the user gave `result` instead
 
     @property
     def hash(self) -> str:
-        """What an approval of this action is bound to: the tool, its exact arguments, and what it does to the world."""
+        """What an approval of this action is bound to: the tool, its exact arguments and its effect."""
         spec = self.spec
         return canonical_hash({"tool": spec.tool, "arguments": spec.arguments, "effect": spec.effect})
 
     @property
-    def quiet(self) -> bool:
-        """No event of its own begins it: the event that makes the executor due does."""
+    def is_quiet(self) -> bool:
+        """It starts without an event of its own, with the event that makes the executor due."""
         return self.spec.quiet and self.spec.effect == "read" and self.spec.approval_reason is None
 
     @property
     def shown_status(self) -> ActionStatus:
-        """What clients are told: to them a read that is running was started like any other."""
+        """The status that clients see: "started" also for a running quiet read."""
         return "started" if self.status == "running" else self.status
 
     @property
     def explanation(self) -> str:
-        """Why it came to nothing, in words; "" where nothing is known or to be said."""
+        """Why it did not succeed, in words; "" if there is nothing to say."""
         cut_off = self.status == "failed" and "stopped" in (self.cause, self.end_reason)
         if self.error or cut_off:
             return self.error or wording.CUT_OFF
         return wording.NOT_BEGUN[self.end_reason] if self.end_reason else ""
 
     @property
-    def under_way(self) -> bool:
-        """It has no outcome yet, or not the whole of it: nothing else of its turn begins."""
-        return self.status in UNDER_WAY or self.storing
+    def is_under_way(self) -> bool:
+        """It has started and has no complete outcome yet."""
+        return self.status in UNDER_WAY_STATUSES or self.storing
 
     @property
-    def out_of_budget(self) -> bool:
-        """It failed for want of budget alone: once that is raised it is run again."""
+    def is_out_of_budget(self) -> bool:
+        """It failed only because the budget was spent: it runs again once the budget is raised."""
         return self.status == "failed" and self.cause == "budget"
 
     @property
-    def settled(self) -> bool:
-        """The steps that refer to it have its output: it finished, or a person gave the output."""
+    def has_output(self) -> bool:
+        """Its output is available to other steps: it finished, or the user gave the output."""
         return self.status == "finished" or self.given
 
     @property
-    def left_out(self) -> bool:
-        """A person skipped it, and not what came before it."""
+    def is_left_out(self) -> bool:
+        """The user skipped it. False for actions that the domain skipped."""
         return self.status == "skipped" and self.end_reason is None and self.spec.decision != "skip"
 
     @property
-    def dead(self) -> bool:
-        """It will not be known to have ended well: what depends on it is not run."""
-        if self.out_of_budget:
+    def is_dead(self) -> bool:
+        """It will not finish successfully, so actions that depend on it do not run."""
+        if self.is_out_of_budget:
             return False
         if self.status == "uncertain":
             return self.left
-        return self.status in DONE - {"finished"} and self.spec.decision != "skip"
+        return self.status in DONE_STATUSES - {"finished"} and self.spec.decision != "skip"
 
 
 @dataclass(frozen=True)
@@ -235,12 +235,12 @@ class Verdict:
 class TurnRules:
     """How the turns of a workflow are carried out.
 
-    one_by_one: only one action runs, and only the next one is asked about.
-    answers_are_input: what a person answers to an action's question is its input; else it is its result.
-    reruns_cut_off: on retry, an action that a stop cut off runs again.
-    changeable: what has not begun can be replaced by other actions.
-    keeps_results: later requests know what the actions returned.
-    by_step: the actions are the steps of an execution plan. Where one comes to nothing, no other begins.
+    one_by_one: one action runs at a time, and only the next one is put up for approval.
+    answers_are_input: the user's answer to an action's question is its input; otherwise it is its result.
+    reruns_cut_off: on retry, an action that a stop interrupted runs again.
+    changeable: open actions can be replaced by others.
+    keeps_results: later requests know the results of the actions.
+    by_step: the actions are the steps of an execution plan. Once one fails, no other starts.
     """
 
     one_by_one: bool = False
@@ -251,15 +251,15 @@ class TurnRules:
     by_step: bool = False
 
 
-PLAIN = TurnRules()
+DEFAULT_RULES = TurnRules()
 
 
 @dataclass(frozen=True)
 class Turn:
-    """`made` counts all of its actions, also those that were replaced.
+    """A group of actions with one verdict. `made` counts all its actions, including replaced ones.
 
-    `workflow` names the one that the turn belongs to; `rules` are that workflow's. `chosen` is the action that a person
-    let come next: no condition leads away from it. `taken_over`: a person requested these actions.
+    `workflow` names the workflow that the turn belongs to; `rules` are that workflow's. `chosen` is the id of the next
+    action if the user chose it: no condition leads elsewhere then. `taken_over`: the user requested these actions.
     """
 
     number: int
@@ -273,20 +273,19 @@ class Turn:
     final: bool = False
     path: PathPlan | None = None
     workflow: str = ""
-    rules: TurnRules = PLAIN
+    rules: TurnRules = DEFAULT_RULES
     made: int = 0
     chosen: str = ""
     taken_over: bool = False
 
     @property
     def waiting(self) -> tuple[Action, ...]:
-        """The steps that wait for a time or a condition."""
         return tuple(action for action in self.actions if action.status == "waiting")
 
 
 @dataclass(frozen=True)
 class Round:
-    """An earlier request of the session and what became of it: the bounded summary that prompts read."""
+    """An earlier request and its outcome, both shortened for prompts."""
 
     request: str
     outcome: str

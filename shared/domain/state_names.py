@@ -1,6 +1,6 @@
-"""Clients' names for where a session stands: a function of its phase and of what is in review."""
+"""The state names that clients see: a function of the session's phase and of what is in review."""
 
-from shared.domain.session import Rest, Session, reviewing
+from shared.domain.session import RestReason, Session, review_target
 
 OPTION_FEEDBACK = "Continue with feedback"
 OPTION_RUN = "Run the code"
@@ -19,7 +19,7 @@ _PLAIN = {
 
 def state_name(session: Session) -> str:
     """One word for clients: `greeting`, `text_plan_approval`, `code_feedback`, `completed`, …"""
-    target = reviewing(session)
+    target = review_target(session)
     kind = "code" if target == "code" else "text_plan"
     match session.phase:
         case "awaiting_approval":
@@ -35,12 +35,12 @@ def state_name(session: Session) -> str:
             return _PLAIN[phase]
 
 
-def rest_reason(session: Session) -> Rest:
-    """Why it rests, for clients: "new" where it does not, as during the request after one that was completed."""
+def rest_reason(session: Session) -> RestReason:
+    """Why the session rests, for clients; "new" while it does not rest, whatever the last reason was."""
     return session.rest_reason if session.phase == "resting" else "new"
 
 
 def options(session: Session) -> tuple[str, ...]:
-    """What `continue` offers a session at rest."""
+    """The options that `continue` offers for a session at rest."""
     runs = session.code is not None and session.code.status == "approved"
     return (OPTION_FEEDBACK, *((OPTION_RUN,) if runs else ()), OPTION_COMPLETE)

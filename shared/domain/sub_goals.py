@@ -1,20 +1,20 @@
-"""What a turn is for: one sub-goal, or a few that its actions name."""
+"""The sub-goals of a turn: its own, or those that its actions name."""
 
 from collections.abc import Iterable
 
 from parley.events.values import ActionSpec
 from shared.domain.state import Turn
 
-TURN_SUB_GOALS = 4  # that one turn works on
+TURN_SUB_GOALS = 4  # at most, per turn
 
 
 def sub_goals_of(sub_goal: str, actions: Iterable[ActionSpec]) -> tuple[str, ...]:
-    """The sub-goals of a turn's actions, each once; `sub_goal` is that of actions that name none."""
+    """The distinct sub-goals of a turn's actions. Actions that name none belong to `sub_goal`."""
     return tuple(dict.fromkeys(spec.sub_goal or sub_goal for spec in actions))
 
 
-def of_turn(turn: Turn) -> dict[str, tuple[str, ...]]:
-    """The turn's sub-goals in order, each with the ids of its actions; its own alone if it has no actions."""
+def actions_by_sub_goal(turn: Turn) -> dict[str, tuple[str, ...]]:
+    """The turn's sub-goals in order, each with the ids of its actions; only its own if it has no actions."""
     by_goal: dict[str, tuple[str, ...]] = {}
     for action in turn.actions:
         goal = action.spec.sub_goal or turn.sub_goal

@@ -1,29 +1,29 @@
-"""What a session has spent: its model calls, also by the actions they were made for, its calls of tools, and time."""
+"""Accounts a session's usage: model calls (in total and by action), tool calls and working time."""
 
 from collections.abc import Sequence
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ModelCall
-from shared.domain.changing import replace
+from shared.domain.batches import find_action
+from shared.domain.fast_replace import replace
 from shared.domain.plan_steps import GATHER
 from shared.domain.session import Session
-from shared.domain.spent import Spent
 from shared.domain.state import Action
-from shared.domain.waves import find
+from shared.domain.usage_totals import UsageTotals
 
 
-def counted(session: Session, calls: Sequence[ModelCall]) -> Session:
-    """The session with these calls in its account, also those of actions that outlived their turn."""
+def add_calls(session: Session, calls: Sequence[ModelCall]) -> Session:
+    """The session with these model calls added to its totals and to the actions they were made for."""
     if not calls:
         return session
-    turn, loose = session.turn, session.left_running
+    turn, left_running = session.turn, session.left_running
     if any(call.action_id for call in calls):
         turn = replace(turn, actions=_with_tokens(turn.actions, calls)) if turn else None
-        loose = _with_tokens(loose, calls)
-    return replace(session, spent=total(session.spent, calls), turn=turn, left_running=loose)
+        left_running = _with_tokens(left_running, calls)
+    return replace(session, spent=sum_calls(session.spent, calls), turn=turn, left_running=left_running)
 
 
-def total(spent: Spent, calls: Sequence[ModelCall]) -> Spent:
+def sum_calls(spent: UsageTotals, calls: Sequence[ModelCall]) -> UsageTotals:
     return replace(
         spent,
         calls=spent.calls + len(calls),
@@ -34,28 +34,28 @@ def total(spent: Spent, calls: Sequence[ModelCall]) -> Spent:
     )
 
 
-def worked(before: Session, after: Session, event: SessionEvent) -> Session:
-    """The session after the event with the calls of tools and the time that lie between both states in its account."""
+def add_work(before: Session, after: Session, event: SessionEvent) -> Session:
+    """The session after the event, with the tool calls and the time since the session before added to its totals."""
     since, spent = before.at_work_since, after.spent
     seconds = max((event.at - since).total_seconds(), 0.0) if since else 0.0
-    if made := _tool_calls(before, event):
-        spent = replace(spent, tool_calls=spent.tool_calls + made)
+    if tool_calls := _tool_calls(before, event):
+        spent = replace(spent, tool_calls=spent.tool_calls + tool_calls)
     if seconds:
         spent = replace(spent, seconds=round(spent.seconds + seconds, 3))
     return replace(after, spent=spent, at_work_since=event.at if after.work else None)
 
 
 def _tool_calls(before: Session, event: SessionEvent) -> int:
-    """The calls that this event starts, and the looks since the one that was recorded before.
+    """The tool calls that this event starts, and the polls since the last recorded one.
 
-    `begin_quiet` counts the quiet reads.
+    `begin_quiet_reads` counts the quiet reads.
     """
     match event:
         case facts.ActionsStarted():
-            actions = (find(before, one.action_id) for one in event.actions)
+            actions = (find_action(before, attempt.action_id) for attempt in event.actions)
             started = sum(action is None or action.spec.tool != GATHER for action in actions)
         case facts.ActionPolled():
-            polling = find(before, event.action_id)
+            polling = find_action(before, event.action_id)
             started = event.looks - (polling.poll.looks if polling and polling.poll else 0)
         case _:
             started = 0
@@ -66,4 +66,4 @@ def _with_tokens(actions: tuple[Action, ...], calls: Sequence[ModelCall]) -> tup
     tokens: dict[str, int] = {}
     for call in calls:
         tokens[call.action_id] = tokens.get(call.action_id, 0) + call.prompt_tokens + call.completion_tokens
-    return tuple(replace(one, tokens=one.tokens + tokens.get(one.spec.id, 0)) for one in actions)
+    return tuple(replace(action, tokens=action.tokens + tokens.get(action.spec.id, 0)) for action in actions)

@@ -1,4 +1,4 @@
-"""The sentences for people that stand for the codes of the log. Nothing compares them."""
+"""The sentences that people see for the log's codes. No code compares them."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ BUDGET_OPTIONS = (
 
 
 def gave_up(looks: int, *, last_error: str) -> str:
-    """Why a step that polls has failed."""
+    """Why a polling step has failed."""
     times = f"{looks:,} checks" if looks != 1 else "one check"
     why = f"the last one failed: {last_error}" if last_error else "the condition was not met"
     return f"gave up after {times}: {why}"[:2_000]

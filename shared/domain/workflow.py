@@ -1,6 +1,6 @@
-"""What a workflow is, as data: where its events lead, and the rules of its plans and turns.
+"""A workflow as data: which phase follows which event, and the rules of its plans and turns.
 
-Each workflow has a file in `workflows/`. The rest of the domain names none of them.
+Each workflow has a file in `workflows/`. The rest of the domain names no workflow.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,50 +8,50 @@ from typing import Any, Literal, NamedTuple
 
 from parley.events import facts
 from parley.events.values import ActionSpec, PlanKind, SessionSettings
-from shared.domain.session import MAX_REPAIRS, Phase, Rest, Session, with_words
-from shared.domain.state import PLAIN, Plan, TurnRules
+from shared.domain.session import MAX_REPAIRS, Phase, RestReason, Session, with_words
+from shared.domain.state import DEFAULT_RULES, Plan, TurnRules
 
-Test = Callable[[Session, Any], bool]  # of the session before an event, and of the event
+Test = Callable[[Session, Any], bool]  # of the session before the event, and the event
 
 
 def always(session: Session, event: Any) -> bool:
-    """True of every event."""
+    """True for every event."""
     return True
 
 
 class Edge(NamedTuple):
-    """Where an event leads if `when` holds, and no edge before this one does.
+    """The phase that an event leads to if `when` is true and no earlier edge matches.
 
-    "wave": the turn says where: it runs its next actions, asks for approval, or is judged. `rests` is the reason that
-    a session rests for; None keeps the reason that it has.
+    "batch": the turn decides: it runs its next batch, asks for approval, or is verified. `rests` is the session's new
+    `rest_reason`; None keeps the current one.
     """
 
-    to: Phase | Literal["wave"]
+    to: Phase | Literal["batch"]
     when: Test = always
-    rests: Rest | None = None
+    rests: RestReason | None = None
 
     @property
     def label(self) -> str:
-        """The condition in words; "" where there is none."""
+        """The condition in words; "" if there is none."""
         return "" if self.when is always else self.when.__name__.replace("_", " ")
 
 
-type Edges = Mapping[str, tuple[Edge, ...]]  # by type of event
+type Edges = Mapping[str, tuple[Edge, ...]]  # by event type
 
 
 class Workflow(NamedTuple):
     """`after` lists the edges; the first whose test holds is taken.
 
-    plans: the kind of its plans, if it has any; `noun` is what people call one.
-    claims: whether a planned turn belongs to it, in whatever session; None: the turns of its own sessions do.
-    steps_call: whether the steps of its plans name tools, or nodes.
+    plans: the kind of its plans, if it has any; `noun` is the word for one in texts.
+    steps_call: whether the steps of its plans name tools or nodes.
+    claims: whether a planned turn belongs to this workflow in any session; None: it owns its own sessions' turns.
     turn: the rules of its turns.
-    asks_models: the phases whose work may ask a model, so the budget is looked at before they begin.
-    actions: the steps of a plan as actions of the turn with this number.
-    takes_in: the session whose new plan has taken the person's feedback in.
-    edited: the plan as its new steps leave it.
-    approves_itself: whether, by these settings, a plan is approved without a person.
-    judged: the session after a verdict on its turn, but for the phase.
+    asks_models: the phases whose work may call a model, so the budget is checked before they begin.
+    actions: converts a plan's steps to the actions of the turn with this number.
+    takes_in: marks the user's feedback as taken in by the new plan.
+    edited: adapts a plan that the user edited.
+    approves_itself: whether these settings approve plans without the user.
+    judged: applies a verdict to the session, except for the phase.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Workflow(NamedTuple):
     noun: str = "plan"
     steps_call: bool = True
     claims: Callable[[facts.TurnPlanned], bool] | None = None
-    turn: TurnRules = PLAIN
+    turn: TurnRules = DEFAULT_RULES
     asks_models: frozenset[Phase] = frozenset({"planning", "coding", "verifying", "answering"})
     actions: Callable[[Plan, int], tuple[ActionSpec, ...]] = lambda _plan, _turn: ()
     takes_in: Callable[[Session], Session] = lambda session: with_words(session, feedback=())
@@ -69,33 +69,33 @@ class Workflow(NamedTuple):
     judged: Callable[[Session, facts.TurnVerified], Session] = lambda session, _event: session
 
 
-# --- tests that several workflows name
+# --- conditions that several workflows share
 
 
 def unread(session: Session, event: Any) -> bool:
-    """The person said something that no draft has taken in."""
+    """There are messages that no draft has taken in."""
     return bool(session.words.unread)
 
 
 def unread_while_drafting(session: Session, event: Any) -> bool:
-    """The same, while a service drafted this."""
+    """Messages came while a service drafted this plan or code."""
     return isinstance(event, facts.PlanDrafted | facts.CodeDrafted) and bool(session.words.unread)
 
 
 def unread_while_planning(session: Session, event: facts.TurnPlanned) -> bool:
-    """The same, and the planner's turn does not take it in: it is planned anew instead of carried out."""
+    """Messages came while the planner planned this turn, so it is planned again instead of carried out."""
     return session.phase == "planning" and bool(session.words.unread)
 
 
 def repairable(session: Session, event: facts.CodeVerified) -> bool:
-    """A check failed, and the generator may still mend its own code."""
+    """A check failed, and the generator may repair its own code once more."""
     code = session.code
     mendable = code is not None and code.by == "generator" and code.repairs < MAX_REPAIRS
     return mendable and any(check.ok is False for check in event.checks)
 
 
 def replans(session: Session, event: facts.PlanRejected | facts.CodeRejected) -> bool:
-    """Something else is wanted instead."""
+    """The user wants another draft."""
     return event.replan
 
 

@@ -1,4 +1,4 @@
-"""Models: one typed question to any OpenAI-compatible server, and a scripted partner for tests."""
+"""Language models: typed requests to any OpenAI-compatible server, and scripted models for tests."""
 
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.scripted import ModelByTask, Prompt, ScriptedModel

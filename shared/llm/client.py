@@ -1,4 +1,4 @@
-"""The client: one typed question to any OpenAI-compatible server, with bounded tries."""
+"""The model client: a typed request to any OpenAI-compatible server, with bounded attempts."""
 
 import asyncio
 import random
@@ -17,27 +17,27 @@ from pydantic import BaseModel
 from parley.events.values import CallOutcome, ModelCall
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
-from shared.llm.faults import BadReply, Names, Passing, Rejected, sort_fault
+from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
+from shared.llm.instrumentation import observe_call
 from shared.llm.parsing import parse_reply
-from shared.llm.schema import Ability, demand, instructed, response_format
-from shared.llm.stream import Draft, collect
+from shared.llm.schema import Capabilities, instruction, response_format, with_schema
+from shared.llm.stream import PartialReply, collect
 from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.llm.usage import Tokens, cost, estimate
-from shared.llm.watched import watched_call
 from shared.settings import Settings
 from shared.telemetry import metrics
 
 log = structlog.get_logger("llm")
 DEFAULT_MODEL = "gpt-5-mini"
-REPAIRS = 2
-REPAIR_ECHO = 20_000  # characters of an invalid reply that are sent back
+MAX_REPAIRS = 2
+MAX_ECHO = 20_000  # characters of an invalid reply that are quoted back to the model
 CONNECT_TIMEOUT = 5.0
-LONGEST_WAIT = 8.0
+MAX_WAIT = 8.0
 _RANDOM = random.SystemRandom()
 
 
 @dataclass(frozen=True)
-class _Question[R: BaseModel]:
+class _Request[R: BaseModel]:
     role: Role
     model: str
     messages: Sequence[Message]
@@ -50,30 +50,30 @@ class _Question[R: BaseModel]:
 
 
 @dataclass
-class _Try:
-    """One HTTP call under way."""
+class _Attempt:
+    """One HTTP call in progress."""
 
     attempt: int
     messages: Sequence[Message]
-    draft: Draft = field(default_factory=Draft)
+    draft: PartialReply = field(default_factory=PartialReply)
     started: float = field(default_factory=time.monotonic)
     outcome: CallOutcome = "failed"
 
     def tokens(self) -> Tokens:
-        if (counted := self.draft.tokens()) is not None:
-            return counted
+        if (reported := self.draft.tokens()) is not None:
+            return reported
         if self.draft.refused:
             return Tokens()
         return Tokens(estimate(message["content"] for message in self.messages), 0, self.draft.estimated_tokens())
 
 
 class OpenAIModel:
-    """A `Model` over HTTP. Without a configured endpoint it talks to the rehearsal model on this machine.
+    """A `Model` over HTTP. Without a configured endpoint it uses the rehearsal model on this machine.
 
-    An HTTP call ends after `settings.model_silence_timeout` seconds in which nothing comes, and after
-    `settings.model_timeout` seconds in all. `settings.model_concurrency` of them run at once. A question survives
-    `settings.model_max_attempts` - 1 passing faults and two invalid replies. `first_wait` is the first pause in
-    seconds, doubled after each fault.
+    An HTTP call ends after `settings.model_silence_timeout` seconds without data, and after `settings.model_timeout`
+    seconds in all. At most `settings.model_concurrency` run at once. A request survives
+    `settings.model_max_attempts` - 1 transient faults and MAX_REPAIRS invalid replies. `first_wait` is the first pause
+    in seconds; it doubles after each fault.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class OpenAIModel:
         self._settings = settings
         self._first_wait = first_wait
         self._slots = asyncio.Semaphore(settings.model_concurrency)
-        self._abilities: dict[
-            tuple[str, str], Ability
+        self._capabilities: dict[
+            tuple[str, str], Capabilities
         ] = {}  # by model and reply: one refused schema says little of others
         self._default_model = ""
         self._names = _names(settings)
@@ -98,7 +98,7 @@ class OpenAIModel:
         """Close the connections."""
         await self._client.close()
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
+    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
         self,
         role: Role,
         messages: Sequence[Message],
@@ -113,23 +113,23 @@ class OpenAIModel:
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        chosen = await self._named(model) if model else await self._model(role, quality)
-        question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature, refuse)
-        ability = self._abilities.get((question.model, reply.__name__), Ability())
+        chosen = await self._configured(model) if model else await self._model(role, quality)
+        question = _Request(role, chosen, messages, reply, before_call, on_call, on_partial, temperature, refuse)
+        ability = self._capabilities.get((question.model, reply.__name__), Capabilities())
         repair: list[Message] = []
         faults = repairs = 0
         for attempt in count(1):
             try:
                 return await self._call(question, ability, repair, attempt)
-            except Rejected as fault:
-                ability = _adapted(ability, fault)
-            except BadReply as fault:
+            except UnsupportedRequest as fault:
+                ability = _without_rejected(ability, fault)
+            except InvalidReply as fault:
                 repairs += 1
-                if repairs > REPAIRS:
+                if repairs > MAX_REPAIRS:
                     raise ModelFailed(f"the model's reply is not valid: {fault.reason}", raw=fault.raw) from fault
                 ability = (ability.weaker() or ability) if fault.prose else ability
                 repair = _repair(fault, reply)
-            except Passing as fault:
+            except TransientFault as fault:
                 faults += 1
                 if faults >= self._settings.model_max_attempts:
                     raise ModelFailed(f"{fault.reason} (tried {faults} times)", raw=fault.raw) from fault
@@ -137,49 +137,49 @@ class OpenAIModel:
         raise AssertionError("unreachable: count() does not end")
 
     async def _call[R: BaseModel](
-        self, question: _Question[R], ability: Ability, repair: Sequence[Message], attempt: int
+        self, question: _Request[R], ability: Capabilities, repair: Sequence[Message], attempt: int
     ) -> R:
-        """One HTTP call, reported whatever becomes of it."""
-        async with self._slots:  # waiting for a slot is no call yet
+        """Make one HTTP call, and report it however it ends."""
+        async with self._slots:  # waiting for a slot is not part of the call
             if question.before_call:
                 await question.before_call()
-            one = _Try(attempt, [*instructed(question.messages, question.reply, ability.mode), *repair])
-            with watched_call(question.model, question.role, self._client.base_url.host) as seen:
+            attempt_state = _Attempt(attempt, [*with_schema(question.messages, question.reply, ability.mode), *repair])
+            with observe_call(question.model, question.role, self._client.base_url.host) as observe:
                 try:
-                    await self._stream(question, ability, one)
-                    one.outcome = "invalid"
-                    # in a thread: to mend a long reply can take a second, which nobody else should wait for
-                    found = await asyncio.to_thread(parse_reply, one.draft.text, question.reply)
-                    if question.refuse and (why := question.refuse(found)):
-                        raise BadReply(why, raw=one.draft.text)
-                    one.outcome = "ok"
-                except BadReply:
-                    one.outcome = "invalid"
+                    await self._stream(question, ability, attempt_state)
+                    attempt_state.outcome = "invalid"
+                    # in a thread: repairing a long reply can block for a second
+                    parsed = await asyncio.to_thread(parse_reply, attempt_state.draft.text, question.reply)
+                    if question.refuse and (why := question.refuse(parsed)):
+                        raise InvalidReply(why, raw=attempt_state.draft.text)
+                    attempt_state.outcome = "ok"
+                except InvalidReply:
+                    attempt_state.outcome = "invalid"
                     raise
                 except asyncio.CancelledError:
-                    one.outcome = "cancelled"
+                    attempt_state.outcome = "cancelled"
                     raise
                 finally:
-                    if one.outcome == "ok":  # what led to nothing teaches nothing: the next question begins afresh
-                        self._learn(question, ability)
-                    call = self._bill(question, one)
-                    seen(call)
+                    if attempt_state.outcome == "ok":  # learn only from success
+                        self._remember(question, ability)
+                    call = self._model_call(question, attempt_state)
+                    observe(call)
                     await question.on_call(call)
         if question.on_partial:
-            await question.on_partial(found.model_dump(mode="json"))
-        return found
+            await question.on_partial(parsed.model_dump(mode="json"))
+        return parsed
 
-    def _learn[R: BaseModel](self, question: _Question[R], ability: Ability) -> None:
-        """Remember what the endpoint understands; a mode that had to be given up is logged and counted once."""
+    def _remember[R: BaseModel](self, question: _Request[R], ability: Capabilities) -> None:
+        """Remember the endpoint's capabilities. Log and count a downgraded reply mode once."""
         key = (question.model, question.reply.__name__)
-        known = self._abilities.get(key, Ability())
-        self._abilities[key] = ability
+        known = self._capabilities.get(key, Capabilities())
+        self._capabilities[key] = ability
         if ability.mode != known.mode:
             log.warning("reply_mode_downgraded", model=key[0], reply=key[1], mode=ability.mode)
             metrics.DOWNGRADES.labels(model=key[0], reply=key[1], mode=ability.mode).inc()
 
-    def _bill[R: BaseModel](self, question: _Question[R], one: _Try) -> ModelCall:
-        tokens = one.tokens()
+    def _model_call[R: BaseModel](self, question: _Request[R], attempt: _Attempt) -> ModelCall:
+        tokens = attempt.tokens()
         return ModelCall(
             model=question.model,
             role=question.role,
@@ -187,29 +187,29 @@ class OpenAIModel:
             cached_tokens=tokens.cached,
             completion_tokens=tokens.completion,
             cost=cost(self._settings.parley_prices, question.model, tokens),
-            latency=time.monotonic() - one.started,
-            attempt=one.attempt,
-            outcome=one.outcome,
-            estimated=one.draft.usage is None,
+            latency=time.monotonic() - attempt.started,
+            attempt=attempt.attempt,
+            outcome=attempt.outcome,
+            estimated=attempt.draft.usage is None,
         )
 
-    async def _stream[R: BaseModel](self, question: _Question[R], ability: Ability, one: _Try) -> None:
-        create: Any = self._client.chat.completions.create  # its overloads do not take options put together at run time
+    async def _stream[R: BaseModel](self, question: _Request[R], ability: Capabilities, attempt: _Attempt) -> None:
+        create: Any = self._client.chat.completions.create  # its overloads do not accept options built at run time
         try:
             async with (
                 asyncio.timeout(self._settings.model_timeout),
-                _silence(self._settings.model_silence_timeout) as heard,
+                _silence_timeout(self._settings.model_silence_timeout) as on_data,
             ):
-                stream = await create(**self._options(question, ability), messages=one.messages, stream=True)
-                await collect(stream, one.draft, question.on_partial, heard)
+                stream = await create(**self._options(question, ability), messages=attempt.messages, stream=True)
+                await collect(stream, attempt.draft, question.on_partial, on_data)
         except Exception as error:
-            fault = sort_fault(error, names=self._names)
-            one.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
-            if isinstance(fault, Passing) and not fault.raw:
-                fault.raw = one.draft.text
+            fault = classify(error, names=self._names)
+            attempt.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
+            if isinstance(fault, TransientFault) and not fault.raw:
+                fault.raw = attempt.draft.text
             raise fault from (None if fault is error else error)
 
-    def _options[R: BaseModel](self, question: _Question[R], ability: Ability) -> dict[str, Any]:
+    def _options[R: BaseModel](self, question: _Request[R], ability: Capabilities) -> dict[str, Any]:
         options: dict[str, Any] = {"model": question.model}
         if shape := response_format(question.reply, ability.mode):
             options["response_format"] = shape
@@ -221,53 +221,53 @@ class OpenAIModel:
         return options
 
     async def _model(self, role: Role, quality: str = "") -> str:
-        """The model for this role and quality; where none is named, the endpoint's first, asked for once."""
+        """The configured model for this role and quality, or the default."""
         models = self._settings.parley_models
-        return models.get(f"{role}.{quality}") or models.get(role) or await self._usual()
+        return models.get(f"{role}.{quality}") or models.get(role) or await self._default()
 
-    async def _usual(self) -> str:
-        """The model where none is named for a role."""
+    async def _default(self) -> str:
+        """The model for roles without a configured one: a setting, or the endpoint's first, read once."""
         if named := self._settings.openai_model or self._default_model:
             return named
-        if self._client.base_url.host != "api.openai.com":  # its list is long and its order means nothing
+        if self._client.base_url.host != "api.openai.com":  # its list is long and in no useful order
             self._default_model = await self._first_model()
         return self._default_model or DEFAULT_MODEL
 
-    async def _named(self, name: str) -> str:
-        """The model of this name, if the operator has configured it for any role. Raises ModelMisconfigured."""
-        configured = {*self._settings.parley_models.values(), await self._usual()}
+    async def _configured(self, name: str) -> str:
+        """Return the name if this model is configured for any role. Raises ModelMisconfigured."""
+        configured = {*self._settings.parley_models.values(), await self._default()}
         if name in configured:
             return name
         known = ", ".join(sorted(configured))
         raise ModelMisconfigured(f"the model “{name[:100]}” is not configured here. These can be named: {known}.")
 
     async def _first_model(self) -> str:
-        """The first model the endpoint lists, "" where it lists none or cannot list."""
+        """The first model that the endpoint lists; "" if it lists none or cannot list."""
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 page = await self._client.models.list()
                 return next((model.id for model in page.data or []), "")
         except Exception as error:
-            fault = sort_fault(error, names=self._names)
+            fault = classify(error, names=self._names)
             if isinstance(fault, ModelUnreachable):
                 raise fault from error
             return ""
 
-    def _pause(self, faults: int, fault: Passing) -> float:
-        """Seconds until the next try: what the server asks for, else a doubling wait with jitter."""
-        longest = min(self._first_wait * 2 ** (faults - 1), LONGEST_WAIT)
+    def _pause(self, faults: int, fault: TransientFault) -> float:
+        """Seconds until the next attempt: what the server asks for, else a doubling wait with jitter."""
+        longest = min(self._first_wait * 2 ** (faults - 1), MAX_WAIT)
         return fault.wait if fault.wait is not None else _RANDOM.uniform(longest / 2, longest)
 
 
-def _adapted(ability: Ability, fault: Rejected) -> Ability:
-    if weaker := ability.without(fault.reason):
+def _without_rejected(ability: Capabilities, fault: UnsupportedRequest) -> Capabilities:
+    if weaker := ability.without_rejected(fault.reason):
         return weaker
     raise ModelFailed(f"the endpoint rejects the request: {fault.reason}", retryable=False) from fault
 
 
 @asynccontextmanager
-async def _silence(seconds: float) -> AsyncIterator[Callable[[], None]]:
-    """Raises Passing once nothing was heard for so long; what it yields is called whenever something is."""
+async def _silence_timeout(seconds: float) -> AsyncIterator[Callable[[], None]]:
+    """Raise TransientFault after this many seconds without data. Call the yielded function for all data."""
     clock = asyncio.get_running_loop().time
     try:
         async with asyncio.timeout(seconds) as quiet:
@@ -275,20 +275,20 @@ async def _silence(seconds: float) -> AsyncIterator[Callable[[], None]]:
     except TimeoutError as error:
         if not quiet.expired():
             raise
-        raise Passing(f"the model did not answer in time: nothing came for {seconds:g} seconds") from error
+        raise TransientFault(f"the model did not answer in time: nothing came for {seconds:g} seconds") from error
 
 
-def _repair(fault: BadReply, reply: type[BaseModel]) -> list[Message]:
-    """What is added to the prompt after an invalid reply: the reply, unless it ran away, and what is wrong with it."""
-    said = "(too long)" if fault.cut else fault.raw[:REPAIR_ECHO] or "(nothing)"
+def _repair(fault: InvalidReply, reply: type[BaseModel]) -> list[Message]:
+    """Messages to append after an invalid reply: the reply (unless cut) and what is wrong with it."""
+    echo = "(too long)" if fault.cut else fault.raw[:MAX_ECHO] or "(nothing)"
     return [
-        {"role": "assistant", "content": said},
-        {"role": "user", "content": f"That reply cannot be used:\n{fault.reason}\n\n{demand(reply)}"},
+        {"role": "assistant", "content": echo},
+        {"role": "user", "content": f"That reply cannot be used:\n{fault.reason}\n\n{instruction(reply)}"},
     ]
 
 
-def _names(settings: Settings) -> Names:
+def _names(settings: Settings) -> SettingNames:
     openai = settings.openai_base_url or settings.openai_api_key.get_secret_value()
     if settings.model_url and not openai:
-        return Names("INTERNLM_API_URL", "INTERNLM_API_KEY", secret=settings.model_key)
-    return Names("OPENAI_BASE_URL", "OPENAI_API_KEY", secret=settings.model_key)
+        return SettingNames("INTERNLM_API_URL", "INTERNLM_API_KEY", secret=settings.model_key)
+    return SettingNames("OPENAI_BASE_URL", "OPENAI_API_KEY", secret=settings.model_key)

@@ -1,13 +1,13 @@
-"""What planner and generator may say to a person instead of a draft: questions, and words that answer a remark."""
+"""Replies of planner and generator other than drafts: questions, and answers to remarks."""
 
 from collections.abc import Callable
 
-from parley.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
+from parley.reply import MAX_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
 from shared.domain import commands as c
-from shared.domain.said import LONGEST, drafting, in_words
+from shared.domain.messages import MAX_TEXT, drafting_session, reply_in_words
 from shared.domain.session import Session
 
-QUESTIONS = 3  # of one request: after that the model works with what it knows
+MAX_QUESTIONS = 3  # per request: after that the model works with what it knows
 QUESTION_RULE = """question: only where this kind is offered and you cannot go on without the answer. text asks for one
    thing that is not under <dialogue>; options are short answers to choose from, where a few are likely."""
 ANSWER_RULE = """answer: only to a <remark>, which is what the person has just said of what is before them (<review>).
@@ -21,33 +21,36 @@ ASKED_BEFORE = (
 
 
 def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
-    """The reply as the session allows it now: no question after three, words only where a remark is to be answered."""
+    """The reply type without the kinds that the session does not allow now.
+
+    No question after MAX_QUESTIONS; an answer only if there is a remark.
+    """
     withheld = [] if session.words.remark else ["answer"]
-    if len(drafting(session).words.dialogue) >= QUESTIONS:
+    if len(drafting_session(session).words.dialogue) >= MAX_QUESTIONS:
         withheld.append("question")
     return without_kinds(reply, *withheld)
 
 
 def refuse_repeated(session: Session) -> Callable[[Reply], str]:
-    """Why a reply cannot be taken that asks what was asked in this request before; "" where it can."""
-    asked = {_normal(said.question) for said in drafting(session).words.dialogue}
+    """A check that refuses a question already asked in this request: it returns why, or ""."""
+    asked = {_normalized(exchange.question) for exchange in drafting_session(session).words.dialogue}
 
     def refuse(reply: Reply) -> str:
-        said = reply.reply
-        return ASKED_BEFORE if isinstance(said, QuestionDraft) and _normal(said.text) in asked else ""
+        draft = reply.reply
+        return ASKED_BEFORE if isinstance(draft, QuestionDraft) and _normalized(draft.text) in asked else ""
 
     return refuse
 
 
-def to_command(said: QuestionDraft | WordsDraft, session: Session) -> c.Ask | c.AnswerRemark:
-    """The command that asks the question, or gives the answer."""
-    text = said.text.strip()
-    if isinstance(said, WordsDraft):
-        return in_words(session, text)
-    options = (option.strip()[:LONGEST_OPTION] for option in said.options)
-    return c.Ask(text=text[:LONGEST], options=tuple(option for option in options if option))
+def to_command(reply: QuestionDraft | WordsDraft, session: Session) -> c.Ask | c.AnswerRemark:
+    """The command that asks the question or answers the remark."""
+    text = reply.text.strip()
+    if isinstance(reply, WordsDraft):
+        return reply_in_words(session, text)
+    options = (option.strip()[:MAX_OPTION] for option in reply.options)
+    return c.Ask(text=text[:MAX_TEXT], options=tuple(option for option in options if option))
 
 
-def _normal(text: str) -> str:
-    """The words alone: case, punctuation and spaces make no other question."""
+def _normalized(text: str) -> str:
+    """The text without case, punctuation and spacing, for comparison."""
     return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())

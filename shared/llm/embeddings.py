@@ -1,4 +1,4 @@
-"""Texts as vectors, where the configured endpoint offers it. Nothing depends on it: what fails is None."""
+"""Embeddings from the configured endpoint, which are optional: a failure returns None."""
 
 import asyncio
 import math
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from shared.llm.watched import provider
+from shared.llm.instrumentation import provider
 from shared.settings import Settings
 from shared.telemetry import names, tracing
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 log = structlog.get_logger("llm")
-PATIENCE = 5.0  # seconds
-LONGEST = 8_000  # characters of one text
-ABSENT = frozenset({404, 405, 410, 501})  # the endpoint has no embeddings, and will have none later
+EMBEDDING_TIMEOUT = 5.0  # seconds
+MAX_TEXT_CHARS = 8_000  # characters of one text
+UNSUPPORTED = frozenset({404, 405, 410, 501})  # status codes of an endpoint without embeddings: do not ask again
 
 
 class Embeddings:
-    """`POST /embeddings` with the model of `settings.parley_embedding_model`; without one it is not used."""
+    """Calls `POST /embeddings` with `settings.parley_embedding_model`; without that setting it does nothing."""
 
     def __init__(self, settings: Settings, http_client: "httpx2.AsyncClient | None" = None) -> None:
         self._settings = settings
         self._http_client = http_client
         self._client: AsyncOpenAI | None = None
-        self._offered = bool(settings.parley_embedding_model and settings.model_url)
+        self._is_available = bool(settings.parley_embedding_model and settings.model_url)
 
     @property
-    def offered(self) -> bool:
-        """Whether there is any point in asking."""
-        return self._offered
+    def is_available(self) -> bool:
+        """Whether the endpoint offers embeddings, as far as known."""
+        return self._is_available
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]] | None:
-        """A vector for each text, in order, all of one length; None where that could not be had."""
-        if not self._offered or not texts:
+        """A vector for each text, in order, all of one length; None if there are none or the request fails."""
+        if not self._is_available or not texts:
             return None
         try:
-            async with asyncio.timeout(PATIENCE):
-                return await self._asked(texts)
+            async with asyncio.timeout(EMBEDDING_TIMEOUT):
+                return await self._request(texts)
         except Exception as error:
-            self._offered = getattr(error, "status_code", None) not in ABSENT
-            log.warning("no_embeddings", error=repr(error)[:500], again=self._offered)
+            self._is_available = getattr(error, "status_code", None) not in UNSUPPORTED
+            log.warning("no_embeddings", error=repr(error)[:500], again=self._is_available)
             return None
 
     async def aclose(self) -> None:
@@ -52,9 +52,9 @@ class Embeddings:
         if self._client:
             await self._client.close()
 
-    async def _asked(self, texts: Sequence[str]) -> list[list[float]]:
+    async def _request(self, texts: Sequence[str]) -> list[list[float]]:
         if self._client is None:
-            self._client = await asyncio.to_thread(self._connected)
+            self._client = await asyncio.to_thread(self._create_client)
         model = self._settings.parley_embedding_model
         host = self._client.base_url.host
         attributes = {
@@ -63,19 +63,21 @@ class Embeddings:
             names.MODEL: model,
             names.SERVER: host,
         }
-        with tracing.within(f"embeddings {model}", kind="client", attributes=attributes):
+        with tracing.child_span(f"embeddings {model}", kind="client", attributes=attributes):
             reply = await self._client.embeddings.create(
-                model=model, input=[text[:LONGEST] or " " for text in texts], encoding_format="float"
+                model=model, input=[text[:MAX_TEXT_CHARS] or " " for text in texts], encoding_format="float"
             )
-        vectors = [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
+        vectors = [item.embedding for item in sorted(reply.data, key=lambda item: item.index)]
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
             raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts, or not all of one length")
         if not all(math.isfinite(number) for vector in vectors for number in vector):
             raise ValueError("vectors that are not numbers")
         return vectors
 
-    def _connected(self) -> "AsyncOpenAI":
-        from shared.llm.endpoint import openai_client  # noqa: PLC0415  a second to import, and most never ask
+    def _create_client(self) -> "AsyncOpenAI":
+        from shared.llm.endpoint import openai_client  # noqa: PLC0415  a second to import, and most processes never need it
 
         settings = self._settings
-        return openai_client(settings, base_url=settings.model_url, timeout=PATIENCE, http_client=self._http_client)
+        return openai_client(
+            settings, base_url=settings.model_url, timeout=EMBEDDING_TIMEOUT, http_client=self._http_client
+        )

@@ -1,14 +1,14 @@
-"""What may go wrong with a model, one class per meaning.
+"""Errors of models, one class per meaning.
 
-ModelError               reason, raw (the model's reply so far, kept for the person), retryable
-├── ModelUnreachable     nobody listens at the endpoint: wait, then ask again
-├── ModelFailed          it answered badly or too late, and the bounded tries are spent
-└── ModelMisconfigured   key, address or model name are wrong: change the setting the reason names
+ModelError               reason, raw (the model's reply so far, for the user), retryable
+├── ModelUnreachable     the endpoint cannot be reached: wait, then retry
+├── ModelFailed          invalid or late replies, after all attempts
+└── ModelMisconfigured   wrong key, address or model name: change the setting that the reason names
 """
 
 
 class ModelError(Exception):
-    """Base of the tree; `reason` is one sentence that a person can act on."""
+    """Base of the tree; `reason` is a sentence that tells the user what to do."""
 
     def __init__(self, reason: str, *, raw: str = "", retryable: bool = True) -> None:
         super().__init__(reason)
@@ -18,15 +18,15 @@ class ModelError(Exception):
 
 
 class ModelUnreachable(ModelError):
-    """Connection refused, unknown host, no route. The client does not retry: the caller waits and asks again."""
+    """Connection refused, unknown host, no route. The client does not retry: the caller waits and retries."""
 
 
 class ModelFailed(ModelError):
-    """Timeouts, 429, 5xx, cut or invalid replies, after every allowed try."""
+    """Timeouts, 429, 5xx, cut or invalid replies, after every allowed attempt."""
 
 
 class ModelMisconfigured(ModelError):
-    """The endpoint refuses us as we are: asking again cannot help."""
+    """The endpoint refuses the configuration: a retry cannot help."""
 
     def __init__(self, reason: str, *, raw: str = "") -> None:
         super().__init__(reason, raw=raw, retryable=False)

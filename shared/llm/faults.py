@@ -1,5 +1,5 @@
-# ruff: noqa: PLR0911 (one line a case)
-"""Sorts what the openai package raises: try again, ask differently, or give up with the right error."""
+# ruff: noqa: PLR0911 (a line per case)
+"""Classifies errors of the openai package: retry, change the request, or fail with the right error."""
 
 import email.utils
 import time
@@ -9,29 +9,29 @@ import httpx2
 import openai
 
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
-from shared.message_limits import TooLarge
+from shared.message_limits import MessageTooLong
 
 RETRY_AFTER_CAP = 30.0
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
-TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")  # OpenAI's code, llama-server's type
-NO_ROOM = "context size has been exceeded"  # what llama-server says with a 500 once a reply fills the context
+CONTEXT_EXCEEDED_CODES = ("context_length_exceeded", "exceed_context_size_error")  # OpenAI's code, llama-server's type
+CONTEXT_FULL = "context size has been exceeded"  # in llama-server's 500 when a reply fills the context
 
 
-class Names(NamedTuple):
-    """The settings that a person would change, by their names in the environment."""
+class SettingNames(NamedTuple):
+    """The environment variables of the endpoint's settings, for error messages."""
 
     url: str
     key: str
     model: str = "OPENAI_MODEL"
-    secret: str = ""  # the key itself: servers like to quote it back
+    secret: str = ""  # the key itself, which servers quote in errors
 
     def hide(self, text: str) -> str:
         """The text without the key."""
         return text.replace(self.secret, "…") if len(self.secret) > 7 else text
 
 
-class Passing(Exception):
-    """Worth another try; `wait` is what the server asked for, in seconds."""
+class TransientFault(Exception):
+    """A fault that a retry may clear. `wait`: seconds, if the server asked for a pause."""
 
     def __init__(self, reason: str, *, raw: str = "", wait: float | None = None) -> None:
         super().__init__(reason)
@@ -40,19 +40,18 @@ class Passing(Exception):
         self.wait = wait
 
 
-class Rejected(Exception):
-    """A 400 or 422: the server does not take the request as it stands."""
+class UnsupportedRequest(Exception):
+    """A 400 or 422: the server does not accept the request as it is."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class BadReply(Exception):
+class InvalidReply(Exception):
     """The model answered, but not with the object asked for.
 
-    `prose`: there was no JSON in it at all. `cut`: it ran to the length limit, so that showing it again would only
-    feed the loop it may have been in.
+    `prose`: it contains no JSON. `cut`: it reached the length limit, so it must not be quoted back, in case it loops.
     """
 
     def __init__(self, reason: str, *, raw: str, prose: bool = False, cut: bool = False) -> None:
@@ -63,27 +62,27 @@ class BadReply(Exception):
         self.cut = cut
 
 
-def sort_fault(error: Exception, *, names: Names) -> Exception:
-    """The `Passing`, `Rejected` or `ModelError` that this error means; `names` are the settings to change."""
+def classify(error: Exception, *, names: SettingNames) -> Exception:
+    """The `TransientFault`, `RequestRejected`, `InvalidReply` or `ModelError` that this error means."""
     match error:
-        case ModelError() | Passing() | Rejected() | BadReply():
+        case ModelError() | TransientFault() | UnsupportedRequest() | InvalidReply():
             return error
-        case TooLarge():
+        case MessageTooLong():
             return ModelFailed(f"the endpoint sent {error}: {SETTINGS} bound what it may send")
-        case openai.APIConnectionError(__cause__=TooLarge() as cause):
-            return sort_fault(cause, names=names)
+        case openai.APIConnectionError(__cause__=MessageTooLong() as cause):
+            return classify(cause, names=names)
         case TimeoutError():
-            return Passing("the model did not finish in time")
+            return TransientFault("the model did not finish in time")
         case openai.APITimeoutError() | openai.APIConnectionError():
             return _connection(error)
         case openai.APIStatusError():
             return _status(error, names)
         case openai.APIError():
-            return Passing(f"the endpoint reported an error in its stream: {shorten(names.hide(error.message))}")
+            return TransientFault(f"the endpoint reported an error in its stream: {shorten(names.hide(error.message))}")
         case httpx2.HTTPError():
-            return Passing(f"the connection broke: {type(error).__name__}")
+            return TransientFault(f"the connection broke: {type(error).__name__}")
         case ValueError():
-            return Passing("the endpoint sent a stream that is not JSON")
+            return TransientFault("the endpoint sent a stream that is not JSON")
         case _:
             return error
 
@@ -93,37 +92,39 @@ def _connection(error: openai.APIConnectionError) -> Exception:
         host = error.request.url.copy_with(query=None)
         return ModelUnreachable(f"no model answers at {host}: {shorten(str(error.__cause__))}")
     if isinstance(error, openai.APITimeoutError):
-        return Passing("the model did not answer in time")
-    return Passing(f"the connection to the model broke: {type(error.__cause__).__name__}")
+        return TransientFault("the model did not answer in time")
+    return TransientFault(f"the connection to the model broke: {type(error.__cause__).__name__}")
 
 
-def _status(error: openai.APIStatusError, names: Names) -> Exception:
-    said = shorten(names.hide(error.message))
-    if error.code in TOO_LONG or error.type in TOO_LONG or NO_ROOM in said.lower():
-        return ModelFailed(_too_long(error.body))
+def _status(error: openai.APIStatusError, names: SettingNames) -> Exception:
+    message = shorten(names.hide(error.message))
+    if error.code in CONTEXT_EXCEEDED_CODES or error.type in CONTEXT_EXCEEDED_CODES or CONTEXT_FULL in message.lower():
+        return ModelFailed(_context_exceeded(error.body))
     match error.status_code:
         case 400 | 422:
-            return Rejected(said)
+            return UnsupportedRequest(message)
         case 401 | 403:
-            return ModelMisconfigured(f"the endpoint refuses the key ({error.status_code}): set {names.key}. {said}")
+            return ModelMisconfigured(f"the endpoint refuses the key ({error.status_code}): set {names.key}. {message}")
         case 404:
             return ModelMisconfigured(
-                f"the endpoint knows no such address or model (404): check {names.url} and {names.model}. {said}"
+                f"the endpoint knows no such address or model (404): check {names.url} and {names.model}. {message}"
             )
         case 402:
-            return ModelMisconfigured(f"the account behind the key cannot pay (402). {said}")
+            return ModelMisconfigured(f"the account behind the key cannot pay (402). {message}")
         case 429 if error.code == "insufficient_quota":
-            return ModelMisconfigured(f"the account behind the key has no quota left (429). {said}")
+            return ModelMisconfigured(f"the account behind the key has no quota left (429). {message}")
         case 408 | 409 | 425 | 429 | 500 | 501 | 502 | 503 | 504 | 529:
-            return Passing(f"the endpoint answered {error.status_code}: {said}", wait=retry_after(error.response))
+            return TransientFault(
+                f"the endpoint answered {error.status_code}: {message}", wait=retry_after(error.response)
+            )
         case status:
-            return Passing(f"the endpoint answered {status}: {said}")
+            return TransientFault(f"the endpoint answered {status}: {message}")
 
 
-def _too_long(body: object) -> str:
-    """What a person can do about a prompt that is longer than the model's context."""
+def _context_exceeded(body: object) -> str:
+    """The reason for a prompt that is longer than the model's context, with what to do."""
     counts = (body.get("n_prompt_tokens"), body.get("n_ctx")) if isinstance(body, dict) else ()
-    sizes = " ({:,} of {:,} tokens)".format(*counts) if counts and all(type(one) is int for one in counts) else ""
+    sizes = " ({:,} of {:,} tokens)".format(*counts) if counts and all(type(count) is int for count in counts) else ""
     return (
         f"The session no longer fits the model's context{sizes}: serve the model with a larger context or choose "
         "another model and retry, or begin a new session"
@@ -131,7 +132,7 @@ def _too_long(body: object) -> str:
 
 
 def retry_after(response: httpx2.Response) -> float | None:
-    """Seconds the server asks us to wait, never more than `RETRY_AFTER_CAP`; None where it does not say."""
+    """Seconds that the server asks to wait, at most `RETRY_AFTER_CAP`; None if it does not say."""
     value = response.headers.get("retry-after", "")
     try:
         seconds = float(value)

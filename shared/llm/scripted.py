@@ -1,4 +1,4 @@
-"""Models that say what a test wrote down, and stop hard when they are asked anything else."""
+"""Scripted models for tests, which fail when the script has no reply."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ Scripted = BaseModel | Exception
 
 
 class Prompt(NamedTuple):
-    """What the model was asked."""
+    """A request that the model got."""
 
     role: Role
     messages: list[Message]
@@ -29,7 +29,7 @@ class Prompt(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The last message: what people, tools and programs said."""
+        """The last message, with data from users, tools and programs."""
         return self.messages[-1]["content"]
 
     @property
@@ -39,9 +39,9 @@ class Prompt(NamedTuple):
 
 
 class ScriptedModel:
-    """Gives the replies (or their kinds) in order; an exception in their place is raised. A call counts 14 tokens.
+    """Returns the replies (or their kinds) in order, and raises those that are exceptions. A call counts 14 tokens.
 
-    A subclass may override `reply_to`, which chooses the reply, and `stream`, which shows it as a draft.
+    A subclass may override `reply_to`, which chooses the reply, and `stream`, which publishes the draft.
     """
 
     def __init__(self, *replies: Scripted) -> None:
@@ -54,7 +54,7 @@ class ScriptedModel:
             raise AssertionError(f"the script has no reply left for {prompt.role}, who wants {prompt.reply.__name__}")
         return self._replies.pop(0)
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
+    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
         self,
         role: Role,
         messages: Sequence[Message],
@@ -68,7 +68,7 @@ class ScriptedModel:
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
-        """See `Model.ask`; AssertionError where the script has no such reply."""
+        """See `Model.ask`. Raises AssertionError if the script has no such reply."""
         if before_call:
             await before_call()
         prompt = Prompt(role, list(messages), reply, temperature, model)
@@ -78,24 +78,24 @@ class ScriptedModel:
             if isinstance(scripted, Exception):
                 await on_call(_call(role, "failed"))
                 raise scripted
-            found = _as_asked(scripted, reply, role)
-            if not (refuse and refuse(found)):
+            answer = _as_reply(scripted, reply, role)
+            if not (refuse and refuse(answer)):
                 break
             await on_call(_call(role, "invalid"))
         await on_call(_call(role, "ok"))
         if on_partial:
-            await self.stream(found, on_partial)
-        return found
+            await self.stream(answer, on_partial)
+        return answer
 
     async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:
-        """Show the reply while it is being written: here all of it at once."""
+        """Report the partial reply: here the whole reply at once."""
         await on_partial(reply.model_dump(mode="json"))
 
 
 class ModelByTask(ScriptedModel):
-    """Gives the reply of each task, or the replies of a list one after the other: JSON data or an exception.
+    """Returns the reply of each task, or the replies of a list in order: JSON data or an exception.
 
-    The data is what stands under `reply`; without a `kind` the first kind is meant that can be made of it.
+    The data is the value of `reply`; without a `kind` it is validated as the first kind that it fits.
     """
 
     def __init__(self, replies: Mapping[str, Any]) -> None:
@@ -105,10 +105,10 @@ class ModelByTask(ScriptedModel):
     def reply_to(self, prompt: Prompt) -> Scripted:
         reply = self.replies[prompt.task]
         reply = reply.pop(0) if isinstance(reply, list) else reply
-        return reply if isinstance(reply, Exception) else _of_some_kind(reply, prompt.reply)
+        return reply if isinstance(reply, Exception) else _first_matching_kind(reply, prompt.reply)
 
 
-def _of_some_kind(data: Mapping[str, Any], reply: type[BaseModel]) -> BaseModel:
+def _first_matching_kind(data: Mapping[str, Any], reply: type[BaseModel]) -> BaseModel:
     kinds = reply.kinds() if issubclass(reply, Reply) and "kind" not in data else ()
     for kind in kinds:
         with suppress(ValidationError):
@@ -116,8 +116,8 @@ def _of_some_kind(data: Mapping[str, Any], reply: type[BaseModel]) -> BaseModel:
     return reply.model_validate({"reply": data})
 
 
-def _as_asked[R: BaseModel](scripted: BaseModel, reply: type[R], role: Role) -> R:
-    """A kind is put under `reply`; a reply that is offered with other kinds now must be one of these."""
+def _as_reply[R: BaseModel](scripted: BaseModel, reply: type[R], role: Role) -> R:
+    """The scripted reply as the requested type: a kind is wrapped, and a reply is checked against the allowed kinds."""
     if isinstance(scripted, Kind):
         return reply.model_validate({"reply": scripted.model_dump()})
     if not issubclass(reply, type(scripted)):

@@ -1,4 +1,4 @@
-"""Collects one streamed reply."""
+"""Collects a streamed reply."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import ValidationError
 
 from shared.llm.errors import ModelFailed
-from shared.llm.faults import BadReply, Passing, shorten
+from shared.llm.faults import InvalidReply, TransientFault, shorten
 from shared.llm.parsing import partial_object
 from shared.llm.types import OnPartial
 from shared.llm.usage import Tokens
@@ -23,19 +23,19 @@ PARTIAL_EVERY = 1 / 30  # seconds
 
 
 @dataclass
-class Draft:
-    """What has arrived of a reply, readable at any time: a cancelled call is accounted for from it."""
+class PartialReply:
+    """The part of a reply that has arrived. The usage of a cancelled call is estimated from it."""
 
     text: str = ""
     thoughts: int = 0  # characters of reasoning that is not part of the reply
     refusal: str = ""
     finish: str | None = None
     usage: CompletionUsage | None = None
-    refused: bool = False  # the server did not take the request: nothing was used
+    refused: bool = False  # the server did not accept the request: no tokens were used
     shown: float = field(default=0.0, repr=False)
 
     def tokens(self) -> Tokens | None:
-        """The server's own count, if it came."""
+        """The server's count, if it sent one."""
         if self.usage is None:
             return None
         details = self.usage.prompt_tokens_details
@@ -43,11 +43,11 @@ class Draft:
         return Tokens(self.usage.prompt_tokens or 0, cached, self.usage.completion_tokens or 0)
 
     def estimated_tokens(self) -> int:
-        """Completion tokens by the rule for servers that do not count."""
+        """Completion tokens, estimated for servers that do not count."""
         return ceil((len(self.text) + self.thoughts) / 4)
 
     def take(self, *, content: str | None, extra: object, finish: str | None) -> None:
-        """Add one piece; `extra` is the delta or message it came in, with fields not every server sends."""
+        """Add one piece; `extra` is its delta or message, with fields that only some servers send."""
         self.text += content or ""
         self.thoughts += len(getattr(extra, "reasoning_content", None) or getattr(extra, "reasoning", None) or "")
         self.refusal += getattr(extra, "refusal", None) or ""
@@ -58,23 +58,23 @@ class Draft:
 
 async def collect(
     stream: AsyncStream[ChatCompletionChunk],
-    draft: Draft,
+    draft: PartialReply,
     on_partial: OnPartial | None,
     on_chunk: Callable[[], None] = lambda: None,
 ) -> None:
-    """Read the whole stream into `draft`; raise `Passing` where it is no reply or was cut, and `ModelFailed`."""
+    """Read the whole stream into `draft`; raise TransientFault if it is cut or not a reply, or ModelFailed."""
     async with stream:
         if "text/event-stream" in stream.response.headers.get("content-type", ""):
             async for chunk in stream:
                 on_chunk()
                 _take_chunk(draft, chunk)
-                await _show(draft, on_partial)
+                await _report_partial(draft, on_partial)
         else:
             _take_body(draft, (await stream.response.aread()).decode(errors="replace"))
     _check_end(draft)
 
 
-def _take_chunk(draft: Draft, chunk: ChatCompletionChunk) -> None:
+def _take_chunk(draft: PartialReply, chunk: ChatCompletionChunk) -> None:
     draft.usage = chunk.usage or draft.usage
     for choice in (chunk.choices or [])[:1]:  # the chunk that carries usage has none
         if choice.delta:
@@ -83,19 +83,19 @@ def _take_chunk(draft: Draft, chunk: ChatCompletionChunk) -> None:
             draft.finish = choice.finish_reason or draft.finish
 
 
-def _take_body(draft: Draft, body: str) -> None:
-    """A reply in one piece: some servers do not stream, and errors come with status 200 too."""
+def _take_body(draft: PartialReply, body: str) -> None:
+    """Read a reply that is not streamed. Some servers do not stream, or send errors with status 200."""
     try:
         data = json.loads(body)
     except ValueError:
-        raise Passing(
+        raise TransientFault(
             f"the endpoint answered with a page instead of a reply (is its address right?): {shorten(body, 80)}",
             raw=body,
         ) from None
     if not isinstance(data, dict) or not data.get("choices"):
         error: Any = data.get("error", data) if isinstance(data, dict) else data
-        said = error.get("message", error) if isinstance(error, dict) else error
-        raise Passing(f"the endpoint answered with an error: {shorten(str(said))}", raw=body)
+        message = error.get("message", error) if isinstance(error, dict) else error
+        raise TransientFault(f"the endpoint answered with an error: {shorten(str(message))}", raw=body)
     completion = _completion(data, body)
     choice = completion.choices[0]
     draft.usage = completion.usage
@@ -106,26 +106,26 @@ def _completion(data: dict[str, Any], body: str) -> ChatCompletion:
     try:
         return ChatCompletion.model_validate(data)
     except ValidationError:
-        raise Passing("the endpoint answered with something that is no chat completion", raw=body) from None
+        raise TransientFault("the endpoint answered with something that is no chat completion", raw=body) from None
 
 
-async def _show(draft: Draft, on_partial: OnPartial | None) -> None:
+async def _report_partial(draft: PartialReply, on_partial: OnPartial | None) -> None:
     now = time.monotonic()
     if on_partial is None or now - draft.shown < PARTIAL_EVERY or not draft.text:
         return
-    if (found := partial_object(draft.text)) is not None:
+    if (partial := partial_object(draft.text)) is not None:
         draft.shown = now
-        await on_partial(found)
+        await on_partial(partial)
 
 
-def _check_end(draft: Draft) -> None:
+def _check_end(draft: PartialReply) -> None:
     if draft.refusal and not draft.text:
         raise ModelFailed(f"the model refused: {shorten(draft.refusal)}", raw=draft.refusal)
     match draft.finish:
         case None:
-            raise Passing("the reply was cut off", raw=draft.text)
+            raise TransientFault("the reply was cut off", raw=draft.text)
         case "length":
-            raise BadReply("it was cut at the model's length limit: answer more briefly", raw=draft.text, cut=True)
+            raise InvalidReply("it was cut at the model's length limit: answer more briefly", raw=draft.text, cut=True)
         case "content_filter":
             raise ModelFailed("the endpoint's content filter stopped the reply", raw=draft.text)
         case _:

@@ -1,4 +1,4 @@
-"""The words of one typed call to a model."""
+"""The types of a model call."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from parley.events.values import ModelCall, Service
 
-Role = Service  # who asks: models, temperatures and costs are told apart by it
+Role = Service  # the calling service, by which models, temperatures and costs are configured
 
 
 class Message(TypedDict):
@@ -25,7 +25,7 @@ OnPartial = Callable[[Mapping[str, Any]], Awaitable[None]]
 class Model(Protocol):
     """Anything that answers a prompt with a validated object."""
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
+    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
         self,
         role: Role,
         messages: Sequence[Message],
@@ -39,15 +39,14 @@ class Model(Protocol):
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
-        """Return the reply as `reply`; raise a `ModelError` after bounded tries.
+        """Return the validated reply. Raises ModelError after bounded attempts.
 
-        For a `quality` another model may be configured than for the role alone; a `model` that is named comes before
-        both, and must be one that is configured. A `temperature` configured for the role comes before the one that is
-        asked for here.
+        `quality` may select another model than the role alone. `model` overrides both, and must be a configured one. A
+        temperature configured for the role overrides `temperature`.
 
-        `refuse` says why a valid reply cannot be taken, or "": such a reply is treated as one that is not valid.
-        `before_call` is awaited before every HTTP call; what it raises ends the question, and no call is made.
-        `on_call` hears of every HTTP call, also of failed and cancelled ones. `on_partial` gets the object as far as
-        it has come, a few times a second and once more when it is whole; after a failed try it begins anew.
+        `refuse` returns why a valid reply is not acceptable, or "": a refused reply counts as invalid.
+        `before_call` is awaited before every HTTP call; if it raises, no call is made and the error propagates.
+        `on_call` gets every HTTP call, including failed and cancelled ones. `on_partial` gets the partial object a few
+        times a second and the whole one at the end; after a failed attempt it starts again.
         """
         ...

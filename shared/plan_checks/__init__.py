@@ -1,1 +1,1 @@
-"""Drafts of plans that act, held against the tools there are. Pure."""
+"""Checks of execution plans against the available tools. Pure."""

@@ -1,7 +1,7 @@
-"""References of a plan's steps, held against what the tools declare that they return. Pure.
+"""Checks references between a plan's steps against the outputs that the tools declare. Pure.
 
-A reference that leads to nothing, an index into what is no list, and a step for each item of what is no list are wrong
-before anything has run. Where a tool declares nothing, nobody can tell before its step has run.
+This finds references to nothing, indices into values that are not lists, and for-each steps over such values before
+anything runs. If a tool declares no output, its references can only be checked after its step has run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,49 +11,49 @@ from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import ITEM, Reference, is_whole, references, texts
 from shared.plan_checks.calls import polled_call
-from shared.plan_checks.schemas import MOST, Schema, forms
-from shared.repair.schema import KINDS, as_schema, kinds_of, properties
+from shared.plan_checks.schemas import MAX_FORMS, Schema, forms
+from shared.repair.schema import TYPE_WORDS, as_schema, properties, types_of
 
-SHOWN = 30  # fields that are named
+MAX_NAMES = 30  # fields named in a problem
 
 type Tools = Mapping[str, ToolSpec]
 type Steps = Mapping[str, Step]  # by id
 
 
 class Output(NamedTuple):
-    """The forms that a value may have, by the schema `root` that they refer to. None: nothing is declared of it."""
+    """The schemas that a value may match, which refer to the schema `root`. None stands for an undeclared value."""
 
     forms: tuple[Schema, ...]
     root: Schema
 
 
-class Wrong(Exception):
-    """The reference leads to nothing; the message says what there is instead."""
+class InvalidReference(Exception):
+    """The reference leads to nothing; the text says what exists instead."""
 
 
-class Finding(NamedTuple):
-    """What is wrong with a reference of a step (`blocks`), or what cannot be told of it yet."""
+class ReferenceFinding(NamedTuple):
+    """A problem with a reference (`blocks`), or a note that it cannot be checked yet."""
 
     text: str
     blocks: bool
 
 
-def reference_findings(steps: Sequence[Step], tools: Tools) -> Iterator[tuple[Step, Finding]]:
-    """What there is to say of the references of each step."""
+def reference_findings(steps: Sequence[Step], tools: Tools) -> Iterator[tuple[Step, ReferenceFinding]]:
+    """The findings about each step's references."""
     by_id = {step.id: step for step in steps if step.id}
     for step in steps:
         unknown: list[str] = []
-        item, wrong = _of_list(step, by_id, tools, unknown)
-        for text in (*wrong, *_of_arguments(step, item, by_id, tools, unknown)):
-            yield step, Finding(text, blocks=True)
+        item, wrong = _for_each_item(step, by_id, tools, unknown)
+        for text in (*wrong, *_argument_problems(step, item, by_id, tools, unknown)):
+            yield step, ReferenceFinding(text, blocks=True)
         if unknown:
             names = ", ".join(dict.fromkeys(unknown))
             text = f"{names} can only be checked when the plan runs: no tool declares what is there."
-            yield step, Finding(text, blocks=False)
+            yield step, ReferenceFinding(text, blocks=False)
 
 
 def output_of(step: Step, tools: Tools) -> Output | None:
-    """What the step gives: one that polls, what the tool gives that it calls."""
+    """The step's output; for a polling step, that of the tool that it calls."""
     spec = tools.get((polled_call(step) or step).tool or "")
     returns = spec.returns if spec else None
     if step.for_each is None:
@@ -61,91 +61,93 @@ def output_of(step: Step, tools: Tools) -> Output | None:
     return Output(({"type": "array", **({} if returns is None else {"items": returns})},), returns or {})
 
 
-def _of_list(step: Step, by_id: Steps, tools: Tools, unknown: list[str]) -> tuple[Output | None, tuple[str, ...]]:
-    """An item of the list that the step is done for, and what is wrong with that list."""
+def _for_each_item(step: Step, by_id: Steps, tools: Tools, unknown: list[str]) -> tuple[Output | None, tuple[str, ...]]:
+    """An item of the list that the step repeats for, and the problems of that list."""
     for reference in references(step.for_each):
         try:
             if item := _item(reference, by_id, tools):
                 return item, ()
-        except Wrong as wrong:
+        except InvalidReference as wrong:
             return None, (str(wrong),)
         unknown.append(reference.text)
     return None, ()
 
 
-def _of_arguments(step: Step, item: Output | None, by_id: Steps, tools: Tools, unknown: list[str]) -> Iterator[str]:
-    """What is wrong with the references in the step's arguments."""
+def _argument_problems(
+    step: Step, item: Output | None, by_id: Steps, tools: Tools, unknown: list[str]
+) -> Iterator[str]:
+    """The problems of references in the step's arguments."""
     for text in texts(step.arguments or {}):
         alone = is_whole(text)
         for reference in references(text):
             try:
-                found = _referred(reference, item, by_id, tools)
-            except Wrong as wrong:
+                output = _resolve(reference, item, by_id, tools)
+            except InvalidReference as wrong:
                 yield str(wrong)
                 continue
-            if found is None and (reference.path or not alone):
+            if output is None and (reference.path or not alone):
                 unknown.append(reference.text)
-            if found and not alone and all(_is_several(form) for form in found.forms):
+            if output and not alone and all(_is_compound(form) for form in output.forms):
                 yield f"{reference.text} stands for several values, which cannot be put into a text."
 
 
 def _item(reference: Reference, by_id: Steps, tools: Tools) -> Output | None:
-    """One item of the list that the reference stands for. Raises Wrong."""
-    found = _referred(reference, None, by_id, tools)
-    if found is None:
+    """An item of the list that the reference stands for. Raises InvalidReference."""
+    output = _resolve(reference, None, by_id, tools)
+    if output is None:
         return None
-    lists = [form for form in found.forms if not kinds_of(form) or "array" in kinds_of(form)]
+    lists = [form for form in output.forms if not types_of(form) or "array" in types_of(form)]
     if not lists:
-        raise Wrong(f"{reference.text} is {_described(found.forms)}, and no list.")
-    return _joined([_output(as_schema(form.get("items")), found.root) for form in lists])
+        raise InvalidReference(f"{reference.text} is {_described(output.forms)}, and no list.")
+    return _merge([_output(as_schema(form.get("items")), output.root) for form in lists])
 
 
-def _referred(reference: Reference, item: Output | None, by_id: Steps, tools: Tools) -> Output | None:
-    """What the reference stands for. Raises Wrong."""
+def _resolve(reference: Reference, item: Output | None, by_id: Steps, tools: Tools) -> Output | None:
+    """The value that the reference stands for. Raises InvalidReference."""
     if reference.step == ITEM:
-        at, whose = item, "the item"
+        output, owner = item, "the item"
     elif source := by_id.get(reference.step):
-        at, whose = output_of(source, tools), f"step {reference.step} ({source.tool})"
+        output, owner = output_of(source, tools), f"step {reference.step} ({source.tool})"
     else:
-        return None  # that there is no such step is said already
+        return None  # another check reports the missing step
     for part in reference.path:
-        if at is None:
+        if output is None:
             return None
-        at = _part(at, part, f"{reference.text}: {whose}")
-    return at
+        output = _part(output, part, f"{reference.text}: {owner}")
+    return output
 
 
-def _part(at: Output, part: str | int, whose: str) -> Output | None:
-    """Raises Wrong where no form of the value has such a part."""
-    found: list[Output | None] = []
+def _part(output: Output, part: str | int, owner: str) -> Output | None:
+    """A part of the value. Raises InvalidReference if no form of the value has it."""
+    parts: list[Output | None] = []
     wrong: list[str] = []
-    for form in at.forms:
-        made = _item_of(form, part, at.root) if isinstance(part, int) else _field_of(form, part, at.root)
-        if isinstance(made, str):
-            wrong.append(made)
+    for form in output.forms:
+        outcome = _item_of(form, part, output.root) if isinstance(part, int) else _field_of(form, part, output.root)
+        if isinstance(outcome, str):
+            wrong.append(outcome)
         else:
-            found.append(made)
-    if not found and wrong:
-        raise Wrong(f"{whose} {wrong[0]}.")
-    return _joined(found)
+            parts.append(outcome)
+    if not parts and wrong:
+        raise InvalidReference(f"{owner} {wrong[0]}.")
+    return _merge(parts)
 
 
 def _field_of(form: Schema, name: str, root: Schema) -> Output | str | None:
-    """The field of this name, or why there is none; None where there may be one."""
-    if kinds_of(form) and "object" not in kinds_of(form):
+    """The field of this name, or why there is none; None if it is undeclared."""
+    if types_of(form) and "object" not in types_of(form):
         return f"has {_described((form,))} where “{name}” would be"
     known = properties(form)
     if name in known:
         return _output(known[name], root)
     more = form.get("additionalProperties", True)
     if more is False and "patternProperties" not in form:
-        names = [*known][:SHOWN]
-        return f"has no “{name}”, only {', '.join([*names, *(['…'] if len(known) > SHOWN else [])]) or 'no fields'}"
+        names = [*known][:MAX_NAMES]
+        return f"has no “{name}”, only {', '.join([*names, *(['…'] if len(known) > MAX_NAMES else [])]) or 'no fields'}"
     return _output(more, root) if isinstance(more, dict) else None
 
 
 def _item_of(form: Schema, index: int, root: Schema) -> Output | str | None:
-    if kinds_of(form) and "array" not in kinds_of(form):
+    if types_of(form) and "array" not in types_of(form):
         return f"has {_described((form,))} where [{index}] wants a list"
     first = form.get("prefixItems")
     if isinstance(first, list) and index < len(first):
@@ -157,23 +159,23 @@ def _item_of(form: Schema, index: int, root: Schema) -> Output | str | None:
 
 
 def _output(schema: Schema, root: Schema) -> Output | None:
-    found = forms(schema, root)
-    return Output(found, root) if all(found) else None
+    schema_forms = forms(schema, root)
+    return Output(schema_forms, root) if all(schema_forms) else None
 
 
-def _joined(outputs: Sequence[Output | None]) -> Output | None:
-    known = [one for one in outputs if one]
-    found = tuple(form for one in known for form in one.forms)
-    if len(known) < len(outputs) or not 0 < len(found) <= MOST:
+def _merge(outputs: Sequence[Output | None]) -> Output | None:
+    known = [output for output in outputs if output]
+    merged = tuple(form for output in known for form in output.forms)
+    if len(known) < len(outputs) or not 0 < len(merged) <= MAX_FORMS:
         return None
-    return Output(found, known[0].root)
+    return Output(merged, known[0].root)
 
 
-def _is_several(form: Schema) -> bool:
-    kinds = kinds_of(form)
+def _is_compound(form: Schema) -> bool:
+    kinds = types_of(form)
     return bool(kinds) and set(kinds) <= {"object", "array"}
 
 
 def _described(forms_: Sequence[Schema]) -> str:
-    kinds = dict.fromkeys(KINDS[kind] for form in forms_ for kind in kinds_of(form))
+    kinds = dict.fromkeys(TYPE_WORDS[kind] for form in forms_ for kind in types_of(form))
     return " or ".join(kinds) or "something"

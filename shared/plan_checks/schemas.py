@@ -1,39 +1,39 @@
-"""A JSON schema that a tool declares, followed into its parts. Nothing here evaluates one. Pure."""
+"""Navigates the JSON schemas that tools declare, without evaluating them. Pure."""
 
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from shared.repair.schema import alternatives, as_schema, kinds_of, properties
+from shared.repair.schema import alternatives, as_schema, properties, types_of
 
 type Schema = Mapping[str, JsonValue]
-DEEPEST = 12  # references and alternatives within each other; what is nested deeper may be anything
-MOST = 100  # forms of one value
-SHOWN, LEVELS = 200, 5  # parts of an outline, and levels of them
+MAX_DEPTH = 12  # levels of references and alternatives; deeper parts may be anything
+MAX_FORMS = 100  # forms of one value
+MAX_PARTS, MAX_LEVELS = 200, 5  # parts and levels of an outline
 
 
 def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
-    """The forms that a value may have, with `$ref` followed and alternatives apart; {} is a value of any form.
+    """The schemas that a value may match, with `$ref` resolved and alternatives separate; {} matches any value.
 
-    Null is no form of its own unless it is the only one.
+    Null is left out unless it is the only one.
     """
-    found: list[Schema] = []
-    for form in _forms(schema, root, DEEPEST):
-        found.append(form)
-        if len(found) > MOST:
+    forms_found: list[Schema] = []
+    for form in _forms(schema, root, MAX_DEPTH):
+        forms_found.append(form)
+        if len(forms_found) > MAX_FORMS:
             return ({},)
-    return tuple(one for one in found if kinds_of(one) != ("null",)) or tuple(found)
+    return tuple(form for form in forms_found if types_of(form) != ("null",)) or tuple(forms_found)
 
 
 def outline(schema: Schema, root: Schema) -> JsonValue:
-    """The shape of a value in few words, for a prompt: fields by name, lists by their items, all else by its type."""
-    room = SHOWN
+    """A short outline of a value for a prompt: fields by name, lists by their items, everything else by type."""
+    room = MAX_PARTS
 
     def shape(part: JsonValue, deepest: int) -> JsonValue:
         nonlocal room
         room -= 1
         form = forms(as_schema(part), root)[0]
-        kinds = "/".join(kinds_of(form)) or "any"
+        kinds = "/".join(types_of(form)) or "any"
         if deepest == 0 or room <= 0:
             return kinds
         if named := properties(form):
@@ -42,7 +42,7 @@ def outline(schema: Schema, root: Schema) -> JsonValue:
             return {"*": shape(more, deepest - 1)}
         return [shape(items, deepest - 1)] if isinstance(items := form.get("items"), dict) else kinds
 
-    return shape(dict(schema), LEVELS)
+    return shape(dict(schema), MAX_LEVELS)
 
 
 def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:

@@ -1,5 +1,5 @@
-"""`repair`: a tool's arguments as a model wrote them, put right against the tool's JSON schema, every change told."""
+"""`repair` fixes the arguments that a model wrote for a tool by the tool's JSON schema, and reports each change."""
 
-from shared.repair.work import Fix as Fix
-from shared.repair.work import Repaired as Repaired
-from shared.repair.work import repair as repair
+from shared.repair.repairer import Fix as Fix
+from shared.repair.repairer import RepairResult as RepairResult
+from shared.repair.repairer import repair as repair

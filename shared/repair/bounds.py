@@ -1,17 +1,17 @@
-"""How large a JSON value is, measured without recursion and without reading more of it than the bounds allow."""
+"""Bounds on the size of a JSON value, checked without recursion and without reading beyond them."""
 
 from pydantic import JsonValue
 
-NODES, DEPTH = 100_000, 64
+MAX_NODES, MAX_DEPTH = 100_000, 64
 
 
-def is_bounded(value: JsonValue, *, nodes: int = NODES, depth: int = DEPTH) -> bool:
+def is_bounded(value: JsonValue, *, nodes: int = MAX_NODES, depth: int = MAX_DEPTH) -> bool:
     """Whether the value holds at most `nodes` values, itself included, nested at most `depth` deep."""
     level: list[JsonValue] = [value]
-    seen = 0
+    counted = 0
     for _ in range(depth):
-        seen += len(level)
-        if seen > nodes:
+        counted += len(level)
+        if counted > nodes:
             return False
         level = [child for each in level for child in _children(each)]
         if not level:

@@ -1,31 +1,31 @@
-"""Fields by another spelling: which of the given names can only mean which of the schema's."""
+"""Matches misspelled field names to the schema's, where only one match is possible."""
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_EMPTY = frozenset({"id", "code", "number", "value", "list", "method"})  # words that do not tell two fields apart
+_GENERIC_WORDS = frozenset({"id", "code", "number", "value", "list", "method"})  # words that do not distinguish fields
 
 
-def matched(given: Collection[str], known: Collection[str], required: Collection[str]) -> dict[str, str]:
-    """Given name -> the schema's name for it, where just one of each fits; names that are right are not in it."""
+def match_names(names: Collection[str], known: Collection[str], required: Collection[str]) -> dict[str, str]:
+    """Maps misspelled names to the schema's, where exactly one of each fits. Correct names are left out."""
     renamed: dict[str, str] = {}
     for alike, targets in ((_letters, known), (_singular, known), (_core, required)):
-        strange = [name for name in given if name not in known and name not in renamed]
-        free = [name for name in targets if name not in given and name not in renamed.values()]
+        strange = [name for name in names if name not in known and name not in renamed]
+        free = [name for name in targets if name not in names and name not in renamed.values()]
         renamed |= _pairs(strange, free, alike)
-    strange = [name for name in given if name not in known and name not in renamed]
-    lacking = [name for name in required if name not in given and name not in renamed.values()]
-    if len(lacking) == 1:  # with a word more: "cancel_reason" for "reason"
-        wanted = set(_core(lacking[0]))
-        longer = [name for name in strange if wanted and wanted < set(_core(name))]
+    strange = [name for name in names if name not in known and name not in renamed]
+    missing = [name for name in required if name not in names and name not in renamed.values()]
+    if len(missing) == 1:  # with an extra word: "cancel_reason" for "reason"
+        core = set(_core(missing[0]))
+        longer = [name for name in strange if core and core < set(_core(name))]
         if len(longer) == 1:
-            renamed[longer[0]] = lacking[0]
+            renamed[longer[0]] = missing[0]
     return renamed
 
 
 def _pairs(strange: list[str], free: list[str], alike: Callable[[str], Hashable]) -> dict[str, str]:
-    """Each strange name with the free one that is alike, where there is one of either."""
+    """Pairs of an unknown name and a free one with equal keys, where neither has a rival."""
     fitting, rivals = _by_key(free, alike), _by_key(strange, alike)
     return {
         names[0]: fitting[key][0]
@@ -35,10 +35,10 @@ def _pairs(strange: list[str], free: list[str], alike: Callable[[str], Hashable]
 
 
 def _by_key(names: Iterable[str], key: Callable[[str], Hashable]) -> dict[Hashable, list[str]]:
-    found: dict[Hashable, list[str]] = {}
+    groups: dict[Hashable, list[str]] = {}
     for name in names:
-        found.setdefault(key(name), []).append(name)
-    return found
+        groups.setdefault(key(name), []).append(name)
+    return groups
 
 
 def _words(name: str) -> list[str]:
@@ -54,5 +54,5 @@ def _singular(name: str) -> tuple[str, ...]:
 
 
 def _core(name: str) -> tuple[str, ...]:
-    """The words that carry the meaning: ("order",) for both order_id and orderNumber."""
-    return tuple(word for word in _singular(name) if word not in _EMPTY)
+    """The distinctive words: ("order",) for both order_id and orderNumber."""
+    return tuple(word for word in _singular(name) if word not in _GENERIC_WORDS)

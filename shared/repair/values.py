@@ -1,4 +1,4 @@
-"""Values of another kind than the schema's: what a text, a number or a list of one can be read as."""
+"""Converts values to the JSON type that a schema wants, where there is only one way to read them."""
 
 import ast
 import json
@@ -11,26 +11,28 @@ from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded
 
-LONGEST = 100_000  # characters of a text that is looked into
-_DEEPEST = 3  # how often a text may hold a text
-_DIGITS = 400  # characters of a number in a text
+MAX_TEXT = 100_000  # characters; longer texts are not parsed
+_MAX_NESTED_TEXTS = 3  # levels of texts that contain texts
+_MAX_DIGITS = 400  # characters of a number in a text
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*")
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_OUTSIDE = re.compile(  # a quote that is never closed ends with the text: so it is read once
+_OUTSIDE = re.compile(  # an unclosed quote extends to the end: one scan
     r"""("(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?)|\b(true|false|null)\b""", re.DOTALL
 )
 _WORD = re.compile(r"[^\s,\[\]{}()]+")
 
 
-class _NotRead:
+class _Unreadable:
     pass
 
 
-NOT_READ: JsonValue = cast("JsonValue", _NotRead())  # told from every value, null among them, by identity
+UNREADABLE: JsonValue = cast(
+    "JsonValue", _Unreadable()
+)  # compare by identity: it differs from every value, including null
 
 
-def kind_of(value: JsonValue) -> str:
-    """JSON schema's name for what this is."""
+def json_type(value: JsonValue) -> str:
+    """The JSON schema type of this value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -40,58 +42,60 @@ def kind_of(value: JsonValue) -> str:
     return {int: "integer", str: "string", list: "array", dict: "object"}[type(value)]
 
 
-def parsed(value: JsonValue, *kinds: type) -> JsonValue:
-    """What the text holds, read as JSON or as a Python literal, if it is one of these; NOT_READ otherwise."""
-    for _ in range(_DEEPEST):
+def parse_text(value: JsonValue, *kinds: type) -> JsonValue:
+    """The value in the text, as JSON or a Python literal, if it has one of these types; else UNREADABLE."""
+    for _ in range(_MAX_NESTED_TEXTS):
         if isinstance(value, kinds):
             return value
-        if not isinstance(value, str) or len(value) > LONGEST:
+        if not isinstance(value, str) or len(value) > MAX_TEXT:
             break
         value = _literal(value)
-    return value if isinstance(value, kinds) else NOT_READ
+    return value if isinstance(value, kinds) else UNREADABLE
 
 
-def as_kind(value: JsonValue, kind: str) -> JsonValue:
-    """The value as this kind, where there is just one way to read it so; NOT_READ otherwise."""
+def convert(value: JsonValue, kind: str) -> JsonValue:
+    """The value as this type, if there is exactly one way to read it so; else UNREADABLE."""
     read = _READERS.get(kind)
-    return read(value) if read else NOT_READ
+    return read(value) if read else UNREADABLE
 
 
-def tidied(text: str, schema: Mapping[str, JsonValue], where: str) -> str:
-    """Without the blanks and quotes around it, where they cannot be meant: in ids and in texts of a given form."""
-    bare = text.strip().strip("'\"").strip()
+def normalized_text(text: str, schema: Mapping[str, JsonValue], where: str) -> str:
+    """The text without surrounding spaces and quotes, if it is an id, an enum or a formatted text."""
+    stripped = text.strip().strip("'\"").strip()
     name = where.split("[", maxsplit=1)[0].rsplit(".", 1)[-1]
     is_id = re.search(r"(^|_)ids?$|Ids?$", name) is not None
-    return bare if bare and (is_id or "enum" in schema or "format" in schema) else text
+    return stripped if stripped and (is_id or "enum" in schema or "format" in schema) else text
 
 
 def _literal(text: str) -> JsonValue:
     fenced = _FENCE.match(text)
     plain = (fenced[1] if fenced else text).strip()
-    found = _read(plain)
-    return found if is_bounded(found) else NOT_READ
+    value = _read(plain)
+    return value if is_bounded(value) else UNREADABLE
 
 
 def _read(plain: str) -> JsonValue:
     try:
-        return cast("JsonValue", json.loads(plain, parse_constant=_refused))
+        return cast("JsonValue", json.loads(plain, parse_constant=_refuse_constant))
     except (ValueError, RecursionError):
         pass
     try:
-        found = ast.literal_eval(_pythonic(plain))
-        return cast("JsonValue", json.loads(json.dumps(found, allow_nan=False)))  # a tuple is a list now, a set refused
+        literal = ast.literal_eval(_pythonic(plain))
+        return cast(
+            "JsonValue", json.loads(json.dumps(literal, allow_nan=False))
+        )  # tuples become lists; sets are refused
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return NOT_READ
+        return UNREADABLE
 
 
-def _refused(name: str) -> JsonValue:
+def _refuse_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is no JSON value")
 
 
 def _pythonic(text: str) -> str:
-    """JSON's own words in what is otherwise Python: a mixture that models write."""
+    """Replace JSON's words in a Python literal: models mix the two."""
     words = {"true": "True", "false": "False", "null": "None"}
-    return _OUTSIDE.sub(lambda found: found[1] or words[found[2]], text)
+    return _OUTSIDE.sub(lambda match: match[1] or words[match[2]], text)
 
 
 def _text(value: JsonValue) -> JsonValue:
@@ -102,24 +106,24 @@ def _text(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, float) and not math.isfinite(value):
-        return NOT_READ
-    return NOT_READ if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
+        return UNREADABLE
+    return UNREADABLE if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
 
 
 def _number(value: JsonValue) -> JsonValue:
     value = _single(value)
-    if isinstance(value, str) and len(value) <= _DIGITS and _NUMBER.fullmatch(value):
+    if isinstance(value, str) and len(value) <= _MAX_DIGITS and _NUMBER.fullmatch(value):
         if not re.search(r"[.eE]", value):
             return int(value)
-        return number if math.isfinite(number := float(value)) else NOT_READ
-    return value if kind_of(value) in ("integer", "number") else NOT_READ
+        return number if math.isfinite(number := float(value)) else UNREADABLE
+    return value if json_type(value) in ("integer", "number") else UNREADABLE
 
 
 def _integer(value: JsonValue) -> JsonValue:
     value = _number(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value if value is not NOT_READ and kind_of(value) == "integer" else NOT_READ
+    return value if value is not UNREADABLE and json_type(value) == "integer" else UNREADABLE
 
 
 def _boolean(value: JsonValue) -> JsonValue:
@@ -127,7 +131,7 @@ def _boolean(value: JsonValue) -> JsonValue:
     if isinstance(value, bool):
         return value
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
-        str(value).strip().lower() if isinstance(value, str | int) else "", NOT_READ
+        str(value).strip().lower() if isinstance(value, str | int) else "", UNREADABLE
     )
 
 
@@ -135,22 +139,22 @@ def _array(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return value
     if not isinstance(value, str):
-        return NOT_READ if value is None else [value]
-    found = parsed(value, list)
-    if found is not NOT_READ or not value.strip():
-        return found if value.strip() else []
+        return UNREADABLE if value is None else [value]
+    items = parse_text(value, list)
+    if items is not UNREADABLE or not value.strip():
+        return items if value.strip() else []
     words = [word.strip().strip("'\"") for word in value.strip().removeprefix("[").removesuffix("]").split(",")]
     if len(words) > 1 and not all(_WORD.fullmatch(word) for word in words):
-        return NOT_READ  # prose with a comma in it is not a list of ids
-    return cast("JsonValue", words if all(words) else NOT_READ)
+        return UNREADABLE  # prose with a comma in it is not a list of ids
+    return cast("JsonValue", words if all(words) else UNREADABLE)
 
 
 def _object(value: JsonValue) -> JsonValue:
-    return parsed(_single(value), dict)
+    return parse_text(_single(value), dict)
 
 
 def _null(value: JsonValue) -> JsonValue:
-    return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none") else NOT_READ
+    return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none") else UNREADABLE
 
 
 def _single(value: JsonValue) -> JsonValue:

@@ -1,13 +1,13 @@
-"""The sandbox: runs Python that a model wrote, in a real CPython, with nothing in its reach.
+"""The sandbox: runs Python that a model wrote in CPython, isolated from the system.
 
     outcome = await run({"program.py": "print(1 + 1)"})
 
-`run` supervises (supervisor, watch, child, scratch); what is started (jail/) locks itself in before it reads the
-program: an environment of its own, limits, another user if root, Landlock, seccomp. A layer that cannot be applied
-means SandboxUnavailable, never a weaker run.
+`run` supervises (supervisor, child_watcher, child, scratch). The child (jail/) isolates itself before it reads the
+program: its own environment, resource limits, another user if root, Landlock, seccomp. If a layer cannot be applied,
+`run` raises SandboxUnavailable: it never weakens the isolation.
 """
 
-from shared.sandbox.model import Limits, Outcome, SandboxUnavailable
+from shared.sandbox.model import Limits, RunResult, SandboxUnavailable
 from shared.sandbox.supervisor import available, run
 
-__all__ = ["Limits", "Outcome", "SandboxUnavailable", "available", "run"]
+__all__ = ["Limits", "RunResult", "SandboxUnavailable", "available", "run"]

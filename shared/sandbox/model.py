@@ -1,4 +1,4 @@
-"""What may be asked of the sandbox, and what comes back."""
+"""The sandbox's limits, outcome and error."""
 
 from typing import Literal
 
@@ -10,14 +10,14 @@ type Ending = Literal["exited", "timeout", "output_limit", "memory_limit", "disk
 
 
 class SandboxUnavailable(Exception):
-    """A program was not run, because the sandbox cannot be closed here. The text says what is missing."""
+    """A program was not run, because this system lacks what the sandbox needs. The text says what."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"{reason}. The code is not run here; it can be downloaded and run elsewhere.")
 
 
 class Limits(BaseModel):
-    """What one run may use.
+    """The resources of one run.
 
     wall: seconds from the program's first line. cpu: seconds over all threads. memory: bytes of address space.
     output: bytes for stdout and for stderr. disk: bytes in its folder; one file may hold seven eighths of it.
@@ -34,7 +34,7 @@ class Limits(BaseModel):
     threads: PositiveInt = 32
 
 
-class Outcome(BaseModel):
+class RunResult(BaseModel):
     """How a run ended.
 
     exit_code: the program's own; None if it was stopped. `ended` says by what: `timeout` is wall clock or CPU,

@@ -1,4 +1,4 @@
-"""The one folder of a run: made with the program's files, measured while it runs, removed whatever is in it."""
+"""The folder of a run: created with the program's files, measured during the run, removed after it."""
 
 import os
 import re
@@ -11,24 +11,27 @@ from pathlib import Path
 from time import sleep
 from typing import NamedTuple
 
-from shared.sandbox.hidden import hidden
+from shared.sandbox.deleted_files import hidden_bytes
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PRIVATE = 0o700
-MOST_ENTRIES = 2_000
+MAX_ENTRIES = 2_000
 DATA = "files"
-_LOOKS, _PAUSE = 20, 0.005  # seconds: a program that removes its folders has done so within these looks
+_ATTEMPTS, _PAUSE = (
+    20,
+    0.005,
+)  # the pause in seconds; a program that removes its folders ends within these
 
 
 def check_names(names: Mapping[str, str]) -> None:
-    """Raises ValueError for a name that is not a plain file name."""
+    """Raise ValueError for a name that is not a plain file name."""
     for name in names:
         if not _PLAIN_NAME.fullmatch(name):
             raise ValueError(f"not a plain file name: {name!r} (letters, digits, '_', '-' and '.', not first a dot)")
 
 
 def check_data(data: Mapping[str, bytes]) -> None:
-    """Raises ValueError for a name that leads out of the folder `files`."""
+    """Raise ValueError for a name that leads out of the folder `files`."""
     for name in data:
         if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
             raise ValueError(f"not a file's name: {name!r}")
@@ -36,9 +39,9 @@ def check_data(data: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def folder(files: Mapping[str, str], *, owner: int, data: Mapping[str, bytes] | None = None) -> Iterator[Path]:
-    """A new private folder that holds `files`, and `data` below its folder `files`.
+    """A new private folder with `files`, and with `data` in its folder `files`.
 
-    It is owned by user and group `owner` (0: by this process).
+    User and group `owner` own it (0: this process does).
     """
     place = Path(tempfile.mkdtemp(prefix="program-")).resolve()
     try:
@@ -56,28 +59,28 @@ def folder(files: Mapping[str, str], *, owner: int, data: Mapping[str, bytes] | 
         remove(place)
 
 
-def exceeds(place: Path, *, most: int, pid: int) -> bool:
-    """Whether the folder, and the files deleted in it that process `pid` still has, hold more than `most` bytes.
+def exceeds(place: Path, *, limit: int, pid: int) -> bool:
+    """Whether the folder, with deleted files that process `pid` still holds, contains more than `most` bytes.
 
-    Too many entries are too much as well, and so is a folder that cannot be looked into: closed, nested too deep, or
+    Too many entries also count as too much, and so does a folder that cannot be read: unreadable, nested too deep, or
     renamed each time before it is opened. Blocks for up to a fifth of a second.
     """
-    used = hidden(place, pid=pid)
-    for _ in range(_LOOKS):
-        seen = _seen(place, most=most - used)
-        if seen.complete or seen.too_much:
-            return seen.too_much
+    used = hidden_bytes(place, pid=pid)
+    for _ in range(_ATTEMPTS):
+        usage = _measure(place, limit=limit - used)
+        if usage.complete or usage.too_much:
+            return usage.too_much
         sleep(_PAUSE)
     return True
 
 
-class _Seen(NamedTuple):
+class _DiskUsage(NamedTuple):
     too_much: bool
-    complete: bool  # False: a folder was gone, or had another name, when it was to be opened
+    complete: bool  # False: a folder was removed or renamed before it was opened
 
 
-def _seen(place: Path, *, most: float) -> _Seen:
-    """One look at all that the folder shows."""
+def _measure(place: Path, *, limit: float) -> _DiskUsage:
+    """Measure the folder's visible content once."""
     used = entries = 0
     complete = True
     top = os.fspath(place)
@@ -86,18 +89,18 @@ def _seen(place: Path, *, most: float) -> _Seen:
         path = pending.pop()
         try:
             with os.scandir(path) as listing:
-                found = list(islice(listing, MOST_ENTRIES + 1))
-            used += sum(map(_size, found))
+                listed = list(islice(listing, MAX_ENTRIES + 1))
+            used += sum(map(_size, listed))
         except (FileNotFoundError, NotADirectoryError):
-            complete &= path == top  # which no program can rename: it is gone with all that was in it
+            complete &= path == top  # the program cannot rename the top folder, so it was removed
             continue
         except OSError:
-            return _Seen(too_much=True, complete=False)
-        entries += len(found)
-        if used > most or entries > MOST_ENTRIES:
-            return _Seen(too_much=True, complete=complete)
-        pending += [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
-    return _Seen(too_much=used > most, complete=complete)
+            return _DiskUsage(too_much=True, complete=False)
+        entries += len(listed)
+        if used > limit or entries > MAX_ENTRIES:
+            return _DiskUsage(too_much=True, complete=complete)
+        pending += [entry.path for entry in listed if entry.is_dir(follow_symlinks=False)]
+    return _DiskUsage(too_much=used > limit, complete=complete)
 
 
 def _size(entry: "os.DirEntry[str]") -> int:
@@ -108,10 +111,10 @@ def _size(entry: "os.DirEntry[str]") -> int:
 
 
 def remove(place: Path) -> None:
-    """Removes the folder, however deep its content is nested and whatever modes its folders have.
+    """Remove the folder, however deep its content is nested and whatever modes its folders have.
 
-    Folders are not descended into: their content is moved up instead, so that neither recursion nor the length of a
-    path is in the program's hands. Nothing may run in the folder any more.
+    This moves the content of subfolders up instead of descending, so that the program controls neither the recursion
+    nor the length of paths. No process may use the folder any more.
     """
     place.chmod(_PRIVATE)
     fresh = count()

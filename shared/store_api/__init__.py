@@ -1,6 +1,6 @@
-"""plan_store's requests: JSON over request/reply on `plan_store.<entity>.<verb>`, one `Verb` each.
+"""plan_store's requests: JSON over request and reply on `plan_store.<entity>.<verb>`, one `Verb` each.
 
-An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`.
+A reply is the verb's reply model, or `{"error": {"code": …, "message": …}}`.
 """
 
 from parley.protocol.pages import (
@@ -14,7 +14,7 @@ from parley.protocol.pages import (
     SessionPage,
     SessionSummary,
 )
-from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.base import PREFIX, Code, ErrorBody, ErrorReply, StoreError, StoreMessage, Verb
 from shared.store_api.dead_letters import DeadPage, DeadRecord, DismissDead, DismissedDead, ListDead, ParkedRecord
 from shared.store_api.library import (
     ListLibrary,
@@ -30,14 +30,15 @@ from shared.store_api.messages import (
     DiffPlans,
     GetPlan,
     GetSession,
+    GetUsage,
     Health,
     HealthReport,
     ListPlans,
+    ListPlanTasks,
     ListSessions,
     LoadedSession,
     LoadPart,
     LoadSession,
-    OfSession,
     PlanDiff,
     PlanHistory,
     PlanOrigin,
@@ -50,22 +51,21 @@ from shared.store_api.messages import (
     PurgeSession,
     ReadJournal,
     SessionPart,
+    SessionRequest,
     StepChange,
-    TasksOfPlans,
     UsageReport,
     UsageRow,
-    UsageTotals,
 )
 from shared.store_api.templates import (
     DeleteTemplate,
     GetTemplate,
     ListTemplates,
-    OfTemplate,
     SaveTemplate,
     ScheduleTemplate,
-    TemplateGone,
+    TemplateDeletedReply,
     TemplateRecord,
     TemplateRecords,
+    TemplateRequest,
 )
 
 QUEUE = "plan_store"
@@ -79,10 +79,10 @@ JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
 PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
 PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
 PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
-PLAN_TASKS = Verb("plan.tasks", TasksOfPlans, PlanTasks)
+PLAN_TASKS = Verb("plan.tasks", ListPlanTasks, PlanTasks)
 PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
 CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
-USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
+USAGE_TOTALS = Verb("usage.totals", GetUsage, UsageReport)
 MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
 MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
 MEMORY_FORGET = Verb("memory.forget", ForgetMemory, Forgotten)
@@ -93,7 +93,7 @@ TEMPLATE_SAVE = Verb("template.save", SaveTemplate, TemplateRecord)
 TEMPLATE_SCHEDULE = Verb("template.schedule", ScheduleTemplate, TemplateRecord)
 TEMPLATE_GET = Verb("template.get", GetTemplate, TemplateRecord)
 TEMPLATE_LIST = Verb("template.list", ListTemplates, TemplateRecords)
-TEMPLATE_DELETE = Verb("template.delete", DeleteTemplate, TemplateGone)
+TEMPLATE_DELETE = Verb("template.delete", DeleteTemplate, TemplateDeletedReply)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
 DEAD_DISMISS = Verb("dead.dismiss", DismissDead, DismissedDead)
 HEALTH = Verb("service.health", Health, HealthReport)
@@ -142,12 +142,14 @@ __all__ = [
     "DiffPlans",
     "DismissDead",
     "DismissedDead",
-    "Failed",
+    "ErrorBody",
+    "ErrorReply",
     "ForgetMemory",
     "Forgotten",
     "GetPlan",
     "GetSession",
     "GetTemplate",
+    "GetUsage",
     "Health",
     "HealthReport",
     "JournalPage",
@@ -156,6 +158,7 @@ __all__ = [
     "ListDead",
     "ListLibrary",
     "ListMemories",
+    "ListPlanTasks",
     "ListPlans",
     "ListProposals",
     "ListSessions",
@@ -166,9 +169,6 @@ __all__ = [
     "Memories",
     "MemoryPage",
     "MemoryRecord",
-    "Message",
-    "OfSession",
-    "OfTemplate",
     "ParkedRecord",
     "PlanDiff",
     "PlanHistory",
@@ -178,7 +178,6 @@ __all__ = [
     "PlanTask",
     "PlanTasks",
     "PlanVersions",
-    "Problem",
     "Proposal",
     "ProposalPage",
     "PurgeSession",
@@ -189,16 +188,17 @@ __all__ = [
     "ScheduleTemplate",
     "SessionPage",
     "SessionPart",
+    "SessionRequest",
     "SessionSummary",
     "SimilarEntries",
     "StepChange",
     "StoreError",
-    "TasksOfPlans",
-    "TemplateGone",
+    "StoreMessage",
+    "TemplateDeletedReply",
     "TemplateRecord",
     "TemplateRecords",
+    "TemplateRequest",
     "UsageReport",
     "UsageRow",
-    "UsageTotals",
     "Verb",
 ]

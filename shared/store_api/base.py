@@ -1,8 +1,8 @@
-"""The form of a request to plan_store and of its answer, and what a refusal is."""
+"""The shape of requests to plan_store, of its replies, and of its errors."""
 
 from typing import Literal, NamedTuple
 
-from parley.protocol.pages import Message as Message
+from parley.protocol.pages import StoreMessage as StoreMessage
 
 PREFIX = "plan_store."
 
@@ -10,38 +10,38 @@ Code = Literal[
     "bad_request",  # not the request's shape
     "unknown",  # no such session, plan, code or version
     "purged",  # the session was purged; its id is never used again
-    "forbidden",  # somebody else's session
+    "forbidden",  # another user's session
     "stale",  # it names a version that is no longer the newest
-    "full",  # one may not have more of these
-    "busy",  # work is going on: stop it first
-    "behind",  # the log does not hold the wanted position
+    "full",  # the user has reached the limit of these
+    "busy",  # a service is at work: stop it first
+    "behind",  # the log does not reach the requested position
     "upgrade_needed",  # a newer release has continued the session
-    "too_large",  # the answer: ask for less
+    "too_large",  # the reply: request less
     "log_down",
     "database_down",
-    "failed",  # a fault of ours
+    "failed",  # an internal error
 ]
 
 
 class StoreError(Exception):
-    """What plan_store refuses a request with; its client raises `shared.store.StoreRefused` or `StoreDown`."""
+    """Why plan_store refuses a request; its client raises `shared.store.StoreRefused` or `StoreUnavailable`."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code: Code = code
 
 
-class Problem(Message):
+class ErrorBody(StoreMessage):
     code: Code
     message: str
 
 
-class Failed(Message):
-    error: Problem
+class ErrorReply(StoreMessage):
+    error: ErrorBody
 
 
-class Verb[Q: Message, A: Message](NamedTuple):
-    """One thing plan_store does: its subject without the prefix, what is asked and what is answered."""
+class Verb[Q: StoreMessage, A: StoreMessage](NamedTuple):
+    """One request of plan_store: the subject without the prefix, the request and the reply model."""
 
     name: str
     request: type[Q]

@@ -1,41 +1,41 @@
-"""What plan_store tells of messages that were put aside, and how one is put away for good."""
+"""Requests to plan_store about dead letters and quarantined messages, and the replies."""
 
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
-from shared.store_api.base import Message
+from shared.store_api.base import StoreMessage
 from shared.store_api.messages import Limit, Offset, User
 
 
-class ListDead(Message):
-    """Newest first; with `dismissed` those that were put away instead."""
+class ListDead(StoreMessage):
+    """Newest first. With `dismissed`, only the dismissed ones."""
 
     limit: Limit = 100
     offset: Offset = 0
     dismissed: bool = False
 
 
-class DismissDead(Message):
-    """Put away all that is listed of this message: it is not listed, and not counted, any more."""
+class DismissDead(StoreMessage):
+    """Dismiss all entries of this message: they are no longer listed or counted."""
 
     stream: Annotated[str, Field(min_length=1, max_length=64)]
     stream_seq: Annotated[int, Field(ge=1, le=2**53)]
     user: User
 
 
-class DismissedDead(Message):
-    """`entries`: how many were put away."""
+class DismissedDead(StoreMessage):
+    """`entries`: how many were dismissed."""
 
     stream: str
     stream_seq: int
     entries: int
 
 
-class ParkedRecord(Message):
-    """A message on a session's subject that is not one of its events: skipped, changed nothing.
+class ParkedRecord(StoreMessage):
+    """A quarantined message: on a session's subject, but not one of its events. It changed nothing.
 
-    `dismissed_by`, `dismissed_at`: who has put it away, and when.
+    `dismissed_by`, `dismissed_at`: who dismissed it, and when.
     """
 
     position: int
@@ -48,11 +48,11 @@ class ParkedRecord(Message):
     dismissed_at: AwareDatetime | None = None
 
 
-class DeadRecord(Message):
-    """A delivery that a consumer gave up: it was refused, or had its tries or strikes.
+class DeadRecord(StoreMessage):
+    """A delivery that a consumer gave up: refused, or out of attempts.
 
-    `phase`: of its session now; empty where there is no such session. `dismissed_by`, `dismissed_at`: who has put it
-    away, and when.
+    `phase`: the session's current phase; empty if there is no such session. `dismissed_by`, `dismissed_at`: who
+    dismissed it, and when.
     """
 
     stream: str
@@ -67,7 +67,7 @@ class DeadRecord(Message):
     dismissed_at: AwareDatetime | None = None
 
 
-class DeadPage(Message):
+class DeadPage(StoreMessage):
     parked: tuple[ParkedRecord, ...]
     parked_total: int
     dead: tuple[DeadRecord, ...]

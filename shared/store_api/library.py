@@ -1,18 +1,18 @@
-"""The library: accepted answers with the paths that led to them, and the nodes that planners wished for."""
+"""Requests to plan_store about the library: accepted answers with their paths, and the nodes that planners proposed."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from shared.store_api.base import Message
+from shared.store_api.base import StoreMessage
 from shared.store_api.memories import Question
 from shared.store_api.messages import Limit, Offset, User
 
 
-class ListLibrary(Message):
-    """The accepted answers of this user's own sessions, newest first; with `query` what has all its words.
+class ListLibrary(StoreMessage):
+    """The accepted answers of this user's own sessions, newest first; with `query` only those with all its words.
 
-    `saved`: only those that were saved (or not); None: all.
+    `saved`: only saved, or only unsaved ones; None: all.
     """
 
     user: User
@@ -22,10 +22,10 @@ class ListLibrary(Message):
     offset: Offset = 0
 
 
-class SimilarEntries(Message):
+class SimilarEntries(StoreMessage):
     """The accepted answers whose request shares the most words with `query`, best first; `saved`: only saved ones.
 
-    `workflow`: only those of this one; "": of all.
+    `workflow`: only those of this workflow; "": of all.
     """
 
     user: User
@@ -35,8 +35,8 @@ class SimilarEntries(Message):
     limit: Annotated[int, Field(ge=1, le=100)] = 5
 
 
-class ListProposals(Message):
-    """The nodes that planners wished for in this user's own sessions, newest first."""
+class ListProposals(StoreMessage):
+    """The nodes that planners proposed in this user's own sessions, newest first."""
 
     user: User
     limit: Limit = 50

@@ -1,4 +1,4 @@
-"""What plan_store tells of earlier requests of the same owner, and how it is asked."""
+"""Requests to plan_store about a user's earlier requests, and the replies."""
 
 from typing import Annotated
 
@@ -6,16 +6,16 @@ from pydantic import Field
 
 from parley.events.values import SessionId
 from parley.protocol.pages import MemoryRecord
-from shared.store_api.base import Message
+from shared.store_api.base import StoreMessage
 from shared.store_api.messages import Limit, Offset, User
 
 Question = Annotated[str, Field(max_length=50_000)]
 
 
-class RecallMemories(Message):
+class RecallMemories(StoreMessage):
     """Requests of this user's own sessions that share words with `query`, best first.
 
-    `recent`: that many of the newest besides, for whoever compares by meaning. `exclude`: the session that asks.
+    `recent`: also return this many of the newest, to be compared by meaning. `exclude`: the session that asks.
     """
 
     user: User
@@ -25,8 +25,8 @@ class RecallMemories(Message):
     recent: Annotated[int, Field(ge=0, le=100)] = 0
 
 
-class ListMemories(Message):
-    """All that is remembered of this user's own sessions, newest first; with `query` what has all its words."""
+class ListMemories(StoreMessage):
+    """All memories of this user's own sessions, newest first; with `query` only those with all its words."""
 
     user: User
     query: Question = ""
@@ -34,18 +34,18 @@ class ListMemories(Message):
     offset: Offset = 0
 
 
-class Memories(Message):
+class Memories(StoreMessage):
     items: tuple[MemoryRecord, ...]
 
 
-class ForgetMemory(Message):
-    """Never tell it again, to the person or to the planner. Its session keeps what was said, until it is purged."""
+class ForgetMemory(StoreMessage):
+    """Forget a memory: no list or recall returns it again. Its session keeps its events until it is purged."""
 
     user: User
     session_id: SessionId
     version: Annotated[int, Field(ge=1, le=2**53)]
 
 
-class Forgotten(Message):
+class Forgotten(StoreMessage):
     session_id: str
     version: int

@@ -1,4 +1,4 @@
-"""What plan_store is asked, and what it answers. Times are UTC, money US dollars."""
+"""Requests to plan_store about sessions, plans, code and usage, and the replies. Times are UTC, money US dollars."""
 
 from typing import Annotated, Literal
 
@@ -7,42 +7,42 @@ from pydantic import AwareDatetime, Base64Bytes, Field
 from parley.events.values import Check, PlanKind, SessionId, Step
 from parley.protocol.views import PlannedPathView
 from shared.domain.session import Session
-from shared.store_api.base import Message
+from shared.store_api.base import StoreMessage
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Position = Annotated[int, Field(ge=0, le=2**62)]
 Version = Annotated[int, Field(ge=1, le=2**48)]
 User = Annotated[str, Field(min_length=1, max_length=200)]
-Words = Annotated[str, Field(max_length=500)]
+SearchText = Annotated[str, Field(max_length=500)]
 
 # --- sessions
 
 
-class OfSession(Message):
+class SessionRequest(StoreMessage):
     session_id: SessionId
 
 
-class LoadSession(OfSession):
-    """The folded session: not older than stream position `at_least`, or as it was at `version`."""
+class LoadSession(SessionRequest):
+    """The folded session, not older than stream position `at_least`, or as it was at `version`."""
 
     at_least: Position = 0
     version: Version | None = None
 
 
-class LoadedSession(Message):
+class LoadedSession(StoreMessage):
     session: Session
     position: int
 
 
 class LoadPart(LoadSession):
-    """A piece of a folded session that is larger than a message, from this byte of its JSON on."""
+    """A part of a folded session that is larger than a message, from this byte of its JSON on."""
 
     offset: Annotated[int, Field(ge=0, le=2**40)] = 0
 
 
-class SessionPart(Message):
-    """`data`: base64 of `size` bytes in all. The same version is the same JSON, which the digest proves."""
+class SessionPart(StoreMessage):
+    """`data`: base64 of a part; `size`: bytes of the whole. Parts of one session have the same `digest`."""
 
     version: int
     position: int
@@ -51,39 +51,40 @@ class SessionPart(Message):
     data: Base64Bytes
 
 
-class GetSession(OfSession): ...
+class GetSession(SessionRequest): ...
 
 
 UNFINISHED = "unfinished"
 
 
-class ListSessions(Message):
-    """Newest first. `user`: their own and those shared with them; None: all. `query`: every word, in title or requests.
+class ListSessions(StoreMessage):
+    """Sessions, newest first. `user`: their own and those shared with them; None: all.
 
-    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any. `UNFINISHED` among them adds
-    those whose plan of steps has not come to its end: an older plan_store, which does not know it, adds none.
+    `query`: all words must occur in the title or requests. `states` are the names that clients see
+    (`text_plan_approval`), `phases` the domain's; empty: any. `UNFINISHED` among the states adds sessions with an
+    unfinished execution plan; an older plan_store ignores it.
     """
 
     user: User | None = None
-    query: Words = ""
+    query: SearchText = ""
     states: Annotated[tuple[str, ...], Field(max_length=50)] = ()
     phases: Annotated[tuple[str, ...], Field(max_length=50)] = ()
     limit: Limit = 50
     offset: Offset = 0
 
 
-class PurgeSession(OfSession):
-    """Only for its owner, and not while work is going on. What was forked from it lives on."""
+class PurgeSession(SessionRequest):
+    """Purge a session. Only for its owner, and not while a service is at work. Its forks stay."""
 
     user: User
 
 
-class Purged(Message):
+class Purged(StoreMessage):
     session_id: str
 
 
-class ReadJournal(OfSession):
-    """The events after version `after`, in order: at most `limit`, fewer where they are large."""
+class ReadJournal(SessionRequest):
+    """The events after version `after`, in order: at most `limit`, fewer if they are large."""
 
     after: Annotated[int, Field(ge=0, le=2**48)] = 0
     limit: Limit = 200
@@ -92,8 +93,8 @@ class ReadJournal(OfSession):
 # --- plans and code
 
 
-class ListPlans(Message):
-    """The newest plan of each session that has one and was not deleted; newest first."""
+class ListPlans(StoreMessage):
+    """The newest plan of each session, without deleted ones; newest first."""
 
     user: User | None = None
     statuses: Annotated[tuple[str, ...], Field(max_length=20)] = ()
@@ -102,23 +103,23 @@ class ListPlans(Message):
     offset: Offset = 0
 
 
-class GetPlan(OfSession):
+class GetPlan(SessionRequest):
     """One version of the plan; None: the newest."""
 
     version: Version | None = None
 
 
-class PlanVersions(OfSession): ...
+class PlanVersions(SessionRequest): ...
 
 
-class TasksOfPlans(OfSession): ...
+class ListPlanTasks(SessionRequest): ...
 
 
-class PlanTask(Message):
-    """One task of a session: a request that an execution plan was made for. `versions` are those of its plan.
+class PlanTask(StoreMessage):
+    """One task of a session: a request with an execution plan. `versions` are those of its plan.
 
-    `until` is the last version of the session that belongs to it; None: the session's newest. `goal`, `status`, `steps`
-    (how many) and `at` are those of the plan's last version.
+    `until` is the last version of the session that belongs to the task; None: the session's newest. `goal`, `status`,
+    `steps` (a count) and `at` are those of the plan's last version.
     """
 
     task: str
@@ -130,20 +131,20 @@ class PlanTask(Message):
     at: AwareDatetime
 
 
-class PlanTasks(Message):
+class PlanTasks(StoreMessage):
     tasks: tuple[PlanTask, ...]
 
 
-class DiffPlans(OfSession):
+class DiffPlans(SessionRequest):
     old: Version
     new: Version
 
 
-class PlanRecord(Message):
-    """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review.
+class PlanRecord(StoreMessage):
+    """One version of a plan; `status` is the domain's, or "superseded" if a newer version replaced it in review.
 
-    `path`: through flows, as it was planned; None: the plan is no path. `reason`: the person's words that led to it, or
-    their beginning; "" where a person made it, or an older release.
+    `path`: the planned path through flows; None: the plan is not a path. `reason`: the beginning of the user's message
+    that led to it; "" if a user or an older release made it.
     """
 
     session_id: str
@@ -163,21 +164,21 @@ class PlanRecord(Message):
     reason: str = ""
 
 
-class PlanPage(Message):
+class PlanPage(StoreMessage):
     plans: tuple[PlanRecord, ...]
     total: int
 
 
-class PlanHistory(Message):
-    """All versions, oldest first; where they are too large for one answer, the newest of them."""
+class PlanHistory(StoreMessage):
+    """All versions, oldest first; only the newest ones if they are too large for one reply."""
 
     plans: tuple[PlanRecord, ...]
 
 
-class StepChange(Message):
-    """What became of one step. `old` and `new` are its numbers, from 1; None where it is not there.
+class StepChange(StoreMessage):
+    """The change of one step. `old` and `new` are its numbers, from 1; None if it is not in that version.
 
-    `status`: of a step of an execution plan, what has come of it by now, like `finished` or `planned`.
+    `status`: the current status of an execution plan's step, such as `finished` or `planned`.
     """
 
     kind: Literal["same", "added", "removed", "changed", "moved"]
@@ -188,8 +189,8 @@ class StepChange(Message):
     status: str | None = None
 
 
-class PlanOrigin(Message):
-    """Who made a version of a plan, and when. `reason`: the person's words that led to it; "" for an edit."""
+class PlanOrigin(StoreMessage):
+    """Who made a version of a plan, and when. `reason`: the user's message that led to it; "" for an edit."""
 
     version: int
     number: int
@@ -198,7 +199,7 @@ class PlanOrigin(Message):
     reason: str = ""
 
 
-class PlanDiff(Message):
+class PlanDiff(StoreMessage):
     """`unified` is the diff of the two texts, "" when they are equal; `steps` follows the new plan's order.
 
     `coarse`: the texts have too many lines to be compared line by line, and `unified` replaces everything between the
@@ -213,10 +214,10 @@ class PlanDiff(Message):
     origins: tuple[PlanOrigin, ...] = ()
 
 
-class CodeVersions(OfSession): ...
+class CodeVersions(SessionRequest): ...
 
 
-class CodeRecord(Message):
+class CodeRecord(StoreMessage):
     version: int
     number: int
     plan_version: int
@@ -230,23 +231,23 @@ class CodeRecord(Message):
     tests: str
 
 
-class CodeHistory(Message):
-    """All versions, oldest first; where they are too large for one answer, the newest of them."""
+class CodeHistory(StoreMessage):
+    """All versions, oldest first; only the newest ones if they are too large for one reply."""
 
     codes: tuple[CodeRecord, ...]
 
 
-# --- figures
+# --- usage and health
 
 
-class UsageTotals(Message):
-    """Of one session, of one user's own sessions, or (neither given) of all."""
+class GetUsage(StoreMessage):
+    """Usage of one session, of one user's own sessions, or (neither given) of all."""
 
     session_id: SessionId | None = None
     user: User | None = None
 
 
-class UsageRow(Message):
+class UsageRow(StoreMessage):
     """`latency` is the sum of the calls' seconds."""
 
     model: str
@@ -259,14 +260,14 @@ class UsageRow(Message):
     latency: float
 
 
-class UsageReport(Message):
+class UsageReport(StoreMessage):
     rows: tuple[UsageRow, ...]
 
 
-class Health(Message): ...
+class Health(StoreMessage): ...
 
 
-class HealthReport(Message):
+class HealthReport(StoreMessage):
     """`waiting_for_upgrade`: sessions that a newer release has continued, and this plan_store cannot fold."""
 
     database: str

@@ -1,43 +1,43 @@
-"""What plan_store is asked about templates: private, so each request names the user whose they are."""
+"""Requests to plan_store about templates, and the replies. Templates are private, so each request names the user."""
 
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
 from parley.events.values import Line
-from parley.protocol.templates import Run, Schedule, Template, TemplateId
-from shared.store_api.base import Message
+from parley.protocol.templates import Schedule, ScheduledRun, Template, TemplateId
+from shared.store_api.base import StoreMessage
 from shared.store_api.messages import Limit, Offset, User
 
 
-class OfTemplate(Message):
+class TemplateRequest(StoreMessage):
     user: User
     template_id: TemplateId
 
 
-class SaveTemplate(OfTemplate):
-    """`expected`: the version that it is made from; 0: it is new. Sent again, a new one is the same one."""
+class SaveTemplate(TemplateRequest):
+    """`expected`: the version that it changes; 0: a new template. Repeating the request creates no second template."""
 
     expected: Annotated[int, Field(ge=0, le=2**48)] = 0
     template: Template
     fingerprints: Annotated[dict[Line, Line], Field(max_length=100)] = Field(default_factory=dict)
 
 
-class ScheduleTemplate(OfTemplate):
-    """None: it is run by hand only."""
+class ScheduleTemplate(TemplateRequest):
+    """`schedule` None: the template runs only by hand."""
 
     expected: Annotated[int, Field(ge=1, le=2**48)]
     schedule: Schedule | None = None
 
 
-class GetTemplate(OfTemplate): ...
+class GetTemplate(TemplateRequest): ...
 
 
-class DeleteTemplate(OfTemplate):
+class DeleteTemplate(TemplateRequest):
     expected: Annotated[int, Field(ge=1, le=2**48)] | None = None
 
 
-class ListTemplates(Message):
+class ListTemplates(StoreMessage):
     """Newest first."""
 
     user: User
@@ -45,7 +45,7 @@ class ListTemplates(Message):
     offset: Offset = 0
 
 
-class TemplateRecord(Message):
+class TemplateRecord(StoreMessage):
     """A template as it is stored. `next_run`: when its schedule is due next."""
 
     id: str
@@ -54,14 +54,14 @@ class TemplateRecord(Message):
     fingerprints: dict[str, str]
     schedule: Schedule | None
     next_run: AwareDatetime | None
-    last_run: Run | None
+    last_run: ScheduledRun | None
     at: AwareDatetime
 
 
-class TemplateRecords(Message):
+class TemplateRecords(StoreMessage):
     items: tuple[TemplateRecord, ...]
     total: int
 
 
-class TemplateGone(Message):
+class TemplateDeletedReply(StoreMessage):
     template_id: str

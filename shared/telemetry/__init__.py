@@ -1,9 +1,9 @@
-"""What can be seen of Parley from outside: figures for Prometheus, always; traces for OpenTelemetry, where wanted.
+"""Telemetry: metrics for Prometheus, always, and traces for OpenTelemetry, if configured.
 
-Below everything but the settings: whoever does something worth seeing says so here; nothing here knows what that is.
+This package imports only the settings and the watchdog. Other packages report to it.
 
-    metrics      every figure there is, by name
-    tracing      spans, and how one is carried to the next process
+    metrics      all metrics
+    tracing      spans, and their propagation to other processes
     names        attributes of spans
-    running      begins both for a process, and ends them
+    lifecycle    starts and stops both for a process
 """

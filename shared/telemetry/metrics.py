@@ -1,8 +1,7 @@
-"""Every figure there is. Labels have few values, known beforehand: never an id, a subject, a path or a text.
+"""All metrics. Labels have few values, known beforehand: never an id, a subject, a path or a text.
 
-Names end in their unit, those of counters in `_total`; of messages, sessions and the like the gauge is named after what
-it counts. What several processes tell of one thing, as replicas of a service do of their common consumer, is the same
-figure twice: take the maximum.
+Names end in their unit; counters end in `_total`; gauges of messages or sessions are named after what they count.
+Where several processes report the same value, such as replicas about their common consumer, take the maximum.
 """
 
 import time
@@ -29,7 +28,7 @@ APPEND = Histogram(
     registry=REGISTRY,
 )
 
-# --- durable consumers: each process asks about those it works itself
+# --- durable consumers: each process reports on those that it works
 
 PENDING = Gauge(
     "parley_consumer_pending_messages", "Messages not yet given to anybody", ["consumer"], registry=REGISTRY
@@ -176,7 +175,7 @@ LOOP_LAG = Histogram(
 
 @contextmanager
 def timed(histogram: Histogram, outcome: str, **labels: str) -> Iterator["Timing"]:
-    """Observe how long the block takes under its outcome, which may still change while it runs."""
+    """Observe the duration of the block under its outcome, which the block may set."""
     timing, began = Timing(outcome), time.perf_counter()
     try:
         yield timing
@@ -185,7 +184,7 @@ def timed(histogram: Histogram, outcome: str, **labels: str) -> Iterator["Timing
 
 
 class Timing:
-    """What becomes of something that is being timed."""
+    """The outcome of a timed block."""
 
     __slots__ = ("outcome",)
 
@@ -194,5 +193,5 @@ class Timing:
 
 
 def exposition() -> bytes:
-    """All figures as Prometheus reads them."""
+    """All metrics in Prometheus's text format."""
     return generate_latest(REGISTRY)

@@ -1,4 +1,4 @@
-"""Attributes of spans: OpenTelemetry's names where it has some (GenAI, messaging, RPC), else ours under `parley.`."""
+"""Attribute names of spans: OpenTelemetry's (GenAI, messaging, RPC), or Parley's under `parley.`."""
 
 SESSION = "gen_ai.conversation.id"
 OPERATION = "gen_ai.operation.name"

@@ -1,6 +1,6 @@
-"""Spans by OpenTelemetry's SDK. Imported only where there is a collector to send them to.
+"""Spans by OpenTelemetry's SDK. Imported only if a collector is configured.
 
-The provider is ours alone, not the process's global one: libraries that trace by themselves might tell arguments.
+The provider is not the process's global one: libraries that trace by themselves could export arguments.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from shared.telemetry import names
 from shared.telemetry.tracing import HEADER, Attributes, Kind, Span
 
 TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
-GOODBYE = 2.0  # seconds that the last spans may take at the end
+FLUSH_TIMEOUT = 2.0  # seconds for exporting the last spans at the end
 _KINDS: dict[Kind, SpanKind] = {
     "internal": SpanKind.INTERNAL,
     "server": SpanKind.SERVER,
@@ -31,93 +31,95 @@ _KINDS: dict[Kind, SpanKind] = {
     "producer": SpanKind.PRODUCER,
     "consumer": SpanKind.CONSUMER,
 }
-_beginning: ContextVar[int] = ContextVar("_beginning", default=0)  # the trace id that a span without a parent gets
+_new_trace_id: ContextVar[int] = ContextVar("_beginning", default=0)  # the trace id of a span without a parent
 
 
 def trace_id(session_id: str) -> int:
-    """Evenly spread, so that samplers by trace id keep whole sessions, the same ones in every process."""
+    """The session's trace id. Ids are evenly spread, so that samplers keep whole sessions, equal in all processes."""
     return int.from_bytes(hashlib.sha256(session_id.encode()).digest()[:16])
 
 
-def otlp(endpoint: str) -> SpanExporter:
-    """To a collector that speaks OTLP over HTTP; headers, certificates and time-outs by OpenTelemetry's variables."""
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  as slow as all the rest
+def otlp_exporter(endpoint: str) -> SpanExporter:
+    """An exporter for OTLP over HTTP. OpenTelemetry's variables set headers, certificates and time-outs."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  slow to import
 
     return OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
 
 
 class Recorder:
-    """Where this process's spans go."""
+    """Records and exports this process's spans."""
 
     def __init__(self, service: str, exporter: SpanExporter) -> None:
         resource = Resource.create({"service.name": f"parley-{service}", "service.namespace": "parley"})
-        provider = TracerProvider(resource=resource, id_generator=_SessionIds(), shutdown_on_exit=False)
+        provider = TracerProvider(resource=resource, id_generator=_SessionIdGenerator(), shutdown_on_exit=False)
         self._processor = BatchSpanProcessor(exporter)
         provider.add_span_processor(self._processor)
         self._tracer = provider.get_tracer("parley")
 
     async def close(self) -> None:
-        """Send what is left; a collector that is away keeps nobody waiting for long."""
+        """Export the remaining spans, for at most FLUSH_TIMEOUT seconds."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
-        def say_goodbye() -> None:
+        def shut_down() -> None:
             self._processor.shutdown()  # type: ignore[no-untyped-call]
-            with suppress(RuntimeError):  # nobody has waited for it
+            with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(done.set)
 
-        threading.Thread(target=say_goodbye, daemon=True).start()
+        threading.Thread(target=shut_down, daemon=True).start()
         with suppress(TimeoutError):
-            async with asyncio.timeout(GOODBYE):
+            async with asyncio.timeout(FLUSH_TIMEOUT):
                 await done.wait()
 
     async def flush(self) -> None:
-        """Send what there is now."""
+        """Export the finished spans."""
         await asyncio.to_thread(self._processor.force_flush)
 
-    def of_session(
+    def session_span(
         self, name: str, session_id: str, kind: Kind, parent: str | None, attributes: Attributes
     ) -> AbstractContextManager[Span]:
-        """See tracing. A parent of another session's trace is a stranger's word."""
-        wanted = trace_id(session_id)
-        told = _told(parent)
-        here = trace.get_current_span().get_span_context()
-        above = told if told and told.trace_id == wanted else here if here.trace_id == wanted else None
-        elsewhere = (here,) if here.is_valid and above is None else ()  # a fork is begun in its parent's trace
-        return self._span(name, kind, above, {names.SESSION: session_id, **attributes}, wanted, elsewhere)
+        """See tracing. A parent of another session's trace is ignored."""
+        session_trace = trace_id(session_id)
+        remote = _parse_traceparent(parent)
+        current = trace.get_current_span().get_span_context()
+        above = next((span for span in (remote, current) if span and span.trace_id == session_trace), None)
+        links = (current,) if current.is_valid and above is None else ()  # a fork starts inside its parent's trace
+        return self._span(name, kind, above, {names.SESSION: session_id, **attributes}, session_trace, links)
 
-    def within(
+    def child_span(
         self, name: str, kind: Kind, parent: str | None, attributes: Attributes
     ) -> AbstractContextManager[Span] | None:
         """See tracing."""
-        here = trace.get_current_span().get_span_context()
-        above = _told(parent) or (here if here.is_valid else None)
+        current = trace.get_current_span().get_span_context()
+        above = _parse_traceparent(parent) or (current if current.is_valid else None)
         return self._span(name, kind, above, attributes) if above else None
 
     def headers(self) -> Mapping[str, str]:
-        here = trace.get_current_span().get_span_context()
-        if not here.is_valid:
+        current = trace.get_current_span().get_span_context()
+        if not current.is_valid:
             return {}
-        return {HEADER: f"00-{here.trace_id:032x}-{here.span_id:016x}-{int(here.trace_flags) & 1:02x}"}
+        return {HEADER: f"00-{current.trace_id:032x}-{current.span_id:016x}-{int(current.trace_flags) & 1:02x}"}
 
     @contextmanager
-    def _span(  # noqa: PLR0913, PLR0917  a span has as many sides
+    def _span(  # noqa: PLR0913, PLR0917  the span's options
         self,
         name: str,
         kind: Kind,
-        above: SpanContext | None,
+        parent: SpanContext | None,
         attributes: Attributes,
-        beginning: int = 0,
+        new_trace_id: int = 0,
         links: tuple[SpanContext, ...] = (),
     ) -> Iterator[Span]:
-        context = trace.set_span_in_context(NonRecordingSpan(above), Context()) if above else Context()
-        token = _beginning.set(beginning)
+        context = trace.set_span_in_context(NonRecordingSpan(parent), Context()) if parent else Context()
+        token = _new_trace_id.set(new_trace_id)
         try:
-            span = self._tracer.start_span(name, context, _KINDS[kind], dict(attributes), [Link(one) for one in links])
+            span = self._tracer.start_span(
+                name, context, _KINDS[kind], dict(attributes), [Link(linked) for linked in links]
+            )
         finally:
-            _beginning.reset(token)
-        # What an error says may be what a person or a model wrote: only its class is told.
+            _new_trace_id.reset(token)
+        # An error's text may quote a user or a model: only its class is recorded.
         with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
-            recorded = _Recorded(span)
+            recorded = _RecordedSpan(span)
             try:
                 yield recorded
             except Exception as error:
@@ -128,7 +130,7 @@ class Recorder:
                 raise
 
 
-class _Recorded:
+class _RecordedSpan:
     def __init__(self, span: trace.Span) -> None:
         self._span = span
 
@@ -140,14 +142,16 @@ class _Recorded:
         self._span.set_status(Status(StatusCode.ERROR))
 
 
-class _SessionIds(RandomIdGenerator):
+class _SessionIdGenerator(RandomIdGenerator):
     def generate_trace_id(self) -> int:
-        return _beginning.get() or super().generate_trace_id()
+        return _new_trace_id.get() or super().generate_trace_id()
 
 
-def _told(header: str | None) -> SpanContext | None:
-    """The span that a `traceparent` names."""
-    if not header or not (found := TRACEPARENT.fullmatch(header)):
+def _parse_traceparent(header: str | None) -> SpanContext | None:
+    """The span that this `traceparent` names; None if it is not valid."""
+    if not header or not (match := TRACEPARENT.fullmatch(header)):
         return None
-    told = SpanContext(int(found[1], 16), int(found[2], 16), is_remote=True, trace_flags=TraceFlags(int(found[3], 16)))
-    return told if told.is_valid else None
+    context = SpanContext(
+        int(match[1], 16), int(match[2], 16), is_remote=True, trace_flags=TraceFlags(int(match[3], 16))
+    )
+    return context if context.is_valid else None

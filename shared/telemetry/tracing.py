@@ -1,7 +1,7 @@
-"""Spans. Without a collector (OTEL_EXPORTER_OTLP_ENDPOINT) every function here does nothing, and imports nothing.
+"""Spans. Without a collector (OTEL_EXPORTER_OTLP_ENDPOINT) these functions do nothing and import nothing.
 
-All spans of a session are one trace, because its id is made from the session's. What led to a span is told by the
-header `traceparent`, beside the guard of a stored message and with every request on the bus.
+All spans of a session are one trace, whose id is derived from the session's. The header `traceparent` of stored
+messages and bus requests carries the parent span.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ Attributes = Mapping[str, Value]
 
 
 class Span(Protocol):
-    """A span under way."""
+    """A span in progress."""
 
     def set(self, attributes: Attributes) -> None:
-        """Add what is known by now."""
+        """Add attributes."""
         ...
 
     def fail(self, error: str) -> None:
-        """It did not succeed; `error` is a word of few, never a text."""
+        """Mark the span as failed; `error` has few values and is never a message."""
         ...
 
 
-class _Nothing:
-    """The span that is not recorded."""
+class _NoSpan:
+    """A span that is not recorded."""
 
     def set(self, attributes: Attributes) -> None: ...
     def fail(self, error: str) -> None: ...
@@ -42,35 +42,35 @@ class _Nothing:
 
 
 Recording = AbstractContextManager[Span]
-NOTHING: Recording = _Nothing()
+NO_SPAN: Recording = _NoSpan()
 _NO_HEADERS: Mapping[str, str] = {}
 _recorder: "Recorder | None" = None
 
 
-def use(recorder: "Recorder | None") -> None:
-    """From here on this process's spans go there."""
-    global _recorder  # noqa: PLW0603  one process, one place where its spans go
+def set_recorder(recorder: "Recorder | None") -> None:
+    """Send this process's spans to `recorder`, or nowhere."""
+    global _recorder  # noqa: PLW0603  one recorder per process
     _recorder = recorder
 
 
-def of_session(
+def session_span(
     name: str, session_id: str, *, kind: Kind, parent: str | None = None, attributes: Attributes | None = None
 ) -> Recording:
-    """A span that begins in this process; `parent` is the `traceparent` of what led to it, if that is known."""
+    """A span of a session; `parent` is the `traceparent` of its cause, if known."""
     if _recorder is None:
-        return NOTHING
-    return _recorder.of_session(name, session_id, kind, parent, attributes or {})
+        return NO_SPAN
+    return _recorder.session_span(name, session_id, kind, parent, attributes or {})
 
 
-def within(
+def child_span(
     name: str, *, kind: Kind = "internal", parent: str | None = None, attributes: Attributes | None = None
 ) -> Recording:
-    """A span inside the one under way, or inside the `parent` that was told; nothing where there is neither."""
+    """A span inside `parent` or the current span; not recorded if there is neither."""
     if _recorder is None:
-        return NOTHING
-    return _recorder.within(name, kind, parent, attributes or {}) or NOTHING
+        return NO_SPAN
+    return _recorder.child_span(name, kind, parent, attributes or {}) or NO_SPAN
 
 
 def headers() -> Mapping[str, str]:
-    """What to send along, so that the next process knows the span under way."""
+    """Headers that carry the current span to another process."""
     return _NO_HEADERS if _recorder is None else _recorder.headers()

@@ -1,1 +1,1 @@
-"""Templates of plans: parameters filled in, made from plans and sessions, read and written as JSON and YAML. Pure."""
+"""Templates of plans: made from plans and sessions, read and written as JSON or YAML, filled with values. Pure."""

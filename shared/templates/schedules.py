@@ -1,6 +1,6 @@
 """When a schedule is due. Pure.
 
-A day has each time once: one that a change of clocks leaves out is taken an hour later.
+A daily time that the change to daylight saving time skips is due an hour later.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 from parley.protocol.templates import Schedule
 from shared.domain.errors import Invalid
 
-LATEST = timedelta(days=366)
+MAX_AHEAD = timedelta(days=366)
 
 
-def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
-    """The first time after this moment, in UTC; None: there is none."""
+def next_run_after(schedule: Schedule, moment: datetime) -> datetime | None:
+    """The first time after this moment that the schedule is due, in UTC; None if there is none."""
     if schedule.once is not None:
         once = schedule.once.astimezone(UTC)
         return once if once > moment else None
@@ -28,16 +28,16 @@ def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
     return next((time for time in times if time > moment), None)
 
 
-def last_until(schedule: Schedule, first: datetime, now: datetime) -> datetime:
-    """The newest time that is due, of those from `first` on: what was missed for days is made up for once."""
+def last_due_run(schedule: Schedule, first: datetime, now: datetime) -> datetime:
+    """The last time from `first` on that is due by now. Runs missed for days are made up for once."""
     due = first
-    while (following := next_after(schedule, due)) and following <= now:
+    while (following := next_run_after(schedule, due)) and following <= now:
         due = following
     return due
 
 
 def _zone(name: str) -> ZoneInfo | None:
-    """None for one that this machine does not know."""
+    """The time zone; None if this machine does not know it."""
     try:
         return ZoneInfo(name)
     except (ValueError, LookupError, OSError):
@@ -45,17 +45,17 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def check_schedule(schedule: Schedule, now: datetime) -> None:
-    """Raises Invalid for one that is never due."""
+    """Raises Invalid for a schedule that is never due."""
     if (schedule.daily is None) == (schedule.once is None):
         raise Invalid("A schedule is either daily at a time, or once at an instant.")
     if schedule.daily is not None and schedule.daily.tzinfo is not None:
         raise Invalid("Say the time of day without an offset; the time zone says where.")
     if _zone(schedule.zone) is None:
         raise Invalid(f"There is no time zone {schedule.zone} here: name one like Europe/Berlin.")
-    if schedule.once is not None and not now < schedule.once <= now + LATEST:
+    if schedule.once is not None and not now < schedule.once <= now + MAX_AHEAD:
         raise Invalid("The instant must be in the future, within a year.")
 
 
-def session_of(seed: str, due: datetime) -> str:
-    """The id of the session that a run begins: the same for whoever begins it, and nobody else can foresee it."""
+def session_id_of_run(seed: str, due: datetime) -> str:
+    """The id of the session that a run begins. The same for every caller, and unpredictable without the seed."""
     return hashlib.sha256(f"{seed}/{due.astimezone(UTC).isoformat()}".encode()).hexdigest()[:32]

@@ -1,40 +1,43 @@
-"""The schema of one value inside a tool's arguments, with what it refers to put in. Pure."""
+"""The schema of one value inside a tool's arguments, with its references resolved. Pure."""
 
 from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from shared.repair.schema import KINDS, alternatives, as_schema, kinds_of, properties
+from shared.repair.schema import TYPE_WORDS, alternatives, as_schema, properties, types_of
 
 type Schema = Mapping[str, JsonValue]
-DEEPEST = 12  # references within references; a schema that refers to itself takes anything further down
+MAX_DEPTH = 12  # levels; below it, a schema that refers to itself accepts anything
 
 
 def schema_at(schema: Schema, path: tuple[str | int, ...]) -> dict[str, JsonValue]:
-    """That of the value at this place; {} where the tool does not say."""
-    root, at = schema, _followed(schema, schema)
+    """The schema of the value at this path; {} if the tool does not declare one."""
+    root, current = schema, _resolve_references(schema, schema)
     for part in path:
-        inside = as_schema(at.get("items")) if isinstance(part, int) else properties(at).get(part, {})
-        at = _followed(inside, root)
-    found = _inlined(dict(at), root, DEEPEST)
-    return found if isinstance(found, dict) and _is_usable(found) else {}
+        inside = as_schema(current.get("items")) if isinstance(part, int) else properties(current).get(part, {})
+        current = _resolve_references(inside, root)
+    schema_ = _inline(dict(current), root, MAX_DEPTH)
+    return schema_ if isinstance(schema_, dict) and _is_usable(schema_) else {}
 
 
 def _is_usable(schema: Schema) -> bool:
-    """A text for a type that names none would be refused wherever it is used."""
+    """Whether the schema can be stored: a `type` must be a known one."""
     kind = schema.get("type")
-    return kind is None or kind in KINDS or bool(kinds_of(schema))
+    return kind is None or kind in TYPE_WORDS or bool(types_of(schema))
 
 
-def _followed(schema: Schema, root: Schema) -> Schema:
-    """What it refers to; and of a value that may be null, the other kind: a parameter without a value says null."""
-    for _ in range(DEEPEST):
+def _resolve_references(schema: Schema, root: Schema) -> Schema:
+    """The schema that it refers to. Of a value that may be null, the other type:
+
+    a missing parameter stands for null.
+    """
+    for _ in range(MAX_DEPTH):
         name = schema.get("$ref")
         if isinstance(name, str):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = {**_target(name, root), **rest}
             continue
-        branches = [one for one in alternatives(schema) if kinds_of(one) != ("null",)]
+        branches = [branch for branch in alternatives(schema) if types_of(branch) != ("null",)]
         if len(branches) != 1:
             break
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
@@ -43,20 +46,20 @@ def _followed(schema: Schema, root: Schema) -> Schema:
 
 
 def _target(name: str, root: Schema) -> Schema:
-    at: JsonValue = dict(root)
+    current: JsonValue = dict(root)
     for part in name.removeprefix("#").strip("/").split("/"):
-        at = at.get(part) if isinstance(at, dict) else None
-    return as_schema(at)
+        current = current.get(part) if isinstance(current, dict) else None
+    return as_schema(current)
 
 
-def _inlined(value: JsonValue, root: Schema, deepest: int) -> JsonValue:
-    if deepest == 0:
+def _inline(value: JsonValue, root: Schema, depth: int) -> JsonValue:
+    if depth == 0:
         return {}
     match value:
         case dict():
-            followed = dict(_followed(value, root)) if "$ref" in value else value
-            return {name: _inlined(item, root, deepest - 1) for name, item in followed.items() if name != "$defs"}
+            followed = dict(_resolve_references(value, root)) if "$ref" in value else value
+            return {name: _inline(item, root, depth - 1) for name, item in followed.items() if name != "$defs"}
         case list():
-            return [_inlined(item, root, deepest - 1) for item in value]
+            return [_inline(item, root, depth - 1) for item in value]
         case _:
             return value

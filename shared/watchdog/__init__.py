@@ -1,18 +1,18 @@
-"""A process whose event loop is blocked is ended, and what blocked it is remembered.
+"""The watchdog: ends a process whose event loop is blocked, and records the delivery that blocked it.
 
-A blocked loop cannot look after itself: a regular expression, or any C code, may hold the interpreter, and then no
-thread of the process runs either. So each service starts a small guard, a process of its own.
+A blocked loop cannot watch itself: a regular expression, or any C code, may hold the interpreter, so that no thread of
+the process runs. Therefore each service starts a guard, which is a small process of its own.
 
-    memory       what service and guard share: the heartbeat, and the deliveries in hand
-    service      the service's side: starts the guard, beats, tells which delivery runs
-    silence      since when the loop is silent, and how much of that time it was really blocked
+    memory       memory shared by service and guard: the heartbeat and the active deliveries
+    service      the service's side: starts the guard, sends heartbeats, marks the running delivery
+    silence      how long the loop has been silent, and how much of that time it was blocked
     guard        the program: `python -m shared.watchdog.guard`
-    verdict      what the guard does about a silent loop
+    blocked_process  what the guard does when the loop is silent
 """
 
 import signal
 
-ASK = signal.SIGUSR1  # the guard asks the service where it is, and for which delivery
-END = signal.SIGALRM  # the guard ends the service, whose exit code is then this number
-BEAT = 1.0  # seconds between two heartbeats
-SHORTEST = 2.0  # seconds that a limit must have: a loop that is idle beats every BEAT
+ASK_SIGNAL = signal.SIGUSR1  # the guard requests stack traces and the running delivery
+END_SIGNAL = signal.SIGALRM  # ends the service, with this number as its exit code
+BEAT_INTERVAL = 1.0  # seconds between two heartbeats
+MIN_TIMEOUT = 2.0  # the smallest `watchdog_timeout` in seconds: an idle loop beats every BEAT_INTERVAL

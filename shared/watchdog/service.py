@@ -1,4 +1,4 @@
-"""The service's side of its watchdog: it starts the guard, beats while its event loop turns, and can be asked."""
+"""The service's side of the watchdog: it starts the guard, sends heartbeats and answers the guard's signals."""
 
 import contextlib
 import ctypes
@@ -14,32 +14,32 @@ from types import FrameType
 import structlog
 
 from shared.settings import Settings
-from shared.watchdog import ASK, END
-from shared.watchdog.memory import NO_DELIVERY, Memory, create
+from shared.watchdog import ASK_SIGNAL, END_SIGNAL
+from shared.watchdog.memory import NO_DELIVERY, SharedMemory, create_memory
 
 log = structlog.get_logger("watchdog")
-_running: ContextVar[int] = ContextVar("_running", default=NO_DELIVERY)  # the number of the delivery whose code runs
+_running: ContextVar[int] = ContextVar("_running", default=NO_DELIVERY)  # the number of the running delivery
 
 
 class Watchdog:
-    """The one of this process; until it is started, nothing here does anything."""
+    """The watchdog of this process. Before `guarded` is entered, its methods do nothing."""
 
     def __init__(self) -> None:
-        self._memory: Memory | None = None
+        self._memory: SharedMemory | None = None
         self._command: tuple[str, ...] = ()
         self._descriptors: tuple[int, ...] = ()
         self._guard: subprocess.Popen[bytes] | None = None
         self._beats = 0
 
     @contextlib.contextmanager
-    def started(self, service: str, settings: Settings) -> Iterator[None]:
-        """A guard looks after this process, from its first heartbeat on. On Linux; elsewhere there is none."""
+    def guarded(self, service: str, settings: Settings) -> Iterator[None]:
+        """Run a guard for this process, which watches from the first heartbeat on. Only on Linux."""
         if not settings.watchdog_timeout or sys.platform != "linux":
             yield
             return
-        memory, stacks = self._descriptors = create(), os.memfd_create("stacks")
-        self._memory = Memory(memory)
-        _answer(self._memory, stacks)
+        memory, stacks = self._descriptors = create_memory(), os.memfd_create("stacks")
+        self._memory = SharedMemory(memory)
+        _install_signal_handlers(self._memory, stacks)
         self._command = (
             sys.executable,
             "-m",
@@ -52,14 +52,14 @@ class Watchdog:
         try:
             yield
         finally:
-            self.rest()
+            self.stop_beating()
             if self._guard:
                 self._guard.kill()
                 self._guard.wait()
             self._memory = None
 
     def beat(self) -> None:
-        """The event loop turns: to be called from it, every BEAT seconds."""
+        """Send a heartbeat. Call it from the event loop every BEAT_INTERVAL seconds."""
         if self._memory is None:
             return
         self._beats += 1
@@ -69,51 +69,51 @@ class Watchdog:
             try:
                 self._start_guard()
             except OSError as error:
-                log.error("guard_not_started", error=str(error), hint="nobody watches this process; it is tried again")
+                log.error("guard_not_started", error=str(error), hint="this process is not watched; it is tried again")
 
-    def rest(self) -> None:
-        """The event loop ends, and beats no more."""
+    def stop_beating(self) -> None:
+        """Stop watching: the event loop ends."""
         if self._memory:
             self._memory.beat = 0
 
-    def take(self, reply: str) -> int:
-        """A delivery is in hand, known by its acknowledgement subject; its number, for `begin` and `give_back`."""
-        return self._memory.take(reply) if self._memory else NO_DELIVERY
+    def add_delivery(self, reply: str) -> int:
+        """Add a delivery by its acknowledgement subject. Returns its number for the other methods."""
+        return self._memory.add(reply) if self._memory else NO_DELIVERY
 
-    def begin(self, number: int) -> None:
-        """The delivery's handler begins: from here on this task, and those that it creates, run in its name."""
+    def mark_running(self, number: int) -> None:
+        """Mark the delivery as running in this task and the tasks that it creates."""
         if self._memory:
             _running.set(number)
-            self._memory.begin(number)
+            self._memory.mark_running(number)
 
-    def give_back(self, number: int) -> None:
-        """The delivery is no longer in hand."""
+    def remove_delivery(self, number: int) -> None:
+        """Remove a delivery that was answered."""
         if self._memory:
-            self._memory.give_back(number)
+            self._memory.remove(number)
 
     def _start_guard(self) -> None:
-        self._guard = subprocess.Popen(  # noqa: S603  this program's own parts
+        self._guard = subprocess.Popen(  # noqa: S603  the arguments are the program's own
             self._command, stdin=subprocess.DEVNULL, pass_fds=self._descriptors
         )
 
 
-def _answer(memory: Memory, stacks: int) -> None:
-    """Answer the guard's signals, whatever the process is doing.
+def _install_signal_handlers(memory: SharedMemory, stacks: int) -> None:
+    """Install handlers that work whatever the process is doing.
 
-    ASK writes the stack of every thread to `stacks`, in C; then Python's handler names the delivery. It runs in Python
-    code, in system calls and in regular expressions; where other C code runs, the delivery stays unknown.
+    ASK_SIGNAL writes all threads' stacks to `stacks`, in C; then the Python handler names the running delivery. It runs
+    during Python code, system calls and regular expressions. During other C code the delivery stays unknown.
 
-    END is libc's `_exit` itself. The default action would not do: process 1 of a container ignores it.
+    END_SIGNAL calls libc's `_exit`. The default action does not suffice: process 1 of a container ignores it.
     """
 
     def blame(_: int, __: FrameType | None) -> None:
-        memory.blamed = _running.get()
+        memory.blocking_delivery = _running.get()
 
-    signal.signal(ASK, blame)
-    faulthandler.register(ASK, file=stacks, chain=True)
+    signal.signal(ASK_SIGNAL, blame)
+    faulthandler.register(ASK_SIGNAL, file=stacks, chain=True)
     libc = ctypes.CDLL(None)
     libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
-    libc.signal(END, ctypes.cast(libc._exit, ctypes.c_void_p))
+    libc.signal(END_SIGNAL, ctypes.cast(libc._exit, ctypes.c_void_p))
 
 
 WATCHDOG = Watchdog()

@@ -1,20 +1,20 @@
-"""Since when an event loop is silent, and how much of that time it was really blocked.
+"""Measures how long an event loop has been silent, and how much of that time it was blocked.
 
-Only time in which the process could have beaten counts, so that nothing but the process itself is to blame:
-a stopped process (SIGSTOP, a debugger) is not blocked, nor is one that waits for a processor on a crowded machine. Time
-is counted in looks and not by the clock, because a container or a machine that was suspended stops the guard, too.
+Only time in which the process could run counts as blocked. A stopped process (SIGSTOP, a debugger) is not blocked, nor
+is one that waits for a CPU on a busy machine. Time is counted in samples, not by the clock, because suspending a
+container or machine also suspends the guard.
 """
 
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-LOOK = 0.5  # seconds between two looks
-STOPPED, WAITING = "Tt", "SD"  # states of the main thread: stopped, traced; asleep, or in the kernel
+SAMPLE_INTERVAL = 0.5  # seconds between two samples
+STOPPED, WAITING = "Tt", "SD"  # states of the main thread: stopped or traced; asleep or in the kernel
 
 
-class Look(NamedTuple):
-    """What is seen of a process: its heartbeat, its main thread's state, and the CPU seconds of that thread."""
+class Sample(NamedTuple):
+    """A process's heartbeat, and its main thread's state and CPU seconds."""
 
     beat: int
     state: str
@@ -22,23 +22,23 @@ class Look(NamedTuple):
 
 
 class Silence:
-    """`silent` are the seconds since the last heartbeat; `blocked` those of them in which the loop was blocked."""
+    """`silent`: seconds since the last heartbeat. `blocked`: how many of them the loop was blocked."""
 
     def __init__(self) -> None:
         self.silent = self.blocked = 0.0
-        self._last = Look(0, "", 0)
+        self._last = Sample(0, "", 0)
 
-    def seen(self, look: Look) -> None:
-        """One more look."""
-        last, self._last = self._last, look
-        if not look.beat or look.beat != last.beat or look.state in STOPPED:
+    def add(self, sample: Sample) -> None:
+        """Add a sample."""
+        last, self._last = self._last, sample
+        if not sample.beat or sample.beat != last.beat or sample.state in STOPPED:
             self.silent = self.blocked = 0.0
             return
-        self.silent += LOOK
-        self.blocked += LOOK if look.state in WAITING else min(look.cpu - last.cpu, LOOK)
+        self.silent += SAMPLE_INTERVAL
+        self.blocked += SAMPLE_INTERVAL if sample.state in WAITING else min(sample.cpu - last.cpu, SAMPLE_INTERVAL)
 
 
-def main_thread(pid: int) -> tuple[str, float]:
-    """State of the process's main thread, and the CPU time it has used. Raises OSError when the process is gone."""
+def main_thread_state(pid: int) -> tuple[str, float]:
+    """State of the process's main thread, and the CPU time it has used. Raises OSError if the process has ended."""
     fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
     return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

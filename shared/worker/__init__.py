@@ -1,8 +1,8 @@
-"""What planner, executor, verifier and generator have in common: everything but their one sentence."""
+"""What planner, executor, verifier and generator share: everything but their handlers."""
 
-from shared.worker.application import Parts, ServiceContext, WorkerApplication, worker_application
+from shared.worker.application import ServiceContext, WorkerApplication, WorkerOverrides, worker_application
 from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
-from shared.worker.draft import Drafts
+from shared.worker.drafts import Drafts
 from shared.worker.run import serve
 from shared.worker.worker import Handler, Worker
 
@@ -10,12 +10,12 @@ __all__ = [
     "BudgetExceeded",
     "Drafts",
     "Handler",
-    "Parts",
     "ServiceContext",
     "WorkContext",
     "Worker",
     "WorkerApplication",
     "WorkerDeps",
+    "WorkerOverrides",
     "serve",
     "worker_application",
 ]

@@ -1,4 +1,4 @@
-"""What the applications of planner, executor, verifier and generator have in common: everything but their handler."""
+"""The application of a worker service (planner, executor, verifier, generator), without its handler."""
 
 import asyncio
 from typing import NamedTuple
@@ -10,57 +10,57 @@ from shared.bus.application import Application
 from shared.llm import Model
 from shared.services import PING
 from shared.settings import Settings
-from shared.store import Asks, Store
+from shared.store import PlanStoreClient, StoreReader
 from shared.worker.context import WorkerDeps
-from shared.worker.draft import Drafts
-from shared.worker.late import LateModel
+from shared.worker.drafts import Drafts
+from shared.worker.lazy_model import LazyModel
 from shared.worker.worker import Handler, Worker
 
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
 
-class Parts(NamedTuple):
-    """What a worker is given instead of what it would make itself."""
+class WorkerOverrides(NamedTuple):
+    """Dependencies that replace those the application would create, for tests and benchmarks."""
 
     bus: Bus | None = None
-    store: Asks | None = None
+    store: StoreReader | None = None
     model: Model | None = None
 
 
 class ServiceContext(NamedTuple):
-    """Where a service works: what its handler may need besides the desk."""
+    """What a service's handler may need besides the WorkContext."""
 
     settings: Settings
     bus: Bus
-    store: Asks
+    store: StoreReader
 
 
 class WorkerApplication(Application):
-    """It answers pings and requests for drafts, and ends what is stopped. Its service declares what it works on."""
+    """Answers pings and draft requests, and cancels stopped work. The service declares its consumers."""
 
-    def __init__(self, service: Service, settings: Settings, parts: Parts) -> None:
-        super().__init__(service, settings, parts.bus or Bus(settings, service))
+    def __init__(self, service: Service, settings: Settings, overrides: WorkerOverrides) -> None:
+        super().__init__(service, settings, overrides.bus or Bus(settings, service))
         self._service: Service = service
-        self._store = parts.store or Store(self.bus)
-        self._model = parts.model or self._late_model()
+        self._store = overrides.store or PlanStoreClient(self.bus)
+        self._model = overrides.model or self._lazy_model()
         self._drafts = Drafts(self.bus)
         self._worker: Worker | None = None
         self.broker.subscriber(f"{PING}.{service}", answer=bytes)(_pong)
-        self.broker.subscriber("draft.get.{session_id}", answer=Delta)(self._drafts.so_far)
+        self.broker.subscriber("draft.get.{session_id}", answer=Delta)(self._drafts.current)
         self.on_startup(self._follow_stops)
 
     @property
-    def here(self) -> ServiceContext:
+    def service_context(self) -> ServiceContext:
         return ServiceContext(self.settings, self.bus, self._store)
 
     async def work(self, delivery: Delivery, handler: Handler) -> None:
-        """Load the session and, if it is this service's turn, record what its handler makes of it.
+        """Load the session and, if this service's work is due, run the handler and record its outcome.
 
-        A worker has one handler: that of the first call.
+        An application has one handler: that of the first call.
         """
         if self._worker is None:
-            kit = WorkerDeps(self._service, self._store, self.bus.log, self._model, self._drafts, self.settings)
-            self._worker = Worker(kit, handler)
+            deps = WorkerDeps(self._service, self._store, self.bus.log, self._model, self._drafts, self.settings)
+            self._worker = Worker(deps, handler)
         await self._worker.on_delivery(delivery)
 
     async def _follow_stops(self) -> None:
@@ -70,8 +70,8 @@ class WorkerApplication(Application):
         if self._worker:
             await self._worker.on_stopped(subject, data)
 
-    def _late_model(self) -> LateModel:
-        model = LateModel(self.settings)
+    def _lazy_model(self) -> LazyModel:
+        model = LazyModel(self.settings)
 
         async def warm_up() -> None:
             asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
@@ -85,6 +85,8 @@ async def _pong(_: str, __: bytes) -> bytes:
     return b"ok"
 
 
-def worker_application(service: Service, settings: Settings, parts: Parts | None = None) -> WorkerApplication:
-    """The application of this worker; `parts` for what a test or a measurement puts in place of its own."""
-    return WorkerApplication(service, settings, parts or Parts())
+def worker_application(
+    service: Service, settings: Settings, overrides: WorkerOverrides | None = None
+) -> WorkerApplication:
+    """A new application of this worker."""
+    return WorkerApplication(service, settings, overrides or WorkerOverrides())

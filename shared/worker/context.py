@@ -1,4 +1,4 @@
-"""A worker's desk: the session in hand, the model, and the one way to record what was done."""
+"""The WorkContext of a worker: the session, the model, and the one way to record outcomes."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,28 +15,28 @@ from parley.reply import content_of
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand
-from shared.domain.errors import OutOfTurn, Refused
+from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.session import Session
-from shared.domain.usage import total
+from shared.domain.usage import sum_calls
 from shared.llm import Message, Model
 from shared.log import ReplicatedLog, SessionAtPosition, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
-from shared.store import Loads
-from shared.worker.draft import Drafts, Kind, Render
-from shared.worker.shielded import shielded
+from shared.store import SessionLoader
+from shared.worker.cancellation import finish_before_cancel
+from shared.worker.drafts import Drafts, Kind, Render
 
-QUOTING = ("reason", "raw", "error", "result")  # fields in which a command tells what others said
-PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
-LAST_WORDS = 1.0  # seconds that an append which has begun may still take when its work is cancelled
+FIELDS_WITH_QUOTES = ("reason", "raw", "error", "result")  # fields of commands that may quote servers and tools
+COMMIT_TIMEOUT = 3600.0  # seconds; heartbeats keep the worker's message meanwhile
+CANCEL_GRACE = 1.0  # seconds that a running append may take after its work is cancelled
 log = structlog.get_logger("worker")
 
 
 class WorkerDeps(NamedTuple):
-    """What a worker's process has: who it is, where sessions are loaded and recorded, whom it asks."""
+    """The dependencies of a worker's process."""
 
     service: Service
-    store: Loads
+    store: SessionLoader
     log: ReplicatedLog
     model: Model
     drafts: Drafts
@@ -44,24 +44,23 @@ class WorkerDeps(NamedTuple):
 
 
 class BudgetExceeded(Exception):
-    """The session's budget leaves no room for another call of a model: none was made."""
+    """The session's budget does not allow another model call: none was made."""
 
 
 class WorkContext:
-    """Made anew for every piece of work; `session` is the newest state this work has seen.
+    """The context of one piece of work; `session` is the newest state that this work has seen.
 
-    A finished model call is pending until the next event of this work carries it: the call's own `usage.recorded`,
-    appended before another call begins, or whatever else is recorded. A crash loses one call's account for each call
-    under way, and no more.
+    A finished model call is pending until the next event of this work carries its usage: a `usage.recorded`, appended
+    before another call starts, or any other event. A crash loses the usage of calls in progress only.
     """
 
     def __init__(self, deps: WorkerDeps, loaded: SessionAtPosition, *, cause: str) -> None:
-        self.kit = deps
+        self.deps = deps
         self._loaded = loaded
         self._cause = cause
-        self.stopped = False  # a person pressed stop: the work is being cancelled
+        self.stopped = False  # the user pressed stop: the work is being cancelled
         self._appending = asyncio.Lock()
-        self._pending: tuple[ModelCall, ...] = ()  # finished calls that no event has carried yet
+        self._pending: tuple[ModelCall, ...] = ()  # finished calls whose usage is not recorded yet
         self.work: Work | None = loaded.session.work
 
     @property
@@ -75,35 +74,35 @@ class WorkContext:
     @property
     def over_budget(self) -> bool:
         """Whether recorded and pending calls have used up the session's tokens or money."""
-        return total(self.session.spent, self._pending).over_model_budget(self.session.settings)
+        return sum_calls(self.session.spent, self._pending).is_over_model_budget(self.session.settings)
 
     @property
     def over_work_budget(self) -> bool:
         """Whether the session's calls of tools, or its time, are used up."""
-        return self.session.spent.over_work_budget(self.session.settings)
+        return self.session.spent.is_over_work_budget(self.session.settings)
 
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
-        """Make a fact of it, which carries the pending calls.
+        """Append the command's event, with the usage of pending calls.
 
-        Raises Refused when the work is no longer ours or the session does not allow it. A cancellation waits for an
-        append that has begun, so that no call is accounted for twice or never.
+        Raises CommandRefused if the work belongs to another worker or the session does not allow the command. A
+        cancellation waits for a running append, so that each call is recorded exactly once.
         """
-        return await shielded(self._record(command, id), grace=LAST_WORDS)
+        return await finish_before_cancel(self._record(command, id), grace=CANCEL_GRACE)
 
-    async def settle(self) -> None:
-        """Record the pending calls of work that ends without an event of its own."""
+    async def record_pending_calls(self) -> None:
+        """Record pending calls of work that ends without an event."""
         if not self._pending:
             return
         try:
-            await shielded(self._record_usage(), grace=LAST_WORDS)
-        except Refused as refusal:  # purged: there is no session left to account to
+            await finish_before_cancel(self._record_usage(), grace=CANCEL_GRACE)
+        except CommandRefused as refusal:  # the session was purged
             log.warning("usage_not_recorded", reason=str(refusal))
 
     async def _catch_up(self) -> None:
-        for raw in await self.kit.log.read(self.session.id, after=self._loaded.position, leader=True):
+        for raw in await self.deps.log.read(self.session.id, after=self._loaded.position, leader=True):
             self._loaded, _, _ = accept(self._loaded, raw)
 
-    async def ask[Reply: BaseModel](  # noqa: PLR0913  a question has as many sides
+    async def ask[Reply: BaseModel](  # noqa: PLR0913  the model's options
         self,
         messages: Sequence[Message],
         reply: type[Reply],
@@ -114,22 +113,22 @@ class WorkContext:
         temperature: float | None = None,
         refuse: Callable[[Reply], str] | None = None,
     ) -> Reply:
-        """Ask the model in this service's role; what it writes under `reply` is shown while it writes.
+        """Ask the model in this service's role, and publish its reply as a draft while it is written.
 
-        With an `action_id` the call is made for that action, and its cost is told there. Raises ModelError,
-        BudgetExceeded, and OutOfTurn when the work is no longer ours.
+        With an `action_id` the call's cost is attributed to that action. Raises ModelError, BudgetExceeded, and
+        OutOfTurn if the work belongs to another worker.
         """
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
-        async def shown(partial: Mapping[str, Any]) -> None:
-            await self.kit.drafts.write(self.session.id, draft_id, kind, render(content_of(partial)))
+        async def on_partial(partial: Mapping[str, Any]) -> None:
+            await self.deps.drafts.write(self.session.id, draft_id, kind, render(content_of(partial)))
 
-        async def called(call: ModelCall) -> None:
+        async def on_call(call: ModelCall) -> None:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
 
         settings = self.session.settings
-        return await self.kit.model.ask(
-            self.kit.service,
+        return await self.deps.model.ask(
+            self.deps.service,
             messages,
             reply,
             quality=settings.quality,
@@ -137,21 +136,21 @@ class WorkContext:
             temperature=temperature,
             refuse=refuse,
             before_call=self._before_call,
-            on_call=called,
-            on_partial=shown,
+            on_call=on_call,
+            on_partial=on_partial,
         )
 
     async def _before_call(self) -> None:
-        """Record what has been spent, and look whether there may be another call. Raises BudgetExceeded, OutOfTurn."""
-        if not self.over_budget:  # else the question that follows carries what is pending
-            await shielded(self._record_usage(), grace=LAST_WORDS)
+        """Record pending usage, and check that another call is allowed. Raises BudgetExceeded, OutOfTurn."""
+        if not self.over_budget:  # otherwise the budget question carries the usage
+            await finish_before_cancel(self._record_usage(), grace=CANCEL_GRACE)
         if self.session.work != self.work:
-            raise OutOfTurn("The work was stopped, or given to somebody else.")
+            raise OutOfTurn("The work was stopped, or another worker has taken it over.")
         if self.over_budget:
             raise BudgetExceeded
 
     async def _record_usage(self) -> None:
-        async with self._appending:  # also with nothing pending: another call's account may be on its way
+        async with self._appending:  # also with nothing pending: another append may be in progress
             if calls := self._pending:
                 self._pending = ()
                 await self._append(c.RecordUsage(calls=calls), calls, id=f"usage-{uuid4().hex}")
@@ -169,22 +168,22 @@ class WorkContext:
         id: str | None,  # noqa: A002
         usage: tuple[ModelCall, ...] = (),
     ) -> SessionEvent:
-        """These calls stay pending when the event was certainly not stored."""
-        by = CommandMeta(self.kit.service, datetime.now(UTC), id, self._cause, self.work, usage)
+        """Append the event. The calls stay pending if the event was certainly not stored."""
+        meta = CommandMeta(self.deps.service, datetime.now(UTC), id, self._cause, self.work, usage)
         try:
-            self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
-        except (Refused, Unstorable) as error:
+            self._loaded, event = await commit(self.deps.log, self._loaded, command, meta, timeout=COMMIT_TIMEOUT)
+        except (CommandRefused, Unstorable) as error:
             self._pending = (*calls, *self._pending)
-            if isinstance(error, Refused):
-                await self._catch_up()  # the session that refuses it may be newer than the one that was seen
+            if isinstance(error, CommandRefused):
+                await self._catch_up()  # the refusal may come from a newer state than this one
             raise
         return event
 
 
 def _without_secrets[Quoting: BaseModel](command: Quoting) -> Quoting:
-    """What others say of a failure may quote our keys back: an event is for ever."""
+    """Hide secrets that a server's error quotes: events are stored for ever."""
     fields = vars(command)
-    told = {name: conceal(fields[name]) for name in QUOTING if fields.get(name)}
+    concealed = {name: conceal(fields[name]) for name in FIELDS_WITH_QUOTES if fields.get(name)}
     if outcomes := fields.get("outcomes", ()):
-        told["outcomes"] = tuple(map(_without_secrets, outcomes))
-    return command.model_copy(update=told) if told else command
+        concealed["outcomes"] = tuple(map(_without_secrets, outcomes))
+    return command.model_copy(update=concealed) if concealed else command

@@ -1,4 +1,4 @@
-"""What a service that is no gateway answers to whoever looks after it: alive, ready, and its figures."""
+"""The HTTP server for health, readiness and metrics of every service but the gateway."""
 
 import asyncio
 import contextlib
@@ -7,23 +7,23 @@ from collections.abc import AsyncIterator, Callable
 
 from shared.telemetry import metrics
 
-PATIENCE = 5.0  # seconds for a whole request
-MOST_HEADERS = 100
+REQUEST_TIMEOUT = 5.0  # seconds for a whole request
+MAX_HEADERS = 100
 Ready = Callable[[], bool]
 
 
 @contextlib.asynccontextmanager
-async def health(port: int, ready: Ready) -> AsyncIterator[None]:
-    """/healthz (the loop turns), /readyz (the service can work) and /metrics; no server when port is 0."""
+async def health_server(port: int, ready: Ready) -> AsyncIterator[None]:
+    """Serve /healthz (the event loop runs), /readyz (the service can work) and /metrics; port 0: do not."""
     if not port:
         yield
         return
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(REQUEST_TIMEOUT):
                 line = await reader.readline()
-                for _ in range(MOST_HEADERS):  # unread, they would make the end of the connection a reset
+                for _ in range(MAX_HEADERS):  # unread headers would turn the close into a reset
                     if not (await reader.readline()).strip():
                         break
                 status, kind, body = _answer(line, ready)

@@ -1,4 +1,4 @@
-"""How a service's process lives: settings, logs, signals, readiness, and a quiet end."""
+"""Runs a service's process: settings, logs, signals, readiness and a clean shutdown."""
 
 import asyncio
 import contextlib
@@ -16,21 +16,21 @@ from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.logging import configure_logging
 from shared.settings import Settings
-from shared.telemetry.running import observed
+from shared.telemetry.lifecycle import telemetry
 from shared.watchdog.service import WATCHDOG
-from shared.worker.health import health
+from shared.worker.health import health_server
 
 log = structlog.get_logger("service")
-LEAVING = 5.0  # seconds beyond the grace of the handlers: saying goodbye to NATS and the model
+DISCONNECT_TIMEOUT = 5.0  # seconds after the handlers' grace period, to disconnect from NATS and the model
 
 
 def serve(app: Application) -> None:
-    """The whole of a service's `python -m services.<name>.app`."""
+    """Run the application until a signal: the main function of `python -m services.<name>.app`."""
 
     async def live(stop: asyncio.Event) -> None:
-        async with health(app.settings.health_port, lambda: app.ready):
+        async with health_server(app.settings.health_port, lambda: app.ready):
             try:
-                if await started(app.start(), stop):
+                if await start_or_stop(app.start(), stop):
                     log.info("ready")
                     await stop.wait()
             finally:
@@ -39,8 +39,8 @@ def serve(app: Application) -> None:
     run(app.service, app.settings, live)
 
 
-async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
-    """Start, for as long as that takes; False when `stop` came first. Raises what `start` raises."""
+async def start_or_stop(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Wait until started, however long that takes; False if `stop` is set first. Raises what `start` raises."""
     starting, stopping = asyncio.create_task(start), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -56,39 +56,39 @@ def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable
     """Run `live` until SIGTERM or SIGINT sets its event; a second signal ends at once."""
     keep_files_private()
     configure_logging(name, settings.log_level, settings.secrets)
-    gc.freeze()  # what is loaded stays: looking through it again and again is an eighth of a busy service's time
+    gc.freeze()  # scanning the loaded modules again and again takes an eighth of a busy service's time
     gc.set_threshold(10_000, 20, 20)
 
-    async def seen(stop: asyncio.Event) -> None:
-        async with observed(name, settings):
+    async def run_observed(stop: asyncio.Event) -> None:
+        async with telemetry(name, settings):
             await live(stop)
 
-    with WATCHDOG.started(name, settings):
+    with WATCHDOG.guarded(name, settings):
         try:
-            uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
+            uvloop.run(_until_signal(run_observed, settings.graceful_timeout + DISCONNECT_TIMEOUT))
         except WrongFormat as error:
             log.critical("wrong_format", reason=str(error))
             sys.exit(1)
 
 
-async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patience: float) -> None:
+async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], shutdown_timeout: float) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(live(stop))
 
-    def ask() -> None:
+    def request_stop() -> None:
         if stop.is_set():
             task.cancel()
         stop.set()
 
     for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, ask)
-    # A service that waits for NATS at its start is not yet waiting for `stop`.
-    leaving = asyncio.create_task(stop.wait())
-    await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        loop.add_signal_handler(name, request_stop)
+    # A service that still waits for NATS does not wait for `stop` yet.
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not task.done():
-        await asyncio.wait({task}, timeout=patience)
+        await asyncio.wait({task}, timeout=shutdown_timeout)
         task.cancel()
-    leaving.cancel()
+    stopping.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

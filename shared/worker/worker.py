@@ -1,4 +1,4 @@
-"""What every worker does with a message: load, is it my turn, do the work, decide, append."""
+"""The worker's harness: load the session, check that the work is due, run the handler, append its event."""
 
 import asyncio
 import contextlib
@@ -12,185 +12,199 @@ from pydantic import ValidationError
 
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.envelope import is_newer, read_head
-from shared.bus import Delivery, Park
+from shared.bus import Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.domain import wording
+from shared.domain.batches import running_actions
 from shared.domain.commands import Work
-from shared.domain.errors import OutOfTurn, Refused
-from shared.domain.outcomes import abandoned
-from shared.domain.plan_approval import begins_by_setting
+from shared.domain.errors import CommandRefused, OutOfTurn
+from shared.domain.outcomes import close_abandoned
+from shared.domain.plan_approval import starts_by_setting
 from shared.domain.session import Session
-from shared.domain.waves import running
-from shared.domain.workers import WorkerCommand
-from shared.domain.workflows import of_work
+from shared.domain.worker_commands import WorkerCommand
+from shared.domain.workflows import workflow_of_work
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, LogDown, SessionAtPosition, Unstorable, UpgradeNeeded, accept, follows, newest
+from shared.log import (
+    EXPECTED_SEQUENCE,
+    LogUnavailable,
+    SessionAtPosition,
+    Unstorable,
+    UpgradeNeeded,
+    accept,
+    catch_up,
+    follows,
+)
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
 
 log = structlog.get_logger("worker")
-YOUNG = timedelta(seconds=5)
+RECENT = timedelta(seconds=5)
 
-# One sentence: look at the session, do the work, return what came of it (None: everything is recorded already).
+# Does the work on the session and returns the command to record; None if everything is recorded already.
 Handler = Callable[[WorkContext], Awaitable[WorkerCommand | None]]
 
 
 class _Running(NamedTuple):
-    """A piece of work in hand, and the version of the event that began it."""
+    """Running work, and the version of the event that made it due."""
 
     version: int
     task: asyncio.Task[None]
 
 
-class FalseStop(Exception):
-    """A stop was told that the session did not accept; the delivery is tried again."""
+class StopNotRecorded(Exception):
+    """A stop was published that is not in the session; the delivery is retried."""
 
 
 class Worker:
-    """The harness around a handler. A redelivery, a replica, a stop or a crash at any line leaves one history."""
+    """Runs a handler so that redeliveries, replicas, stops and crashes leave one consistent history."""
 
     def __init__(self, deps: WorkerDeps, handler: Handler) -> None:
-        self._kit = deps
+        self._deps = deps
         self._handler = handler
         self._running: dict[str, _Running] = {}
-        self._desks: dict[str, WorkContext] = {}
+        self._contexts: dict[str, WorkContext] = {}
 
     async def on_delivery(self, delivery: Delivery) -> None:
-        """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event, UpgradeNeeded for what
-        only a newer release can work on."""
+        """Handle a delivery of the durable consumer `session.*.<service>.>`.
+
+        Raises Unprocessable for what is not an event, UpgradeNeeded for what only a newer release can handle.
+        """
         event = await self._event(delivery)
         while earlier := self._running.get(event.session_id):
-            # A redelivery, or the session's next work while the last one is wound up: look again when that has ended.
+            # A redelivery, or the session's next work while the previous one ends: check again when that has ended.
             await asyncio.wait({earlier.task})
-        task = asyncio.create_task(self._turn(event, delivery))
+        task = asyncio.create_task(self._process(event, delivery))
         self._running[event.session_id] = _Running(event.version, task)
         task.add_done_callback(lambda _: self._ended(event.session_id))
         try:
             await task
         except asyncio.CancelledError:
             if (current := asyncio.current_task()) and current.cancelling():
-                raise  # the process is leaving: the message comes again elsewhere
-            await self._must_be_stopped(event)
-            log.info("cancelled_by_stop", session_id=event.session_id, service=self._kit.service)
+                raise  # the process is stopping: the message is redelivered elsewhere
+            await self._require_stopped(event)
+            log.info("cancelled_by_stop", session_id=event.session_id, service=self._deps.service)
 
     async def _event(self, delivery: Delivery) -> SessionEvent:
-        """The event delivered. Raises Park; UpgradeNeeded where it is one for a newer release."""
+        """The delivered event. Raises Unprocessable; UpgradeNeeded if a newer release wrote it."""
         session_id = delivery.subject.split(".")[1]
         try:
             event = parse_event(delivery.data)
         except ValidationError as error:
             if (head := read_head(delivery.data)) and is_newer(head):
-                await self._look(session_id, delivery.position)
-            raise Park(f"not an event: {error.error_count()} problems") from error
+                await self._require_readable(session_id, delivery.position)
+            raise Unprocessable(f"not an event: {error.error_count()} problems") from error
         if session_id != event.session_id:
-            raise Park(f"it is of session {event.session_id}")
+            raise Unprocessable(f"it is of session {event.session_id}")
         return event
 
-    async def _look(self, session_id: str, position: int) -> None:
-        """Raise UpgradeNeeded where the session goes on with this message, or with one before it."""
+    async def _require_readable(self, session_id: str, position: int) -> None:
+        """Raise UpgradeNeeded if this message, or one before it, belongs to the session."""
         with suppress(StoreRefused):  # no such session
-            await load_when_available(self._kit.store, session_id, at_least=position)
+            await load_when_available(self._deps.store, session_id, at_least=position)
 
-    async def _must_be_stopped(self, event: SessionEvent) -> None:
-        """The feed shows whatever is stored, a stranger's stop too: work that is still ours comes again.
+    async def _require_stopped(self, event: SessionEvent) -> None:
+        """Check that the session was really stopped: the feed also carries messages that are not part of a session.
 
-        Raises FalseStop.
+        Raises StopNotRecorded if the work is still due.
         """
-        loaded = await load_when_available(self._kit.store, event.session_id, at_least=0)
+        loaded = await load_when_available(self._deps.store, event.session_id, at_least=0)
         if loaded.session.work == (work := self._work_of(event)):
-            raise FalseStop("The session was not stopped: its work is due again.")
+            raise StopNotRecorded("The session was not stopped: its work is due again.")
         await self._end_actions(loaded, work, event.id)
 
     def _work_of(self, event: SessionEvent) -> Work:
-        return Work(service=self._kit.service, version=event.version)
+        return Work(service=self._deps.service, version=event.version)
 
     async def _end_actions(self, loaded: SessionAtPosition, work: Work, cause: str) -> None:
-        """Record the end of what this work began and left without one, now that the work has passed."""
-        if not (commands := abandoned(loaded.session, work)):
+        """Record an outcome for actions that this work started and left without one."""
+        if not (commands := close_abandoned(loaded.session, work)):
             return
-        desk = WorkContext(self._kit, loaded, cause=cause)
-        desk.work = work
+        context = WorkContext(self._deps, loaded, cause=cause)
+        context.work = work
         for command in commands:
-            with contextlib.suppress(OutOfTurn):  # whoever has it in hand told first
-                await desk.record(command)
+            with contextlib.suppress(OutOfTurn):  # another worker recorded it first
+                await context.record(command)
 
     async def on_stopped(self, subject: str, data: bytes) -> None:
-        """For `feed.*.*.session.stopped`: what is in hand for that session ends now, unless it was begun since."""
+        """Cancel the session's running work on `feed.*.*.session.stopped`, unless it started after the stop."""
         session_id = subject.split(".")[1]
         running = self._running.get(session_id)
         if running is None or running.version > _stopped_at(data):
             return
-        if desk := self._desks.get(session_id):
-            desk.stopped = True
+        if context := self._contexts.get(session_id):
+            context.stopped = True
         running.task.cancel()
 
     def _ended(self, session_id: str) -> None:
         self._running.pop(session_id, None)
-        self._desks.pop(session_id, None)
-        self._kit.drafts.forget(session_id)
+        self._contexts.pop(session_id, None)
+        self._deps.drafts.discard(session_id)
 
-    async def _turn(self, event: SessionEvent, delivery: Delivery) -> None:
+    async def _process(self, event: SessionEvent, delivery: Delivery) -> None:
         bound = {"session_id": event.session_id, "event_id": event.id}
         with structlog.contextvars.bound_contextvars(**bound):
             try:
-                loaded = await self._loaded(event.session_id, delivery)
+                loaded = await self._load(event.session_id, delivery)
             except StoreRefused as refused:
                 if refused.code == "too_large":
-                    raise Park(f"the session cannot be loaded: {refused}") from refused  # the keeper fails it
+                    # plan_store fails the session
+                    raise Unprocessable(f"the session cannot be loaded: {refused}") from refused
                 if refused.code != "purged":
                     raise
-                return  # somebody removed the session while its message was on the way
+                return  # the session was purged while its message was in transit
             if loaded.session.work == (work := self._work_of(event)):
-                loaded = await self._worked(loaded, event)
-            # else: done already, stopped, or a message that only looks like one of ours
+                loaded = await self._work_and_settle(loaded, event)
+            # else: done already, stopped, or not this service's message
             await self._end_actions(loaded, work, event.id)
 
-    async def _worked(self, loaded: SessionAtPosition, event: SessionEvent) -> SessionAtPosition:
-        """Do the work; the session after it."""
-        desk = self._desks[event.session_id] = WorkContext(self._kit, loaded, cause=event.id)
+    async def _work_and_settle(self, loaded: SessionAtPosition, event: SessionEvent) -> SessionAtPosition:
+        """Do the work, and return the session after it."""
+        context = self._contexts[event.session_id] = WorkContext(self._deps, loaded, cause=event.id)
         try:
-            await self._work(desk)
-        except Refused as refusal:
+            await self._work(context)
+        except CommandRefused as refusal:
             log.info("not_my_turn", reason=str(refusal))
-            return await newest(self._kit.log, desk.loaded)
+            return await catch_up(self._deps.log, context.loaded)
         finally:
-            await desk.settle()
-        return desk.loaded
+            await context.record_pending_calls()
+        return context.loaded
 
-    async def _loaded(self, session_id: str, delivery: Delivery) -> SessionAtPosition:
-        """A first delivery needs nothing newer than itself. When it comes again, whoever had it may have done a part,
-        which only the newest state shows; a replica of the log that lags behind the delivery is not that.
+    async def _load(self, session_id: str, delivery: Delivery) -> SessionAtPosition:
+        """The session, at least at the delivery's position.
+
+        After a redelivery a previous worker may have completed part of the work, so load the latest state: a replica
+        of the log that lags behind the delivery is not enough.
         """
         if delivery.deliveries > 1:
-            newest = await load_when_available(self._kit.store, session_id, at_least=0)
+            newest = await load_when_available(self._deps.store, session_id, at_least=0)
             if newest.position >= delivery.position:
                 return newest
-        elif not self._kit.log.clustered:  # a guard proves nothing where a cluster keeps the log
-            if _is_young(delivery) and (begun := _begun(delivery)):
-                return begun
-            if before := _before(delivery):
-                # plan_store may not have been given this message yet, but nearly always the one that it follows.
-                loaded = await load_when_available(self._kit.store, session_id, at_least=before)
-                if with_it := _with(loaded, delivery):
+        elif not self._deps.log.clustered:  # in a cluster the guard proves nothing
+            if _is_recent(delivery) and (first := _from_first_message(delivery)):
+                return first
+            if before := _previous_position(delivery):
+                # plan_store may not have this message yet, but it nearly always has the previous one.
+                loaded = await load_when_available(self._deps.store, session_id, at_least=before)
+                if with_it := _with_delivery(loaded, delivery):
                     return with_it
-        return await load_when_available(self._kit.store, session_id, at_least=delivery.position)
+        return await load_when_available(self._deps.store, session_id, at_least=delivery.position)
 
     async def _work(self, context: WorkContext) -> None:
-        """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if (context.over_budget and _asks_models(context)) or (context.over_work_budget and _begins_work(context)):
+        """Record the handler's outcome, or its failure. Raises CommandRefused if the work is no longer due."""
+        if (context.over_budget and _calls_models(context)) or (context.over_work_budget and _starts_work(context)):
             await self._ask_for_budget(context)
             return
         try:
-            command = await self._patiently(context)
+            command = await self._run_handler(context)
             if command is not None:
                 await context.record(command)
-        except Refused as refusal:
+        except CommandRefused as refusal:
             if context.session.work != context.work:
                 raise
             log.warning("result_refused", reason=str(refusal))
-            await context.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
-        except (LogDown, UpgradeNeeded):
+            await context.record(c.Fail(reason=f"The {self._deps.service}'s result cannot be recorded: {refusal}"))
+        except (LogUnavailable, UpgradeNeeded):
             raise
         except BudgetExceeded:
             await self._ask_for_budget(context)
@@ -201,33 +215,35 @@ class Worker:
             await context.record(c.Fail(reason=str(error)))
         except Exception as error:
             log.exception("handler_failed")
-            await context.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
+            await context.record(
+                c.Fail(reason=f"The {self._deps.service} met an error of its own: {_error_text(error)}")
+            )
 
     async def _ask_for_budget(self, context: WorkContext) -> None:
-        metrics.BUDGET_EXCEEDED.labels(self._kit.service).inc()
+        metrics.BUDGET_EXCEEDED.labels(self._deps.service).inc()
         await context.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
 
-    async def _patiently(self, context: WorkContext) -> WorkerCommand | None:
-        """While nobody listens at the model's address the work waits; what answers badly is the client's affair."""
+    async def _run_handler(self, context: WorkContext) -> WorkerCommand | None:
+        """Run the handler, and retry while the model's endpoint is unreachable. The client retries other faults."""
         waited, delay = 0.0, 0.5
         while True:
             try:
                 return await self._handler(context)
             except ModelUnreachable as error:
-                if waited >= self._kit.settings.model_outage_timeout:
+                if waited >= self._deps.settings.model_outage_timeout:
                     raise
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)
                 waited, delay = waited + delay, min(delay * 2, 10)
 
 
-def _is_young(delivery: Delivery) -> bool:
-    """Whether it was stored a moment ago: in a session that waited longer a person may have stopped or changed it."""
-    return datetime.now(UTC) - delivery.at < YOUNG
+def _is_recent(delivery: Delivery) -> bool:
+    """Whether the message was stored a moment ago. After a longer wait the user may have changed the session."""
+    return datetime.now(UTC) - delivery.at < RECENT
 
 
-def _begun(delivery: Delivery) -> SessionAtPosition | None:
-    """The session, where all there is of it is this message: nobody need be asked."""
+def _from_first_message(delivery: Delivery) -> SessionAtPosition | None:
+    """The session if this is its first message, without a request to plan_store; otherwise None."""
     raw = delivery.raw
     if not follows(raw, 0):
         return None
@@ -235,15 +251,15 @@ def _begun(delivery: Delivery) -> SessionAtPosition | None:
     return loaded if event else None
 
 
-def _before(delivery: Delivery) -> int:
-    """The position that the message follows, as its guard says; 0 where nothing vouches for one."""
-    told = delivery.headers.get(EXPECTED, "")
-    position = int(told) if told.isdecimal() else 0
+def _previous_position(delivery: Delivery) -> int:
+    """The position that the message follows, by its guard; 0 if the guard does not say."""
+    expected = delivery.headers.get(EXPECTED_SEQUENCE, "")
+    position = int(expected) if expected.isdecimal() else 0
     return position if follows(delivery.raw, position) else 0
 
 
-def _with(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPosition | None:
-    """The session with this message, where it has it already, or where nothing lies between."""
+def _with_delivery(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPosition | None:
+    """The session with this message; None if messages between them are missing."""
     if loaded.position >= delivery.position:
         return loaded
     if not follows(delivery.raw, loaded.position):
@@ -252,21 +268,21 @@ def _with(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPosition | 
     return after if event else None
 
 
-def _asks_models(context: WorkContext) -> bool:
-    """Whether this work may cost money. What has begun is ended first; to begin a drafted plan costs nothing."""
+def _calls_models(context: WorkContext) -> bool:
+    """Whether this work may call a model. Running actions finish first; starting a drafted plan calls none."""
     session = context.session
-    free = running(session) or begins_by_setting(session)
-    return session.phase in of_work(session).asks_models and not free
+    free = running_actions(session) or starts_by_setting(session)
+    return session.phase in workflow_of_work(session).asks_models and not free
 
 
-def _begins_work(context: WorkContext) -> bool:
-    """Whether this work would begin calls of tools, or ask a model. What has begun is ended first."""
+def _starts_work(context: WorkContext) -> bool:
+    """Whether this work would start tool calls or call a model. Running actions finish first."""
     session = context.session
-    return _asks_models(context) or (session.phase == "executing" and not running(session))
+    return _calls_models(context) or (session.phase == "executing" and not running_actions(session))
 
 
 def _stopped_at(data: bytes) -> int:
-    """The version of the stop; 0, which stops nothing, when it is not one."""
+    """The version of the stop; 0, which stops nothing, if this is not a stop."""
     try:
         event = parse_event(data)
     except ValidationError:
@@ -274,6 +290,6 @@ def _stopped_at(data: bytes) -> int:
     return event.version if isinstance(event, facts.SessionStopped) else 0
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text: Any = str(error) or repr(error)
     return f"{type(error).__name__}: {text}"[:2000]

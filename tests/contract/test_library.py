@@ -1,4 +1,4 @@
-"""The library of accepted answers, and the nodes that planners miss: on SQLite and on PostgreSQL."""
+"""The library of accepted answers and the nodes that planners propose, on SQLite and on PostgreSQL."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from services.plan_store import library as library_module
-from services.plan_store.database import Database
-from services.plan_store.handlers import Requests
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
@@ -16,7 +16,7 @@ from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import fork
 from shared.store_api import LibraryEntry
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, session_ids
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
@@ -27,11 +27,11 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 class Library:
-    """Asks for what is in it, after all sessions were projected."""
+    """Queries the library after projecting all sessions."""
 
-    def __init__(self, log: InMemoryLog, database: Database, projector: Projector) -> None:
+    def __init__(self, log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> None:
         self.log, self.database, self._projector = log, database, projector
-        self.client = Client(Requests(log, database, projector).responders())
+        self.client = Client(RequestHandlers(log, database, projector).responders())
 
     async def page(self, **how: Any) -> api.LibraryPage:
         await self._seen()
@@ -44,12 +44,12 @@ class Library:
         [entry] = (await self.page(**how)).items
         return entry
 
-    async def like(self, query: str, **how: Any) -> list[str]:
+    async def similar(self, query: str, **how: Any) -> list[str]:
         await self._seen()
         page = await self.client.ask(api.LIBRARY_SIMILAR, **{"user": "ann", "query": query} | how)
         return [entry.request for entry in page.items]
 
-    async def wishes(self, **how: Any) -> api.ProposalPage:
+    async def proposals(self, **how: Any) -> api.ProposalPage:
         await self._seen()
         return await self.client.ask(api.PROPOSAL_LIST, **{"user": "ann"} | how)
 
@@ -71,7 +71,7 @@ class Library:
 
 
 @pytest.fixture
-def library(log: InMemoryLog, database: Database, projector: Projector) -> Library:
+def library(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> Library:
     return Library(log, database, projector)
 
 
@@ -82,7 +82,7 @@ def tools(*nodes: str) -> tuple[str, ...]:
 # --- what an entry tells
 
 
-async def test_an_accepted_answer_is_an_entry_with_the_path_that_was_walked(library: Library) -> None:
+async def test_an_accepted_answer_becomes_an_entry_with_its_path(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?", "3 orders are pending. " + "x" * 900)
     assert (await library.page()).total == 0
@@ -108,18 +108,18 @@ async def test_an_accepted_answer_is_an_entry_with_the_path_that_was_walked(libr
     await library.same_after_rebuild()
 
 
-async def test_judged_back_and_forth(library: Library) -> None:
+async def test_an_answer_can_be_accepted_and_rejected_repeatedly(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
-    seen = []
+    listed = []
     for accepted, saved in ((True, False), (True, True), (False, False), (True, True), (True, False)):
         await walk.judge(accepted=accepted, saved=saved)
-        seen.append([entry.saved for entry in (await library.page()).items])
+        listed.append([entry.saved for entry in (await library.page()).items])
         await library.same_after_rebuild()
-    assert seen == [[False], [True], [], [True], [False]]
+    assert listed == [[False], [True], [], [True], [False]]
 
 
-async def test_an_entry_a_request(library: Library) -> None:
+async def test_there_is_one_entry_per_request(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("The first", "one")
     await walk.judge()
@@ -131,8 +131,8 @@ async def test_an_entry_a_request(library: Library) -> None:
     await walk.walk()
     await walk.end("four")
     await walk.judge()
-    told = [(entry.round, entry.request, entry.answer, entry.saved) for entry in (await library.page()).items]
-    assert told == [
+    entries = [(entry.round, entry.request, entry.answer, entry.saved) for entry in (await library.page()).items]
+    assert entries == [
         (4, "The fourth", "four", False),
         (3, "The third", "three", True),
         (1, "The first", "one", False),
@@ -142,7 +142,7 @@ async def test_an_entry_a_request(library: Library) -> None:
     await library.same_after_rebuild()
 
 
-async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library) -> None:
+async def test_the_path_of_an_entry_is_the_executed_one(library: Library) -> None:
     walk = Walk(library.log)
     await walk.ask("How many are waiting?")
     for _ in range(3):
@@ -164,7 +164,7 @@ async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library
     await library.same_after_rebuild()
 
 
-async def test_a_statement_that_the_person_wrote_is_the_one_that_ran(library: Library) -> None:
+async def test_sql_edited_by_the_user_is_in_the_entry(library: Library) -> None:
     walk = Walk(library.log)
     session = await walk.commit(c.Say(text="Run SELECT 1", workflow="flow"))
     ran = ActionSpec(id=f"{session.counts.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
@@ -177,17 +177,17 @@ async def test_a_statement_that_the_person_wrote_is_the_one_that_ran(library: Li
 
 
 @pytest.mark.parametrize(
-    ("found", "tables"),
+    ("output", "tables"),
     [
         ({"tables": [{"name": "users", "reason": "r"}, {"reason": "none"}, 7]}, ("users",)),
         ({"tables": [{"name": "users", "reason": "r"}], "approved_tables": ["orders", "items"]}, ("orders", "items")),
         ({"approved_tables": "orders"}, ()),
     ],
 )
-async def test_the_tables_of_a_path_without_a_statement(library: Library, found: Any, tables: tuple[str, ...]) -> None:
+async def test_a_path_without_sql_still_has_its_tables(library: Library, output: Any, tables: tuple[str, ...]) -> None:
     walk = Walk(library.log)
     await walk.ask("Which tables?", "look")
-    await walk.step(**found)
+    await walk.step(**output)
     await walk.end("These.")
     await walk.judge()
     assert (await library.entry()).tables == tables
@@ -198,10 +198,11 @@ SEND = ActionSpec(id="1.2", tool="send", arguments={"to": "ann"}, depends_on=("1
 DONE = (c.VerifyTurn(status="success", next_action="complete"), c.GiveAnswer(text="Done.", confidence=1))
 
 
-async def test_the_calls_that_led_to_an_answer_are_its_steps(library: Library) -> None:
+async def test_the_calls_of_a_turn_are_the_steps_of_the_entry(library: Library) -> None:
     walk = Walk(library.log)
     await walk.commit(c.Say(text="Send my order", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK, SEND)))
-    await walk.commit(c.Start(), finish("1.1", result={}), c.Start(), finish("1.2", ok=False, error="away"), *DONE)
+    await walk.commit(c.Start(), finish_action("1.1", result={}))
+    await walk.commit(c.Start(), finish_action("1.2", ok=False, error="away"), *DONE)
     await walk.judge(saved=True)
     entry = await library.entry()
     assert (entry.workflow, entry.answer, entry.saved, entry.path, entry.flows) == ("agentflow", "Done.", True, (), ())
@@ -209,7 +210,7 @@ async def test_the_calls_that_led_to_an_answer_are_its_steps(library: Library) -
     await library.same_after_rebuild()
 
 
-async def test_an_execution_plan_is_told_by_its_steps(library: Library) -> None:
+async def test_an_execution_plan_has_its_steps_in_the_entry(library: Library) -> None:
     walk = Walk(library.log)
     look = Step(text="Look it up", tool="get_order", id="s1", effect="read", arguments={"order": "#W1"})
     send = Step(text="Send it", tool="send", id="s2", effect="read", after=("s1",))
@@ -217,7 +218,8 @@ async def test_an_execution_plan_is_told_by_its_steps(library: Library) -> None:
     session = await walk.commit(c.DraftPlan(goal="G", steps=(look, send), kind="execution"), approve)
     assert session.plan
     task = session.plan.task
-    await walk.commit(c.Start(), finish(f"{task}.s1", result="#W1"), c.Start(), finish(f"{task}.s2"), *DONE)
+    await walk.commit(c.Start(), finish_action(f"{task}.s1", result="#W1"))
+    await walk.commit(c.Start(), finish_action(f"{task}.s2"), *DONE)
     await walk.judge()
     entry = await library.entry()
     assert (entry.workflow, entry.steps) == (
@@ -227,7 +229,7 @@ async def test_an_execution_plan_is_told_by_its_steps(library: Library) -> None:
     await library.same_after_rebuild()
 
 
-async def test_an_approved_program_is_told_by_its_plan_whatever_was_made_in_the_session(library: Library) -> None:
+async def test_an_approved_program_has_the_steps_of_its_plan(library: Library) -> None:
     walk = Walk(library.log)
     for goal in ("A calculator", "A clock"):
         await walk.plan(f"Write {goal.lower()}", goal, workflow="conversation")
@@ -235,19 +237,19 @@ async def test_an_approved_program_is_told_by_its_plan_whatever_was_made_in_the_
         await walk.codes()
         await walk.commit(approve)
         await walk.judge(saved=goal == "A clock")
-    told = [(entry.round, entry.request, entry.workflow, entry.saved) for entry in (await library.page()).items]
-    assert told == [(2, "Write a clock", "conversation", True), (1, "Write a calculator", "conversation", False)]
+    entries = [(entry.round, entry.request, entry.workflow, entry.saved) for entry in (await library.page()).items]
+    assert entries == [(2, "Write a clock", "conversation", True), (1, "Write a calculator", "conversation", False)]
     clock, _ = (await library.page()).items
     assert clock.answer.startswith("Goal: A clock")
     assert clock.steps == STEPS
     await library.same_after_rebuild()
-    await walk.commit(c.Run(), c.Start(), finish("1.1", result={}), DONE[0])
+    await walk.commit(c.Run(), c.Start(), finish_action("1.1", result={}), DONE[0])
     await walk.judge(accepted=False)
     assert await library.requests() == ["Write a calculator"]
     await library.same_after_rebuild()
 
 
-async def test_half_a_plan_is_none(library: Library) -> None:
+async def test_a_plan_that_is_too_long_is_left_out(library: Library) -> None:
     walk = Walk(library.log)
     await walk.plan("Write a lot", workflow="conversation")
     plan = (await walk.load()).plan
@@ -259,16 +261,16 @@ async def test_half_a_plan_is_none(library: Library) -> None:
     assert (await library.entry()).steps == ()
 
 
-async def test_examples_of_one_workflow_are_no_examples_of_another(library: Library) -> None:
+async def test_similar_entries_are_of_the_requested_workflow(library: Library) -> None:
     await library.accepted("Cancel the pending orders")
     walk = Walk(library.log)
     await walk.commit(c.Say(text="Cancel my orders", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK,)))
-    await walk.commit(c.Start(), finish("1.1", result={}), *DONE)
+    await walk.commit(c.Start(), finish_action("1.1", result={}), *DONE)
     await walk.judge()
-    assert await library.like("orders", workflow="agentflow") == ["Cancel my orders"]
-    assert await library.like("orders", workflow="flow") == ["Cancel the pending orders"]
-    assert await library.like("orders", workflow="execution_plan") == []
-    assert len(await library.like("orders")) == 2
+    assert await library.similar("orders", workflow="agentflow") == ["Cancel my orders"]
+    assert await library.similar("orders", workflow="flow") == ["Cancel the pending orders"]
+    assert await library.similar("orders", workflow="execution_plan") == []
+    assert len(await library.similar("orders")) == 2
 
 
 async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> None:
@@ -286,7 +288,7 @@ async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> Non
     )
 
 
-async def test_any_text_is_stored_and_a_bounded_part_of_it(library: Library) -> None:
+async def test_any_text_is_stored_up_to_a_limit(library: Library) -> None:
     walk = Walk(library.log)
     await walk.ask("\x00orders % _ ' \U0001f97e " + "w " * 5_000, "generate_sql")
     await walk.step(sql="SELECT " + "1," * 20_000, question="q " * 5_000, sql_tables=["t" * 900] * 90)
@@ -301,7 +303,7 @@ async def test_any_text_is_stored_and_a_bounded_part_of_it(library: Library) -> 
 # --- whose it is
 
 
-async def test_the_library_is_the_owners(library: Library) -> None:
+async def test_the_library_has_the_owners_entries_only(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
     await walk.commit(c.Share(user="bob", role="approver"))
@@ -309,8 +311,8 @@ async def test_the_library_is_the_owners(library: Library) -> None:
     await walk.judge(saved=True)
     assert await library.requests() == ["How many are waiting?"]
     assert await library.requests(user="bob") == []
-    assert await library.like("waiting", user="bob") == []
-    assert await library.like("waiting") == ["How many are waiting?"]
+    assert await library.similar("waiting", user="bob") == []
+    assert await library.similar("waiting") == ["How many are waiting?"]
 
 
 async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
@@ -323,8 +325,8 @@ async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
     await child.judge()
     await child.answered("And in Texas?")
     await child.judge(saved=True)
-    told = [(entry.round, entry.request, entry.path) for entry in (await library.page(user="bob")).items]
-    assert told == [(1, "And in Texas?", tools(*PLAIN)), (0, "How many are waiting?", ())]
+    entries = [(entry.round, entry.request, entry.path) for entry in (await library.page(user="bob")).items]
+    assert entries == [(1, "And in Texas?", tools(*PLAIN)), (0, "How many are waiting?", ())]
     assert await library.requests() == ["How many are waiting?"]
     await library.same_after_rebuild()
     await library.client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann")
@@ -333,7 +335,7 @@ async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
     await library.same_after_rebuild()
 
 
-async def test_a_purge_takes_entries_and_wishes_along(library: Library) -> None:
+async def test_a_purge_deletes_entries_and_proposals(library: Library) -> None:
     await library.accepted("Count the orders")
     walk = Walk(library.log)
     await walk.ask("Count the users", proposal=WISH)
@@ -341,11 +343,11 @@ async def test_a_purge_takes_entries_and_wishes_along(library: Library) -> None:
     await walk.end("500")
     await walk.judge()
     assert await library.requests() == ["Count the users", "Count the orders"]
-    assert (await library.wishes()).total == 1
+    assert (await library.proposals()).total == 1
     await library.client.ask(api.SESSION_PURGE, session_id=walk.id, user="ann")
     assert await library.requests() == ["Count the orders"]
-    assert await library.like("users") == []
-    assert (await library.wishes()).total == 0
+    assert await library.similar("users") == []
+    assert (await library.proposals()).total == 0
 
 
 # --- the list
@@ -370,34 +372,34 @@ async def test_the_list_is_paged_and_searched(library: Library) -> None:
 # --- what is like a request
 
 
-async def test_the_most_words_in_common_come_first_and_of_equals_the_newest(library: Library) -> None:
+async def test_similar_entries_are_ordered_by_common_words_then_by_age(library: Library) -> None:
     # the question of each walk ("How many orders are pending?") counts among its words
     await library.accepted("Lamps in Texas", "Boots in Texas", "Boots and lamps in Texas", "Boots in Ohio")
     best = ["Boots and lamps in Texas", "Boots in Texas", "Lamps in Texas", "Boots in Ohio"]
-    assert await library.like("The boots, the lamps of Texas!") == best
-    assert await library.like("The boots, the lamps of Texas!", limit=1) == best[:1]
-    assert await library.like("boots boots boots in texas") == [best[0], best[1], best[3], best[2]]
-    assert len(await library.like("PENDING")) == 4
+    assert await library.similar("The boots, the lamps of Texas!") == best
+    assert await library.similar("The boots, the lamps of Texas!", limit=1) == best[:1]
+    assert await library.similar("boots boots boots in texas") == [best[0], best[1], best[3], best[2]]
+    assert len(await library.similar("PENDING")) == 4
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "what is in the of", "?!", "zeppelins", "\x00"])
-async def test_nothing_is_like_what_shares_no_word(library: Library, empty: str) -> None:
+async def test_an_entry_without_a_common_word_is_not_similar(library: Library, empty: str) -> None:
     await library.accepted("What is in the boots of Texas?")
-    assert await library.like(empty) == []
+    assert await library.similar(empty) == []
 
 
-async def test_likeness_among_what_was_saved(library: Library) -> None:
+async def test_similar_entries_can_be_limited_to_saved_ones(library: Library) -> None:
     await library.accepted("Boots in Texas")
     await library.accepted("Boots in Ohio", saved=True)
     await library.accepted("Boots of his", user="bob", saved=True)
-    assert await library.like("boots", saved=True) == ["Boots in Ohio"]
-    assert await library.like("boots") == ["Boots in Ohio", "Boots in Texas"]
+    assert await library.similar("boots", saved=True) == ["Boots in Ohio"]
+    assert await library.similar("boots") == ["Boots in Ohio", "Boots in Texas"]
 
 
 async def test_only_the_newest_are_compared(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     await library.accepted("Boots, boots and hats in Texas", "Boots in Ohio", "Boots in Utah")
-    monkeypatch.setattr(library_module, "COMPARED", 2)
-    assert await library.like("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
+    monkeypatch.setattr(library_module, "MAX_COMPARED", 2)
+    assert await library.similar("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
     page = await library.client.ask(api.LIBRARY_SIMILAR, user="ann", query="boots", limit=1)
     assert ([entry.request for entry in page.items], page.total) == (["Boots in Utah"], 2)
 
@@ -405,10 +407,10 @@ async def test_only_the_newest_are_compared(library: Library, monkeypatch: pytes
 # --- nodes that planners miss
 
 
-async def test_wishes_of_turns_and_of_plans(library: Library) -> None:
+async def test_proposals_of_turns_and_of_plans_are_recorded(library: Library) -> None:
     walk = Walk(library.log)
     session = await walk.ask("Why so many?", proposal=WISH)
-    first = (await library.wishes()).items[0]
+    first = (await library.proposals()).items[0]
     assert first.model_dump(exclude={"at"}) == WISH.model_dump(exclude={"reason"}) | {
         "why": WISH.reason,
         "session_id": walk.id,
@@ -423,26 +425,26 @@ async def test_wishes_of_turns_and_of_plans(library: Library) -> None:
     await drafted.commit(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
     await drafted.commit(approve)
     await Walk(library.log, user="bob").ask("His", proposal=WISH)
-    page = await library.wishes()
-    assert ([one.name for one in page.items], page.total) == (["plot", "explain_result"], 2)
-    page = await library.wishes(limit=1, offset=1)
-    assert ([one.name for one in page.items], page.total) == (["explain_result"], 2)
+    page = await library.proposals()
+    assert ([item.name for item in page.items], page.total) == (["plot", "explain_result"], 2)
+    page = await library.proposals(limit=1, offset=1)
+    assert ([item.name for item in page.items], page.total) == (["explain_result"], 2)
     await library.same_after_rebuild()
 
 
-async def test_the_same_wish_again_is_one_row(library: Library) -> None:
+async def test_a_repeated_proposal_is_one_row(library: Library) -> None:
     walk = Walk(library.log)
     for request in ("Why so many?", "And why so few?"):
         await walk.ask(request, proposal=WISH)
         await walk.walk()
         await walk.end("Because.")
-    page = await library.wishes()
-    assert ([one.request for one in page.items], page.total) == (["And why so few?"], 1)
+    page = await library.proposals()
+    assert ([item.request for item in page.items], page.total) == (["And why so few?"], 1)
 
 
 async def test_a_long_name_is_cut_to_what_a_key_can_hold(library: Library) -> None:
     long = NodeProposal(flow="\U0001f97e" * 500, name="\x00" + "\U0001f97e" * 499, description="d")
     await Walk(library.log).ask("Why?", proposal=long)
-    [wish] = (await library.wishes()).items
+    [wish] = (await library.proposals()).items
     assert (wish.flow, wish.name) == ("\U0001f97e" * 200, "\ufffd" + "\U0001f97e" * 199)
     await library.same_after_rebuild()

@@ -1,4 +1,4 @@
-"""One suite over both logs: what the in-memory one promises, a real JetStream keeps, whatever happens on the way."""
+"""The contract of session logs, over the in-memory log and a real JetStream, with faults."""
 
 import asyncio
 import time
@@ -18,22 +18,22 @@ from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.log import (
-    EXPECTED,
-    EXPECTED_SUBJECT,
+    EXPECTED_SEQUENCE,
+    EXPECTED_SEQUENCE_SUBJECT,
     MESSAGE_ID,
-    Extent,
+    EventTooLarge,
     Indeterminate,
-    Log,
-    LogDown,
+    LogExtent,
+    LogUnavailable,
     SessionAtPosition,
+    SessionLog,
     StoredMessage,
-    TooLarge,
     VersionConflict,
     WholeLog,
     accept,
     commit,
     fork,
-    guard,
+    guard_headers,
     subject_of,
 )
 from shared.testing import InMemoryLog, InMemoryStore, session_ids
@@ -43,10 +43,10 @@ from tests.support.nats import frozen, kill9
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
 
 
-class EveryLog(Log, WholeLog, Protocol):
-    """What both logs have beside reading and appending."""
+class EveryLog(SessionLog, WholeLog, Protocol):
+    """What both logs have in addition to reading and appending."""
 
-    async def extent(self) -> Extent: ...
+    async def extent(self) -> LogExtent: ...
 
     async def message(self, position: int) -> StoredMessage | None: ...
 
@@ -54,7 +54,7 @@ class EveryLog(Log, WholeLog, Protocol):
 
 
 class Rig(NamedTuple):
-    """A log, a way to put any message on its subjects, and the session that the test is about."""
+    """A log, a way to publish any message on its subjects, and the session under test."""
 
     log: EveryLog
     publish: Publish
@@ -87,51 +87,51 @@ def rig(request: pytest.FixtureRequest, session_id: str) -> Rig:
     return Rig(bus.log, stored, session_id)
 
 
-def said(
+def first_message(
     session: Session, text: str = "Write a calculator", meta: CommandMeta | None = None
 ) -> tuple[SessionEvent, Due]:
-    """An event that could come next, and who is due by it."""
+    """A next event of the session, and who is due after it."""
     event = decide(session, c.Say(text=text), meta or person())
     return event, due(evolve(session, event))
 
 
 def same(messages: list[StoredMessage]) -> list[object]:
-    """What must not depend on the way a message is read; a server adds headers of its own on one of them."""
-    guarded = (EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID)
+    """The parts of a message that do not depend on how it is read: a server adds headers on one of the ways."""
+    guarded = (EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID)
     return [(m.position, m.subject, m.data, m.at, *(m.headers.get(key) for key in guarded)) for m in messages]
 
 
 # --- append
 
 
-async def test_an_event_is_stored_where_it_was_decided(rig: Rig) -> None:
-    event, planner = said(Session(rig.id))
+async def test_an_event_is_stored_at_the_position_it_was_decided_on(rig: Rig) -> None:
+    event, planner = first_message(Session(rig.id))
     first = await rig.log.append(event, after=0, due=planner)
     [raw] = await rig.log.read(rig.id)
     assert (raw.position, raw.subject) == (first, f"session.{rig.id}.planner.message.received")
-    assert raw.headers[EXPECTED] == "0"
+    assert raw.headers[EXPECTED_SEQUENCE] == "0"
     assert raw.headers[MESSAGE_ID] == f"{event.id}@0"
     assert raw.data == dump_event(event)
-    assert (found := await rig.log.message(first))
-    assert same([found]) == same([raw])
+    assert (items := await rig.log.message(first))
+    assert same([items]) == same([raw])
     assert await rig.log.message(first + 1) is None
-    second, nobody = said((await rig.load()).session, "and quickly")
-    assert await rig.log.append(second, after=first, due=nobody) > first
+    second, no_one_due = first_message((await rig.load()).session, "and quickly")
+    assert await rig.log.append(second, after=first, due=no_one_due) > first
     assert await rig.events() == [event, second]
 
 
 @pytest.mark.parametrize("after", [0, 99])
-async def test_whoever_decided_on_another_position_loses(rig: Rig, after: int) -> None:
+async def test_an_append_at_an_old_position_conflicts(rig: Rig, after: int) -> None:
     await rig.does(c.Say(text="first"))
-    late, nobody = said((await rig.load()).session)
+    late, no_one_due = first_message((await rig.load()).session)
     with pytest.raises(VersionConflict):
-        await rig.log.append(late, after=after, due=nobody)
+        await rig.log.append(late, after=after, due=no_one_due)
     assert len(await rig.log.read(rig.id)) == 1
 
 
-async def test_sessions_do_not_stand_in_each_others_way(rig: Rig) -> None:
+async def test_sessions_do_not_conflict_with_each_other(rig: Rig) -> None:
     await rig.does(c.Say(text="first"))
-    other, planner = said(Session(f"{rig.id}0"))  # its id begins with the other's
+    other, planner = first_message(Session(f"{rig.id}0"))  # its id begins with the other's
     await rig.log.append(other, after=0, due=planner)
     assert (await rig.does(c.Say(text="second"))).version == 2
     assert await session_ids(rig.log) == [rig.id, f"{rig.id}0"]
@@ -142,26 +142,26 @@ async def test_sessions_do_not_stand_in_each_others_way(rig: Rig) -> None:
     assert (await rig.log.extent())[1:] == (everything[0].position, everything[2].position)
 
 
-async def test_an_id_that_is_known_is_never_stored_again(rig: Rig) -> None:
+async def test_a_known_id_is_never_stored_again(rig: Rig) -> None:
     event = await rig.does(c.Say(text="first"), person("m1"))
     with pytest.raises(AlreadyDone):
         await rig.does(c.Say(text="first"), person("m1"))
-    elsewhere, planner = said(Session("other"))
+    other, planner = first_message(Session("other"))
     with pytest.raises(Indeterminate):
-        await rig.log.append(elsewhere.model_copy(update={"id": event.id}), after=0, due=planner)
+        await rig.log.append(other.model_copy(update={"id": event.id}), after=0, due=planner)
     assert await rig.log.read("other") == []
 
 
-async def test_a_log_that_will_not_tell_is_asked_within_bounds(rig: Rig) -> None:
+async def test_retries_on_indeterminate_appends_are_limited(rig: Rig) -> None:
     headers = {MESSAGE_ID: f"{rig.id}:m1@0"}  # a stranger has used the id that the command's event will have
     await rig.publish("session.other.nobody.x", b"", headers)
-    with pytest.raises(LogDown):
-        await commit(rig.log, SessionAtPosition(Session(rig.id), 0), c.Say(text="first"), person("m1"), patience=0.2)
+    with pytest.raises(LogUnavailable):
+        await commit(rig.log, SessionAtPosition(Session(rig.id), 0), c.Say(text="first"), person("m1"), timeout=0.2)
 
 
-async def test_what_is_too_large_is_not_sent(rig: Rig) -> None:
+async def test_an_event_that_is_too_large_is_not_sent(rig: Rig) -> None:
     books = tuple(Knowledge(name=f"book {n}", text="x" * 50_000) for n in range(6))
-    with pytest.raises(TooLarge, match="262144 are allowed"):
+    with pytest.raises(EventTooLarge, match="262144 are allowed"):
         await rig.does(c.Say(text="read these", knowledge=books))
     assert await rig.log.read(rig.id) == []
 
@@ -169,7 +169,7 @@ async def test_what_is_too_large_is_not_sent(rig: Rig) -> None:
 # --- commit
 
 
-async def test_a_refusal_after_a_lost_race_is_that_of_the_new_state(rig: Rig) -> None:
+async def test_a_refusal_after_a_conflict_is_that_of_the_new_state(rig: Rig) -> None:
     await rig.does(c.Say(text="A calculator"))
     work = (await rig.load()).session.work
     drafted = c.DraftPlan(goal="g", steps=(Step(text="one"),))
@@ -194,10 +194,10 @@ async def test_fifty_writers_at_once(rig: Rig) -> None:
     assert len((await rig.load()).session.words.unread) == 50
 
 
-@pytest.mark.parametrize(("said", "attempts"), [("stored", 1), ("before it was stored", 2)])
-async def test_an_append_of_which_nobody_knows(session_id: str, said: str, attempts: int) -> None:
+@pytest.mark.parametrize(("message", "attempts"), [("stored", 1), ("before it was stored", 2)])
+async def test_an_append_with_unknown_result(session_id: str, message: str, attempts: int) -> None:
     log = InMemoryLog()
-    log.faults = [Indeterminate(said)]
+    log.faults = [Indeterminate(message)]
     loaded, event = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="first"), person())
     assert [raw.data for raw in log.messages] == [dump_event(event)]
     assert loaded == await InMemoryStore(log).load(session_id)
@@ -205,7 +205,7 @@ async def test_an_append_of_which_nobody_knows(session_id: str, said: str, attem
 
 
 class Busy(InMemoryLog):
-    """A cluster in which others are always at it: it refuses, undecided, and theirs is stored meanwhile."""
+    """A cluster with other writers: it refuses an append, and stores theirs meanwhile."""
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if len(self.messages) < 12:
@@ -217,7 +217,7 @@ class Busy(InMemoryLog):
         return (await InMemoryStore(self).load("a")).session
 
 
-async def test_whoever_is_refused_while_others_get_on_does_not_wait_ever_longer() -> None:
+async def test_delays_do_not_grow_while_other_writers_succeed() -> None:
     log, began = Busy(), time.monotonic()
     loaded, _ = await commit(log, SessionAtPosition(Session("a"), 0), c.Say(text="first"), person())
     assert loaded.session.version == 13
@@ -225,9 +225,9 @@ async def test_whoever_is_refused_while_others_get_on_does_not_wait_ever_longer(
 
 
 class Watched:
-    """A log that tells when an append has failed."""
+    """A log that signals when an append has failed."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: SessionLog) -> None:
         self._log = log
         self.failed = asyncio.Event()
 
@@ -244,7 +244,7 @@ class Watched:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
 
 
-async def test_an_append_that_a_frozen_server_stores_later(
+async def test_an_append_that_a_frozen_server_stores_late(
     nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
@@ -259,16 +259,16 @@ async def test_an_append_that_a_frozen_server_stores_later(
     assert loaded == await InMemoryStore(bus.log).load(session_id)
 
 
-async def test_a_server_that_is_killed_and_comes_back(
+async def test_a_server_that_is_killed_and_restarts(
     nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
     log = Watched(bus.log)
     start, _ = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person())
     kill9(nats)
-    with pytest.raises(LogDown):
+    with pytest.raises(LogUnavailable):
         await bus.log.read(session_id)
-    writing = asyncio.create_task(commit(log, start, c.Say(text="once more"), person(), patience=20))
+    writing = asyncio.create_task(commit(log, start, c.Say(text="once more"), person(), timeout=20))
     await log.failed.wait()
     await asyncio.to_thread(nats.restart)
     loaded, event = await writing
@@ -276,16 +276,16 @@ async def test_a_server_that_is_killed_and_comes_back(
     assert loaded.session.version == 2
 
 
-async def test_patience_has_an_end(
+async def test_retries_end_with_the_timeout(
     nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
     kill9(nats)
-    with pytest.raises(LogDown):
-        await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
+    with pytest.raises(LogUnavailable):
+        await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="hello"), person(), timeout=0.2)
     for asked in (session_ids(bus.log), bus.log.extent(), bus.log.message(1), bus.log.purge(session_id)):
-        with pytest.raises(LogDown):
+        with pytest.raises(LogUnavailable):
             await asked
 
 
@@ -293,14 +293,14 @@ async def test_patience_has_an_end(
 
 
 class Foreign(NamedTuple):
-    """A message that a stranger stores after version 1 at position `at`, and why it is not one of the session's."""
+    """A message that another program stores after version 1 at position `at`, and why it is not an event."""
 
     why: str
     make: Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]
 
 
 def _as_it_should_be(event: SessionEvent, at: int) -> tuple[str, bytes, dict[str, str]]:
-    return subject_of(event, "nobody"), dump_event(event), guard(event.session_id, at, "theirs")
+    return subject_of(event, "nobody"), dump_event(event), guard_headers(event.session_id, at, "theirs")
 
 
 def _changed(**changes: object) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
@@ -312,7 +312,7 @@ def _changed(**changes: object) -> Callable[[SessionEvent, int], tuple[str, byte
 
 
 def _body(data: bytes) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
-    return lambda event, at: (subject_of(event, "planner"), data, guard(event.session_id, at, "theirs"))
+    return lambda event, at: (subject_of(event, "planner"), data, guard_headers(event.session_id, at, "theirs"))
 
 
 def _headers(headers: dict[str, str]) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
@@ -327,8 +327,8 @@ LYING = {"Status": "404", "Nats-Sequence": "1", "Nats-Subject": "session.x.nobod
 FOREIGN = {
     "no guard": Foreign("unguarded", _headers({})),
     "lying headers": Foreign("unguarded", _headers(LYING)),
-    "another position": Foreign("follows position 0", _headers({EXPECTED: "0"})),
-    "a guard written otherwise": Foreign("follows position 00", _headers({EXPECTED: "00"})),
+    "another position": Foreign("follows position 0", _headers({EXPECTED_SEQUENCE: "0"})),
+    "a guard written otherwise": Foreign("follows position 00", _headers({EXPECTED_SEQUENCE: "00"})),
     "garbage": Foreign("unreadable: body", _body(b"\x00\xff garbage")),
     "empty": Foreign("unreadable: body", _body(b"")),
     "a megabyte": Foreign("unreadable", _body(b'{"text":"' + b"x" * 1_000_000 + b'"}')),
@@ -342,17 +342,17 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-async def test_a_strangers_message_is_parked_and_the_session_goes_on(rig: Rig, name: str) -> None:
+async def test_a_foreign_message_is_quarantined_and_the_session_goes_on(rig: Rig, name: str) -> None:
     why, make = FOREIGN[name]
     await rig.does(c.Say(text="A calculator"))
     before = await rig.load()
-    subject, body, headers = make(said(before.session)[0], before.position)
+    subject, body, headers = make(first_message(before.session)[0], before.position)
     await rig.publish(subject, body, headers)
     [raw] = await rig.log.read(rig.id, after=before.position)
-    parked, event, reason = accept(before, raw)
+    skipped, event, reason = accept(before, raw)
     assert event is None
     assert why in reason
-    assert (parked.session, parked.position) == (before.session, raw.position)
+    assert (skipped.session, skipped.position) == (before.session, raw.position)
     assert len(reason) <= 500
 
     loaded, mine = await commit(rig.log, before, c.Say(text="and quickly"), person())
@@ -363,7 +363,7 @@ async def test_a_strangers_message_is_parked_and_the_session_goes_on(rig: Rig, n
 
 
 async def test_the_first_message_needs_no_guard(rig: Rig) -> None:
-    event, planner = said(Session(rig.id))
+    event, planner = first_message(Session(rig.id))
     await rig.publish(subject_of(event, planner), dump_event(event), {})
     assert await rig.events() == [event]
     assert (await rig.does(c.Say(text="and quickly"))).version == 2
@@ -419,18 +419,18 @@ async def test_a_session_that_turns_out_to_be_a_fork(rig: Rig) -> None:
 
 async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:
     await rig.does(c.Say(text="A calculator"))
-    event, planner = said(Session(f"{rig.id}0"))
+    event, planner = first_message(Session(f"{rig.id}0"))
     await rig.log.append(event, after=0, due=planner)
     await rig.log.purge(rig.id)
     assert await rig.log.read(rig.id) == []
     assert await session_ids(rig.log) == [f"{rig.id}0"]
 
 
-async def test_nobody_goes_on_for_ever_in_a_session_that_was_purged(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commits_to_a_purged_session_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     await rig.does(c.Say(text="A calculator"))
     loaded = await rig.load()
     await rig.log.purge(rig.id)
-    monkeypatch.setattr("shared.log.GONE_AFTER", 1)
+    monkeypatch.setattr("shared.log.MAX_FRUITLESS_CONFLICTS", 1)
     with pytest.raises(OutOfTurn, match="purged"):
         await commit(rig.log, loaded, c.Rename(title="Another one"), person())
     assert await rig.log.read(rig.id) == []

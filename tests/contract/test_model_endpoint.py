@@ -85,8 +85,8 @@ def without_json_schema(body: dict[str, Any]) -> Response:
 
 def ignores_the_schema(body: dict[str, Any]) -> Response:
     """Takes any format and answers prose until the schema stands in the prompt itself."""
-    told = any("JSON schema" in message["content"] for message in body["messages"])
-    text = f"Of course!\n\n```json\n{TEXT}\n```\nAnything else?" if told else "First boil water, then wait."
+    has_schema = any("JSON schema" in message["content"] for message in body["messages"])
+    text = f"Of course!\n\n```json\n{TEXT}\n```\nAnything else?" if has_schema else "First boil water, then wait."
     return stream(iter([delta(content=text), delta(finish="stop"), chunk(choices=[], usage=USAGE), "data: [DONE]\n\n"]))
 
 
@@ -179,7 +179,7 @@ async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
     assert calls[-1].cached_tokens == (16 if kind in (openai_style, without_temperature) else 0)
 
 
-async def test_prose_that_led_to_no_reply_does_not_give_the_schema_up_for_good() -> None:
+async def test_a_failed_call_with_prose_does_not_downgrade_the_mode_for_good() -> None:
     app = FastAPI()
     formats: list[str] = []
 

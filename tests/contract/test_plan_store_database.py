@@ -1,4 +1,4 @@
-"""plan_store's database: its schema made by migrations, taken away and made again; and one that is not there."""
+"""plan_store's database: migrations, a schema that is dropped and created again, and an unreachable server."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -13,22 +13,22 @@ from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Integer, Met
 
 from services.plan_store import tables as t
 from services.plan_store import template_rows as _template_rows  # noqa: F401  its table is one of them
-from services.plan_store.database import MIGRATIONS, Database, DatabaseDown
-from services.plan_store.patience import patiently
+from services.plan_store.database import MIGRATIONS, DatabaseUnavailable, ProjectionDatabase
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
+from services.plan_store.retries import run_when_available
 from shared.domain import commands as c
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog
-from tests.contract.test_plan_store_turns import asked, one, turn
+from tests.contract.test_plan_store_turns import asked, fetch, turn
 from tests.support.plan_store import rows
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
-async def test_models_and_migrations_say_the_same(database: Database) -> None:
+async def test_the_tables_match_the_migrations(database: ProjectionDatabase) -> None:
     def known(name: str | None, *_: Any) -> bool:
-        """The full-text index is each database's own."""
+        """Exclude the full-text index, which differs by database."""
         return not (name or "").startswith(("memories_fts", "search_vector", "ix_memories_search_vector"))
 
     def differences(connection: Connection) -> list[Any]:
@@ -39,17 +39,17 @@ async def test_models_and_migrations_say_the_same(database: Database) -> None:
 
 
 async def test_replicas_that_start_together_migrate_once(empty_url: str) -> None:
-    databases = [Database(empty_url) for _ in range(4)]
+    databases = [ProjectionDatabase(empty_url) for _ in range(4)]
     # As the service does it: SQLite may say at once that another one has the file.
-    await asyncio.gather(*(patiently(database.migrate) for database in databases))
-    assert all(not found for found in (await rows(databases[0])).values())
+    await asyncio.gather(*(run_when_available(database.migrate) for database in databases))
+    assert all(not table_rows for table_rows in (await rows(databases[0])).values())
     for database in databases:
         await database.close()
 
 
-async def test_a_database_that_is_not_there_is_down() -> None:
-    database = Database("postgresql+asyncpg://parley@127.0.0.1:9/none")
-    with pytest.raises(DatabaseDown):
+async def test_an_unreachable_database_is_unavailable() -> None:
+    database = ProjectionDatabase("postgresql+asyncpg://parley@127.0.0.1:9/none")
+    with pytest.raises(DatabaseUnavailable):
         await database.migrate()
     await database.close()
 
@@ -65,8 +65,8 @@ def tables(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
 
 
-async def test_an_entry_of_the_release_before_is_one_of_a_flow_without_steps(empty_url: str) -> None:
-    database = Database(empty_url)
+async def test_a_library_entry_of_an_older_release_becomes_a_flow_entry_without_steps(empty_url: str) -> None:
+    database = ProjectionDatabase(empty_url)
     await database.migrate()
     async with database.begin() as connection:
         await connection.run_sync(alembic, command.downgrade, "0001")
@@ -84,7 +84,7 @@ def _columns(connection: Connection) -> set[str]:
 
 
 def _insert_entry(connection: Connection) -> None:
-    """A session and its accepted answer, as the first schema has them."""
+    """Insert a session and its accepted answer, with the columns of the first schema."""
     for name, known in (("sessions", {"id": "s1"}), ("library", {"session_id": "s1", "request": "How many?"})):
         table = Table(name, MetaData(), autoload_with=connection)
         blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
@@ -102,13 +102,11 @@ def _blank(column: Column[Any]) -> Any:
     return next((value for kind, value in kinds if isinstance(column.type, kind)), "")
 
 
-async def test_a_schema_that_was_taken_away_is_made_again_and_filled_from_the_log(
-    log: InMemoryLog, empty_url: str
-) -> None:
-    database = Database(empty_url)
+async def test_a_dropped_schema_is_migrated_and_rebuilt_from_the_log(log: InMemoryLog, empty_url: str) -> None:
+    database = ProjectionDatabase(empty_url)
     await database.migrate()
     story = await asked(log)
-    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish(action_id="1.1", ok=True))
+    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish_action(action_id="1.1", ok=True))
     await story.commit(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
     await story.commit(c.GiveAnswer(text="Done.", confidence=1))
     await Projector(log, database).load(story.id)
@@ -120,5 +118,5 @@ async def test_a_schema_that_was_taken_away_is_made_again_and_filled_from_the_lo
     assert not any((await rows(database)).values())
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
-    assert await one(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
+    assert await fetch(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
     await database.close()

@@ -1,4 +1,4 @@
-"""What rows tell lists: why a session rests, whether its plan came to its end, which plans there are, newest first."""
+"""Columns for lists: why a session rests, whether its plan is completed, and which plans are newest."""
 
 from datetime import UTC, datetime
 
@@ -7,17 +7,17 @@ from sqlalchemy import update
 
 from parley.events.values import Step
 from services.plan_store import tables as t
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from services.plan_store.plans import list_plans
 from services.plan_store.projection import Projector
 from services.plan_store.queries import list_sessions
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.plan_steps import held_up
-from shared.story import finish
+from shared.domain.plan_steps import is_held_up
+from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_database import alembic
-from tests.contract.test_plan_store_turns import one
+from tests.contract.test_plan_store_turns import fetch
 from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
@@ -32,13 +32,13 @@ JUDGED = (
     c.GiveAnswer(text="No.", confidence=1),
 )
 DONE = (
-    finish(action_id="t2.s1", ok=True),
+    finish_action(action_id="t2.s1", ok=True),
     c.Start(),
-    finish(action_id="t2.s2", ok=True),
+    finish_action(action_id="t2.s2", ok=True),
     c.VerifyTurn(status="success", next_action="complete", reasoning="well"),
     c.GiveAnswer(text="Done.", confidence=1),
 )
-FAILED = (*RUNS, finish(action_id="t2.s1", ok=False), *JUDGED)
+FAILED = (*RUNS, finish_action(action_id="t2.s1", ok=False), *JUDGED)
 STORIES = {
     "new": ((c.Say(text="A calculator"),), "planning", "new", False),
     "stopped": ((c.Say(text="A calculator"), c.Stop()), "stopped", "stopped", False),
@@ -54,7 +54,7 @@ STORIES = {
 }
 
 
-async def told(log: InMemoryLog, projector: Projector) -> dict[str, Conversation]:
+async def stories_of_every_end(log: InMemoryLog, projector: Projector) -> dict[str, Conversation]:
     stories = {name: Conversation(log, name) for name in STORIES}
     for name, story in stories.items():
         await story.commit(*STORIES[name][0])
@@ -62,22 +62,22 @@ async def told(log: InMemoryLog, projector: Projector) -> dict[str, Conversation
     return stories
 
 
-async def test_a_row_tells_why_its_session_rests_and_whether_its_plan_came_to_its_end(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_a_row_has_the_rest_reason_and_whether_the_plan_is_unfinished(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    stories = await told(log, projector)
+    stories = await stories_of_every_end(log, projector)
     page = await list_sessions(database, api.ListSessions(user="ann"))
-    shown = {row.id: (row.word, row.rest_reason, row.unfinished) for row in page.sessions}
-    assert shown == {name: tuple(expected) for name, (_, *expected) in STORIES.items()}
+    columns = {row.id: (row.word, row.rest_reason, row.unfinished) for row in page.sessions}
+    assert columns == {name: tuple(expected) for name, (_, *expected) in STORIES.items()}
     for name, story in stories.items():
-        session = (await story.loaded()).session
-        assert (session.rest_reason, held_up(session)) == shown[name][1:]
+        session = (await story.load_at_position()).session
+        assert (session.rest_reason, is_held_up(session)) == columns[name][1:]
 
 
-async def test_plans_that_did_not_come_to_their_end_are_found_with_what_waits(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_unfinished_plans_are_listed_with_waiting_sessions(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    await told(log, projector)
+    await stories_of_every_end(log, projector)
     ask = api.ListSessions(user="ann", phases=("awaiting_approval", "awaiting_input", "failed", api.UNFINISHED))
     page = await list_sessions(database, ask)
     assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed"}
@@ -85,20 +85,20 @@ async def test_plans_that_did_not_come_to_their_end_are_found_with_what_waits(
     assert (await list_sessions(database, ask.model_copy(update={"user": "bob"}))).total == 0
 
 
-async def test_a_migration_fills_the_rows_that_are_there(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_a_migration_fills_existing_rows(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    await told(log, projector)
+    await stories_of_every_end(log, projector)
     columns = (t.sessions.c.id, t.sessions.c.rest_reason, t.sessions.c.unfinished)
-    before = sorted(await one(database, *columns))
+    before = sorted(await fetch(database, *columns))
     async with database.begin() as tx:
         await tx.run_sync(alembic, command.downgrade, "0001")
     await database.migrate()
-    assert sorted(await one(database, *columns)) == before
+    assert sorted(await fetch(database, *columns)) == before
 
 
 async def test_plans_are_listed_newest_first_page_by_page(
-    log: InMemoryLog, database: Database, projector: Projector
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     for number in range(6):
         story = Conversation(log, f"s{number}", user="bob" if number == 5 else "ann")
@@ -130,8 +130,8 @@ async def test_plans_are_listed_newest_first_page_by_page(
     assert await listed(user="ann", limit=3) == (["0", "2", "3"], 4)
 
 
-async def test_a_share_with_its_owner_or_taken_back_shows_a_session_once_or_not(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_a_share_with_the_owner_lists_a_session_once_and_a_revoked_share_hides_it(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log)
     await story.commit(ACTS, DRAFT, c.Share(user="eve", role="viewer"), c.Share(user="eve", role=None))

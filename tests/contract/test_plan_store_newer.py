@@ -1,4 +1,4 @@
-"""What plan_store does with sessions that a newer release has continued: rows as they were, noted, taken up later."""
+"""plan_store and sessions that a newer release has continued: their rows stay, and an upgrade projects them."""
 
 import json
 from collections.abc import AsyncIterator
@@ -13,29 +13,29 @@ from parley.events import envelope, parse_event
 from parley.events.values import Stored
 from services.plan_store import tables as t
 from services.plan_store import upgrades
-from services.plan_store.database import Database
-from services.plan_store.handlers import Requests
-from services.plan_store.keeper import Keeper
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers
 from services.plan_store.projection import Projector
 from services.plan_store.queries import health
 from services.plan_store.rebuild import rebuild_from
+from services.plan_store.scheduler import Scheduler
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.log import commit, guard
+from shared.log import commit, guard_headers
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore
-from tests.contract.test_plan_store_keeper import Broker
 from tests.contract.test_plan_store_requests import Client
-from tests.logs.exporter import exported
+from tests.contract.test_plan_store_scheduler import Broker
+from tests.logs.exporter import export
 from tests.logs.recorded import load, names
-from tests.support.newer import NEEDS, newer_message
+from tests.support.newer_release import NEEDS, newer_message
 from tests.support.stories import Conversation
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
-async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
+async def fetch(database: ProjectionDatabase, *columns: Any) -> list[tuple[Any, ...]]:
     async with database.begin() as tx:
         return [tuple(row) for row in await tx.execute(select(*columns))]
 
@@ -49,60 +49,62 @@ async def newer_release(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 
 
 async def continued(log: InMemoryLog, story: Conversation) -> None:
-    """A newer release has appended the session's next event."""
-    log.publish(*newer_message(await story.loaded()))
+    """Append the session's next event as a newer release does."""
+    log.publish(*newer_message(await story.load_at_position()))
 
 
-async def test_its_rows_stay_and_others_go_on(
-    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_rows_of_a_newer_session_stay_and_other_sessions_go_on(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story, other = Conversation(log), Conversation(log)
     await story.commit(c.Say(text="A calculator"))
     await continued(log, story)
-    await projector.nudge(story.id, log.last(story.id))
+    await projector.project_up_to(story.id, log.last(story.id))
     await other.commit(c.Say(text="Another"))
-    await projector.nudge(other.id, log.last(other.id))
+    await projector.project_up_to(other.id, log.last(other.id))
     s, w = t.sessions.c, t.waiting_for_upgrade.c
-    assert dict(await one(database, s.id, s.version)) == {story.id: 1, other.id: 1}
-    assert await one(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), NEEDS["needs"])]
-    assert await one(database, t.parked_messages.c.position) == []
-    for wanted in ({}, {"at_least": log.last(story.id)}, {"version": 2}):
+    assert dict(await fetch(database, s.id, s.version)) == {story.id: 1, other.id: 1}
+    assert await fetch(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), NEEDS["needs"])]
+    assert await fetch(database, t.parked_messages.c.position) == []
+    for arguments in ({}, {"at_least": log.last(story.id)}, {"version": 2}):
         with pytest.raises(StoreError, match="newer release") as refused:
-            await projector.load(story.id, **wanted)
+            await projector.load(story.id, **arguments)
         assert refused.value.code == "upgrade_needed"
         with pytest.raises(StoreError, match="newer release"):
-            await projector.look(story.id, **wanted)
+            await projector.load_state(story.id, **arguments)
     assert (await projector.load(story.id, version=1)).session.words.request == "A calculator"
     assert (await health(database)).waiting_for_upgrade == 1
 
     async with newer_release(monkeypatch):
         upgraded = Projector(log, database)
-        await upgrades.take_up(database, upgraded.nudge)
-        assert dict(await one(database, s.id, s.version)) == {story.id: 2, other.id: 1}
-        assert await one(database, w.session_id) == []
+        await upgrades.project_waiting(database, upgraded.project_up_to)
+        assert dict(await fetch(database, s.id, s.version)) == {story.id: 2, other.id: 1}
+        assert await fetch(database, w.session_id) == []
         assert (await upgraded.load(story.id)).session.needs == envelope.FORMAT
 
 
-async def test_a_row_of_a_newer_release_is_left_as_it_is(
-    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_a_row_written_by_a_newer_release_is_not_changed(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a rollback: the older plan_store starts beside what the newer one has projected."""
+    """As after a rollback: the older plan_store starts with rows that the newer one has projected."""
     story = Conversation(log)
     await story.commit(c.Say(text="A calculator"))
     await continued(log, story)
     async with newer_release(monkeypatch):
-        await Projector(log, database).nudge(story.id, log.last(story.id))
+        await Projector(log, database).project_up_to(story.id, log.last(story.id))
         by = CommandMeta("user:ann", datetime.now(UTC), "rename")
         await commit(log, await InMemoryStore(log).load(story.id), c.Rename(title="Mine"), by)
-    before = await one(database, *t.sessions.c)
-    await projector.nudge(story.id, log.last(story.id))
+    before = await fetch(database, *t.sessions.c)
+    await projector.project_up_to(story.id, log.last(story.id))
     with pytest.raises(StoreError, match="newer release"):
         await projector.load(story.id)
-    assert await one(database, *t.sessions.c) == before
-    assert await one(database, t.waiting_for_upgrade.c.position) == [(log.last(story.id),)]
+    assert await fetch(database, *t.sessions.c) == before
+    assert await fetch(database, t.waiting_for_upgrade.c.position) == [(log.last(story.id),)]
 
 
-async def test_rebuild_goes_on_with_the_others_and_counts_it(log: InMemoryLog, database: Database) -> None:
+async def test_a_rebuild_skips_and_counts_sessions_of_a_newer_release(
+    log: InMemoryLog, database: ProjectionDatabase
+) -> None:
     story, other = Conversation(log), Conversation(log)
     await story.commit(c.Say(text="A calculator"))
     await continued(log, story)
@@ -111,34 +113,34 @@ async def test_rebuild_goes_on_with_the_others_and_counts_it(log: InMemoryLog, d
     assert (report.sessions, report.events, report.parked, report.waiting_for_upgrade) == (2, 3, 0, 1)
 
 
-async def test_the_keeper_does_not_judge_it(
-    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_the_sweep_skips_sessions_of_a_newer_release(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story = Conversation(log)
     await story.commit(c.Say(text="A calculator"))
     await continued(log, story)
-    await projector.nudge(story.id, log.last(story.id))
+    await projector.project_up_to(story.id, log.last(story.id))
     judged: list[str] = []
-    keeper = Keeper(
+    scheduler = Scheduler(
         Broker(), log, database, projector, stuck_work_timeout=1, now=lambda: datetime.now(UTC) + timedelta(days=7)
     )
 
     async def fail(session_id: str, *_: Any) -> None:
         judged.append(session_id)
 
-    monkeypatch.setattr(keeper, "_fail", fail)
-    await keeper.sweep()
+    monkeypatch.setattr(scheduler, "_fail", fail)
+    await scheduler.sweep()
     assert judged == []
     assert len(log.messages) == 2
     async with newer_release(monkeypatch):
-        newer = Keeper(Broker(), log, database, Projector(log, database), stuck_work_timeout=1)
-        await newer.take_up()
-    assert await one(database, t.waiting_for_upgrade.c.session_id) == []
-    await keeper.sweep()
+        newer = Scheduler(Broker(), log, database, Projector(log, database), stuck_work_timeout=1)
+        await newer.project_waiting()
+    assert await fetch(database, t.waiting_for_upgrade.c.session_id) == []
+    await scheduler.sweep()
     assert judged == [story.id], "once it is all there, it is judged like any other"
 
 
-async def test_a_database_that_a_newer_release_has_migrated_is_used_as_it_is(database: Database) -> None:
+async def test_a_database_migrated_by_a_newer_release_is_used_unchanged(database: ProjectionDatabase) -> None:
     newest = text("SELECT max(version_num) FROM alembic_version")
     async with database.begin() as tx:
         mine = await tx.scalar(newest)
@@ -150,7 +152,7 @@ async def test_a_database_that_a_newer_release_has_migrated_is_used_as_it_is(dat
 
 
 def with_later_fields(stored: Stored) -> dict[str, Any]:
-    """The value as a newer release would store it: with a field of its own in every value."""
+    """The value as a newer release would store it, with an additional field in every object."""
 
     def more(value: Any, plain: Any) -> Any:
         if isinstance(value, Stored):
@@ -162,18 +164,18 @@ def with_later_fields(stored: Stored) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", names())
-async def test_what_a_newer_release_says_besides_is_kept_and_in_nobodys_way(
-    name: str, log: InMemoryLog, database: Database, projector: Projector
+async def test_unknown_fields_of_a_newer_release_are_stored_and_ignored(
+    name: str, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     recorded = load(name)
-    client = Client(Requests(log, database, projector).responders())
+    client = Client(RequestHandlers(log, database, projector).responders())
     position, bodies = 0, []
     for raw in recorded.messages:
         bodies.append(with_later_fields(parse_event(raw.data)))
-        headers = guard(recorded.session_id, position, str(raw.position))
+        headers = guard_headers(recorded.session_id, position, str(raw.position))
         position = log.publish(raw.subject, json.dumps(bodies[-1]).encode(), headers)
     session = (await projector.load(recorded.session_id)).session
-    assert json.loads(json.dumps(exported(session))) == recorded.state
+    assert json.loads(json.dumps(export(session))) == recorded.state
     journal = await client.ask(api.JOURNAL_READ, session_id=session.id)
     assert [event.model_dump(mode="json", exclude_unset=True) for event in journal.events] == bodies
     assert (await client.ask(api.PLAN_LIST)).total == bool(session.plan)

@@ -1,4 +1,4 @@
-"""The projection's promises, on SQLite and on PostgreSQL: the rows are the log's, exactly, whatever happens."""
+"""The projection's guarantees, on SQLite and on PostgreSQL: the rows match the log exactly, whatever happens."""
 
 import asyncio
 import json
@@ -12,21 +12,21 @@ from sqlalchemy import select
 from parley.events import dump_event, facts
 from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
-from services.plan_store.change import Change
-from services.plan_store.database import Database
-from services.plan_store.history import Step
-from services.plan_store.patience import patiently
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.history import FoldedMessage
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
-from services.plan_store.rows import changes
+from services.plan_store.retries import run_when_available
+from services.plan_store.row_changes import RowChange
+from services.plan_store.rows import changes_for
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
-from shared.domain.forks import carried
+from shared.domain.forks import carry_over
 from shared.domain.session import Session
-from shared.log import fork, guard
+from shared.log import fork, guard_headers
 from shared.store_api import StoreError
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS, Conversation, approve
@@ -34,7 +34,7 @@ from tests.support.stories import STEPS, Conversation, approve
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
-async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
+async def fetch(database: ProjectionDatabase, *columns: Any) -> list[tuple[Any, ...]]:
     async with database.begin() as tx:
         return [tuple(row) for row in await tx.execute(select(*columns).order_by(*columns))]
 
@@ -42,40 +42,42 @@ async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
 # --- what the rows tell
 
 
-async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Database, projector: Projector) -> None:
+async def test_rows_record_a_complete_conversation(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
     story = Conversation(log)
     session = await story.whole()
-    await projector.nudge(story.id, log.last(story.id))
+    await projector.project_up_to(story.id, log.last(story.id))
 
     s = t.sessions.c
-    assert await one(database, s.id, s.owner, s.title, s.phase, s.state, s.version, s.position, s.work_service) == [
+    assert await fetch(database, s.id, s.owner, s.title, s.phase, s.state, s.version, s.position, s.work_service) == [
         (story.id, "ann", "My 100% calculator", "resting", "completed", session.version, log.last(story.id), None)
     ]
     p = t.plans.c
-    assert await one(database, p.number, p.status, p.goal, p.by) == [
+    assert await fetch(database, p.number, p.status, p.goal, p.by) == [
         (1, "rejected", "A calculator", "planner"),
         (2, "superseded", "A calculator for floats", "planner"),
         (3, "completed", "A calculator for floats", "user:ann"),
     ]
     k = t.code_versions.c
-    assert await one(database, k.number, k.status, k.code) == [
+    assert await fetch(database, k.number, k.status, k.code) == [
         (1, "rejected", "print(1 / 0)\n"),
         (2, "approved", "print(1.5 + 2)\n"),
     ]
-    assert await one(database, t.turns.c.turn, t.turns.c.next_action) == [(1, "complete")]
+    assert await fetch(database, t.turns.c.turn, t.turns.c.next_action) == [(1, "complete")]
     a = t.actions.c
-    assert await one(database, a.turn, a.id, a.tool, a.status, a.duration_seconds) == [
+    assert await fetch(database, a.turn, a.id, a.tool, a.status, a.duration_seconds) == [
         (1, "1.1", "run_code", "finished", 0.25)
     ]
-    assert await one(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
-    assert await one(database, t.shares.c.user, t.shares.c.role) == [("bob", "approver")]
-    versions = [version for (version,) in await one(database, t.journal.c.version)]
+    assert await fetch(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
+    assert await fetch(database, t.shares.c.user, t.shares.c.role) == [("bob", "approver")]
+    versions = [version for (version,) in await fetch(database, t.journal.c.version)]
     assert versions == list(range(1, session.version + 1))
-    assert await one(database, t.parked_messages.c.position) == []
+    assert await fetch(database, t.parked_messages.c.position) == []
 
 
-async def test_an_answer_and_a_late_outcome_find_their_rows(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_an_answer_and_a_late_outcome_update_their_rows(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log)
     await story.commit(c.Say(text="What is it?", workflow="agentflow"))
@@ -85,9 +87,9 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     )
     await story.commit(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(finish(action_id="1.1", ok=True, result=None, seconds=2))
-    await projector.nudge(story.id, log.last(story.id))
-    assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.duration_seconds) == [
+    await story.commit(finish_action(action_id="1.1", ok=True, result=None, seconds=2))
+    await projector.project_up_to(story.id, log.last(story.id))
+    assert await fetch(database, t.actions.c.id, t.actions.c.status, t.actions.c.duration_seconds) == [
         ("1.1", "finished", 2.0),
         ("1.2", "skipped", None),
     ]
@@ -97,50 +99,50 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     await other.commit(
         c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
         c.Start(),
-        finish(action_id="1.1", ok=True),
+        finish_action(action_id="1.1", ok=True),
         c.VerifyTurn(status="success", next_action="complete"),
         c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("1.1",)),
     )
-    await projector.nudge(other.id, log.last(other.id))
-    assert await one(database, t.answers.c.text, t.answers.c.confidence) == [("It is 42", 0.9)]
+    await projector.project_up_to(other.id, log.last(other.id))
+    assert await fetch(database, t.answers.c.text, t.answers.c.confidence) == [("It is 42", 0.9)]
 
 
 # --- exactly once
 
 
-async def test_redelivery_and_any_order_of_nudges_change_nothing(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_redelivery_in_any_order_changes_nothing(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log)
     await story.whole()
     positions = [raw.position for raw in log.messages]
     random.Random(7).shuffle(positions)
-    await projector.nudge(story.id, positions[0])
+    await projector.project_up_to(story.id, positions[0])
     once = await rows(database)
     for position in positions:
-        await projector.nudge(story.id, position)
-        await Projector(log, database).nudge(story.id, position)  # another replica, with nothing in its memory
+        await projector.project_up_to(story.id, position)
+        await Projector(log, database).project_up_to(story.id, position)  # another replica, with nothing in its memory
     assert await rows(database) == once
 
 
 async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_at_once(
-    log: InMemoryLog, database: Database
+    log: InMemoryLog, database: ProjectionDatabase
 ) -> None:
     story = Conversation(log)
     await story.whole()
     by_steps = InMemoryLog()
     for raw in log.messages:
         by_steps.messages.append(raw)
-        await Projector(by_steps, database).nudge(story.id, raw.position)
+        await Projector(by_steps, database).project_up_to(story.id, raw.position)
     slowly = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == slowly
 
 
 async def test_replicas_racing_on_one_database_project_each_event_once(log: InMemoryLog, url: str) -> None:
-    databases = [Database(url) for _ in range(3)]
+    databases = [ProjectionDatabase(url) for _ in range(3)]
     # As the service does it: SQLite may say at once that another one has the file.
-    await asyncio.gather(*(patiently(database.migrate) for database in databases))
+    await asyncio.gather(*(run_when_available(database.migrate) for database in databases))
     replicas = [Projector(log, database) for database in databases]
     stories = [Conversation(log) for _ in range(4)]
 
@@ -151,12 +153,12 @@ async def test_replicas_racing_on_one_database_project_each_event_once(log: InMe
         chance = random.Random(seed)
         for _ in range(40):
             story = chance.choice(stories)
-            await replica.nudge(story.id, log.last(story.id))
+            await replica.project_up_to(story.id, log.last(story.id))
             await asyncio.sleep(0)
 
     await asyncio.gather(*map(tell, stories), *(race(replica, n) for n, replica in enumerate(replicas)))
     for story in stories:
-        await asyncio.gather(*(replica.nudge(story.id, log.last(story.id)) for replica in replicas))
+        await asyncio.gather(*(replica.project_up_to(story.id, log.last(story.id)) for replica in replicas))
     raced = await rows(databases[0])
     await rebuild_from(log, databases[0], lambda *_: None)
     assert await rows(databases[0]) == raced
@@ -166,25 +168,25 @@ async def test_replicas_racing_on_one_database_project_each_event_once(log: InMe
 
 
 async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everything(
-    log: InMemoryLog, database: Database, monkeypatch: pytest.MonkeyPatch
+    log: InMemoryLog, database: ProjectionDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story = Conversation(log)
     await story.whole()
 
-    def crash(step: Step) -> list[Change]:
+    def crash(step: FoldedMessage) -> list[RowChange]:
         if step.event and step.event.version == 9:
             raise KeyboardInterrupt
-        return list(changes(step))
+        return list(changes_for(step))
 
     with monkeypatch.context() as patch:
-        patch.setattr(projection_module, "changes", crash)
+        patch.setattr(projection_module, "changes_for", crash)
         with pytest.raises(KeyboardInterrupt):
-            await Projector(log, database).nudge(story.id, log.last(story.id))
+            await Projector(log, database).project_up_to(story.id, log.last(story.id))
     assert not any((await rows(database)).values())
 
-    await Projector(log, database).nudge(story.id, log.last(story.id))  # committed, and killed before its ack
+    await Projector(log, database).project_up_to(story.id, log.last(story.id))  # committed, and killed before its ack
     whole = await rows(database)
-    await Projector(log, database).nudge(story.id, log.last(story.id))
+    await Projector(log, database).project_up_to(story.id, log.last(story.id))
     assert await rows(database) == whole
     assert len(whole["journal"]) == len(log.messages)
 
@@ -192,28 +194,28 @@ async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everyt
 # --- loading
 
 
-async def test_load_is_never_stale_and_never_invents(log: InMemoryLog, projector: Projector) -> None:
+async def test_load_is_never_stale_and_never_ahead_of_the_log(log: InMemoryLog, projector: Projector) -> None:
     story = Conversation(log)
     assert (await projector.load(story.id)).session.version == 0
     await story.plan()
     loaded = await projector.load(story.id, at_least=log.last(story.id))
-    assert loaded == await story.loaded()
+    assert loaded == await story.load_at_position()
     with pytest.raises(StoreError) as refusal:
         await projector.load(story.id, at_least=loaded.position + 1)
     assert refusal.value.code == "behind"
 
 
 class Lagging(InMemoryLog):
-    """But for its leader it knows no more than the first message."""
+    """A log whose replica has only the first message; its leader has all."""
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Any]:
-        found = await super().read(session_id, after=after, limit=limit)
-        return found if leader else [raw for raw in found if raw.position <= 1]
+        messages = await super().read(session_id, after=after, limit=limit)
+        return messages if leader else [raw for raw in messages if raw.position <= 1]
 
 
 @pytest.mark.parametrize("at_least", [0, 2])
-async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database, at_least: int) -> None:
-    """Also for whoever knows of no position: what somebody was just shown must not be missing elsewhere."""
+async def test_load_reads_through_the_leader_when_a_replica_lags(database: ProjectionDatabase, at_least: int) -> None:
+    """Also without a position: what one client has seen must not be missing for another."""
     log, newest = Lagging(), InMemoryLog()
     log.clustered = True
     story = Conversation(newest)
@@ -223,19 +225,19 @@ async def test_load_reads_through_the_leader_when_a_replica_lags(database: Datab
     assert (loaded.position, loaded.session.version) == (2, 2)
 
 
-async def test_a_delivery_is_projected_also_when_a_replica_lags(database: Database) -> None:
-    """It is acknowledged after that: rows that are behind would stay so until somebody asks for the session."""
+async def test_a_delivery_is_projected_also_when_a_replica_lags(database: ProjectionDatabase) -> None:
+    """The delivery is acknowledged afterwards, so rows that are behind would stay behind."""
     log, newest = Lagging(), InMemoryLog()
     log.clustered = True
     story = Conversation(newest)
     await story.plan()
     log.messages = newest.messages
-    await Projector(log, database).nudge(story.id, 2, log.messages[1])
+    await Projector(log, database).project_up_to(story.id, 2, log.messages[1])
     async with database.begin() as tx:
         assert await tx.scalar(select(t.sessions.c.position)) == 2
 
 
-async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:
+async def test_a_session_is_loaded_as_of_an_earlier_version(log: InMemoryLog, projector: Projector) -> None:
     story = Conversation(log)
     session = await story.whole()
     for version in (1, 2, 5, session.version):
@@ -247,50 +249,50 @@ async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:
     assert refusal.value.code == "unknown"
 
 
-async def test_a_row_that_another_version_wrote_is_folded_again(log: InMemoryLog, database: Database) -> None:
+async def test_a_row_written_by_another_release_is_folded_again(log: InMemoryLog, database: ProjectionDatabase) -> None:
     story = Conversation(log)
     await story.plan()
     await Projector(log, database).load(story.id)
     async with database.begin() as tx:
         await tx.execute(t.sessions.update().values(snapshot={"id": story.id, "shape": "of another time"}))
     await story.commit(approve)
-    assert await Projector(log, database).load(story.id) == await story.loaded()
+    assert await Projector(log, database).load(story.id) == await story.load_at_position()
 
 
 # --- what is not an event
 
 
-async def test_garbage_is_parked_moves_the_position_and_blocks_nobody(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_garbage_is_quarantined_advances_the_position_and_blocks_nothing(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log)
     log.publish(f"session.{story.id}.planner.message.received", b"\x00\xff not json \x00")
     await story.plan()
-    log.publish(f"session.{story.id}.planner.plan.drafted", b"{}", guard(story.id, log.last(story.id), "x"))
+    log.publish(f"session.{story.id}.planner.plan.drafted", b"{}", guard_headers(story.id, log.last(story.id), "x"))
     log.publish(f"session.{story.id}.nobody.what.ever", b"unguarded")
     loaded = await projector.load(story.id)
     assert loaded.position == 5
     assert loaded.session.version == 2
-    assert [position for (position,) in await one(database, t.parked_messages.c.position)] == [1, 4, 5]
+    assert [position for (position,) in await fetch(database, t.parked_messages.c.position)] == [1, 4, 5]
     await story.commit(approve)
     assert (await projector.load(story.id)).session.phase == "coding"
 
 
 @pytest.mark.parametrize("odd", ["a b", "x" * 300, "é", "'; drop table sessions; --", "a\nb"])
-async def test_ids_that_no_session_has_are_parked_once(
-    odd: str, log: InMemoryLog, database: Database, projector: Projector
+async def test_messages_under_invalid_ids_are_quarantined_once(
+    odd: str, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     for _ in range(2):
         position = log.publish(f"session.{odd}.planner.message.received", b"{}")
         for _ in range(2):
-            await projector.nudge(odd, position)
-    assert len(await one(database, t.parked_messages.c.position)) == 2
-    assert all(len(shown) <= 64 for (shown,) in await one(database, t.parked_messages.c.session_id))
-    assert await one(database, t.sessions.c.id) == []
+            await projector.project_up_to(odd, position)
+    assert len(await fetch(database, t.parked_messages.c.position)) == 2
+    assert all(len(stored_id) <= 64 for (stored_id,) in await fetch(database, t.parked_messages.c.session_id))
+    assert await fetch(database, t.sessions.c.id) == []
 
 
-async def test_values_that_databases_dislike_stop_nothing(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_values_that_databases_reject_do_not_block_the_projection(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log, "hostile")
     text = "a\x00b \U0001f600 'quoted' \\ %"
@@ -315,16 +317,16 @@ async def test_values_that_databases_dislike_stop_nothing(
         sub_goal="x",
         actions=({"id": "same", "tool": "t", "arguments": {"n": 10**40}}, {"id": "same", "tool": "t"}),
     )
-    log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard(story.id, 1, "2"))
+    log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard_headers(story.id, 1, "2"))
     fields = {"model": "m", "role": "r", "prompt_tokens": 10**25, "cached_tokens": 0, "completion_tokens": 0}
     usage = {"id": "3", "session_id": story.id, "version": 3, "at": "9999-12-31T23:59:59-12:00", "actor": "x"}
     calls = [fields | {"latency": 0, "attempt": 1, "cost": 1}] * 3
     spent = json.dumps(usage | {"type": "usage.recorded", "usage": calls})
-    log.publish("session.hostile.nobody.usage.recorded", spent.encode(), guard(story.id, 2, "3"))
+    log.publish("session.hostile.nobody.usage.recorded", spent.encode(), guard_headers(story.id, 2, "3"))
 
     loaded = await projector.load(story.id)
-    assert loaded.session.version == 3, await one(database, t.parked_messages.c.reason)
-    assert await one(database, t.sessions.c.owner) == [("o'b\ufffd",)]
+    assert loaded.session.version == 3, await fetch(database, t.parked_messages.c.reason)
+    assert await fetch(database, t.sessions.c.owner) == [("o'b\ufffd",)]
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
@@ -333,8 +335,8 @@ async def test_values_that_databases_dislike_stop_nothing(
 # --- forks
 
 
-async def test_a_fork_takes_over_its_parent_as_it_was(
-    log: InMemoryLog, database: Database, projector: Projector
+async def test_a_fork_has_its_parents_state_at_that_version(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     parent = Conversation(log)
     then = await parent.plan()
@@ -348,11 +350,11 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
 
     grandchild = Conversation(log, user="eve")
     await fork(log, session, grandchild.id, CommandMeta("user:eve", datetime.now(UTC), "f2"))
-    await projector.nudge(grandchild.id, log.last(grandchild.id))
-    goals = await one(database, t.plans.c.goal)
+    await projector.project_up_to(grandchild.id, log.last(grandchild.id))
+    goals = await fetch(database, t.plans.c.goal)
     assert goals == [("A calculator",)] * 2, "the parent itself is not projected yet"
     await grandchild.commit(approve)
-    await projector.nudge(parent.id, log.last(parent.id))
+    await projector.project_up_to(parent.id, log.last(parent.id))
     assert (await projector.load(grandchild.id)).session.phase == "coding"
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
@@ -360,14 +362,14 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     assert after == before
 
 
-async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, projector: Projector) -> None:
-    """Not in the log, not as old as it says, or itself: nothing of the parent is read."""
+async def test_a_fork_needs_no_parent(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> None:
+    """A fork whose parent is missing, too short or itself: nothing of the parent is read."""
     parent = Conversation(log)
     then = await parent.plan()
     for place, named in enumerate((parent.id, "nowhere", "fork2")):
         session_id = f"fork{place}"
         by = CommandMeta("user:bob", datetime.now(UTC), "f")
-        event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carried(then)), by)
+        event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carry_over(then)), by)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session
         assert (session.version, session.parent_id, session.words.request) == (1, named, then.words.request)
@@ -379,7 +381,7 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, proj
     assert await rows(database) == before
 
 
-async def test_the_fake_store_agrees(log: InMemoryLog, projector: Projector) -> None:
+async def test_the_in_memory_store_returns_the_same(log: InMemoryLog, projector: Projector) -> None:
     story = Conversation(log)
     await story.whole()
     assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)

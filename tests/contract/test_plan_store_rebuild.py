@@ -1,4 +1,4 @@
-"""A rebuild, on SQLite and on PostgreSQL: the same rows from the log, beside those in use until all are there."""
+"""A rebuild, on SQLite and on PostgreSQL: it produces the same rows from the log, in shadow tables."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import func, select
 
-from services.plan_store import refold, shadow
+from services.plan_store import log_replay, shadow_tables
 from services.plan_store import tables as t
-from services.plan_store.change import Change, Put
-from services.plan_store.database import Database
-from services.plan_store.history import Step
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.history import FoldedMessage
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import RebuildRefused, rebuild_from
-from services.plan_store.rows import changes
+from services.plan_store.row_changes import RowChange, Upsert
+from services.plan_store.rows import changes_for
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import StoredMessage, fork
@@ -26,11 +26,11 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 class KilledError(Exception):
-    """Ends a rebuild as a kill would: without a last word."""
+    """Ends a rebuild as abruptly as a kill."""
 
 
 class Paged(InMemoryLog):
-    """Tells after which positions all messages are read, and does something before."""
+    """Records the positions that messages are read from, and calls a hook before each read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,14 +51,14 @@ def log() -> Paged:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many pages and transactions, and next to nothing is remembered between them."""
-    monkeypatch.setattr(refold, "PAGE", 7)
-    monkeypatch.setattr(refold, "MESSAGES", 14)
-    monkeypatch.setattr(refold, "REMEMBERED", 1)
+    """Make pages, transactions and the cache small."""
+    monkeypatch.setattr(log_replay, "PAGE", 7)
+    monkeypatch.setattr(log_replay, "BATCH_MESSAGES", 14)
+    monkeypatch.setattr(log_replay, "CACHE_BYTES", 1)
 
 
-async def told(log: InMemoryLog, projector: Projector) -> list[Conversation]:
-    """Three sessions, side by side and projected."""
+async def three_stories(log: InMemoryLog, projector: Projector) -> list[Conversation]:
+    """Three interleaved sessions, projected."""
     stories = [Conversation(log) for _ in range(3)]
     await asyncio.gather(*(story.whole() for story in stories))
     for story in stories:
@@ -66,7 +66,9 @@ async def told(log: InMemoryLog, projector: Projector) -> list[Conversation]:
     return stories
 
 
-async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Database, projector: Projector) -> None:
+async def test_a_rebuild_produces_the_same_rows(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
     stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
@@ -74,7 +76,7 @@ async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Dat
     log.publish("session.odd id.planner.x", b"garbage")
     log.publish(f"session.{stories[1].id}.planner.x", b"garbage")
     for session_id in await session_ids(log):
-        await projector.nudge(session_id, 2**62)
+        await projector.project_up_to(session_id, 2**62)
     before = await rows(database)
     assert all(
         before[name]
@@ -84,14 +86,16 @@ async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Dat
     async with database.begin() as tx:  # whatever became of the rows
         await tx.execute(t.plans.update().values(goal="tampered"))
         await tx.execute(t.sessions.delete().where(t.sessions.c.id == stories[2].id))
-    told: list[tuple[int, int]] = []
-    report = await rebuild_from(log, database, lambda done, of: told.append((done, of)))
+    progress: list[tuple[int, int]] = []
+    report = await rebuild_from(log, database, lambda done, of: progress.append((done, of)))
     assert await rows(database) == before
     assert (report.sessions, report.events, report.parked) == (4, len(before["journal"]), 2)
-    assert told[-1] == (len(log.messages), len(log.messages))
+    assert progress[-1] == (len(log.messages), len(log.messages))
 
 
-async def test_rebuild_while_the_service_works(log: InMemoryLog, database: Database, projector: Projector) -> None:
+async def test_a_rebuild_runs_while_the_service_works(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
     stories = [Conversation(log) for _ in range(5)]
     for story in stories:
         await story.whole()
@@ -100,17 +104,19 @@ async def test_rebuild_while_the_service_works(log: InMemoryLog, database: Datab
     async def work() -> None:
         for story in stories:
             await story.commit(c.Say(text="And now in colour"))
-            assert await projector.load(story.id) == await story.loaded()
+            assert await projector.load(story.id) == await story.load_at_position()
 
     await asyncio.gather(rebuild_from(log, database, lambda *_: None), work())
     for story in stories:
-        assert await projector.load(story.id) == await story.loaded()
+        assert await projector.load(story.id) == await story.load_at_position()
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
 
 
-async def test_rebuild_refuses_an_empty_log(log: InMemoryLog, database: Database, projector: Projector) -> None:
+async def test_a_rebuild_from_an_empty_log_is_refused(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
     story = Conversation(log)
     await story.plan()
     await projector.load(story.id)
@@ -121,8 +127,10 @@ async def test_rebuild_refuses_an_empty_log(log: InMemoryLog, database: Database
 
 
 @pytest.mark.usefixtures("small")
-async def test_what_is_not_remembered_is_in_the_rows(log: Paged, database: Database, projector: Projector) -> None:
-    await told(log, projector)
+async def test_sessions_that_left_the_cache_are_read_back_from_their_rows(
+    log: Paged, database: ProjectionDatabase, projector: Projector
+) -> None:
+    await three_stories(log, projector)
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
@@ -130,10 +138,8 @@ async def test_what_is_not_remembered_is_in_the_rows(log: Paged, database: Datab
 
 
 @pytest.mark.usefixtures("small")
-async def test_a_rebuild_that_broke_off_goes_on_where_it_was(
-    log: Paged, database: Database, projector: Projector
-) -> None:
-    await told(log, projector)
+async def test_an_interrupted_rebuild_resumes(log: Paged, database: ProjectionDatabase, projector: Projector) -> None:
+    await three_stories(log, projector)
     before = await rows(database)
 
     async def breaks(after: int) -> None:
@@ -154,10 +160,10 @@ async def test_a_rebuild_that_broke_off_goes_on_where_it_was(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("other", ["release", "stream"])
-async def test_what_another_release_or_another_log_left_is_not_gone_on_with(
-    log: Paged, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch, other: str
+async def test_the_partial_rebuild_of_another_release_or_log_is_discarded(
+    log: Paged, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    await told(log, projector)
+    await three_stories(log, projector)
 
     async def breaks(after: int) -> None:
         if after >= 35:
@@ -167,21 +173,21 @@ async def test_what_another_release_or_another_log_left_is_not_gone_on_with(
     with pytest.raises(KilledError):
         await rebuild_from(log, database, lambda *_: None)
     if other == "release":
-        monkeypatch.setattr(shadow, "release", lambda: "the next one")
+        monkeypatch.setattr(shadow_tables, "release_digest", lambda: "the next one")
     else:
         log = Paged()
         log.created = "later"
-        await told(log, projector)
+        await three_stories(log, projector)
     log.before, log.pages = None, []
     await rebuild_from(log, database, lambda *_: None)
     assert log.pages[0] == 0
 
 
 @pytest.mark.usefixtures("small")
-async def test_what_is_projected_meanwhile_is_as_new_afterwards(
-    log: Paged, database: Database, projector: Projector
+async def test_sessions_projected_during_a_rebuild_are_up_to_date_afterwards(
+    log: Paged, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    stories = await told(log, projector)
+    stories = await three_stories(log, projector)
     end = len(log.messages)
     began = Conversation(log)
 
@@ -193,14 +199,14 @@ async def test_what_is_projected_meanwhile_is_as_new_afterwards(
             for story in (stories[0], began):
                 await projector.load(story.id)
 
-    async def swapped(shadow_: shadow.Shadow) -> None:
+    async def swapped(shadow_: shadow_tables.ShadowTables) -> None:
         await stories[1].commit(c.Say(text="And now in sepia"))
         await projector.load(stories[1].id)
         await swap(shadow_)
 
-    log.before, swap = goes_on, shadow.Shadow.swap
+    log.before, swap = goes_on, shadow_tables.ShadowTables.swap
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shadow.Shadow, "swap", swapped)
+        patch.setattr(shadow_tables.ShadowTables, "swap", swapped)
         await rebuild_from(log, database, lambda *_: None)
     after = await rows(database)
     assert len(after["journal"]) == len(log.messages)
@@ -208,8 +214,8 @@ async def test_what_is_projected_meanwhile_is_as_new_afterwards(
     assert await rows(database) == after
 
 
-async def test_two_rebuilds_at_once_are_refused(log: Paged, database: Database, projector: Projector) -> None:
-    await told(log, projector)
+async def test_two_rebuilds_at_once_are_refused(log: Paged, database: ProjectionDatabase, projector: Projector) -> None:
+    await three_stories(log, projector)
 
     async def again(_: int) -> None:
         log.before = None
@@ -221,21 +227,21 @@ async def test_two_rebuilds_at_once_are_refused(log: Paged, database: Database, 
     assert log.before is None
 
 
-async def test_what_cannot_be_written_keeps_no_other_from_its_rows(
-    log: Paged, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_a_session_that_cannot_be_written_does_not_block_others(
+    log: Paged, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stories = await told(log, projector)
-    made = changes
+    stories = await three_stories(log, projector)
+    original = changes_for
 
-    def broken(step: Step) -> Iterator[Change]:
-        for change in made(step):
-            if step.after.session.id == stories[1].id and isinstance(change, Put):
+    def broken(step: FoldedMessage) -> Iterator[RowChange]:
+        for change in original(step):
+            if step.after.session.id == stories[1].id and isinstance(change, Upsert):
                 change.values.pop("position", None)
             yield change
 
-    monkeypatch.setattr(refold, "changes", broken)
+    monkeypatch.setattr(log_replay, "changes_for", broken)
     await rebuild_from(log, database, lambda *_: None)
     async with database.begin() as tx:
-        kept = set(await tx.scalars(select(t.journal.c.session_id).group_by(t.journal.c.session_id)))
+        session_ids = set(await tx.scalars(select(t.journal.c.session_id).group_by(t.journal.c.session_id)))
         assert await tx.scalar(select(func.count()).select_from(t.sessions)) == 2
-    assert kept == {stories[0].id, stories[2].id}
+    assert session_ids == {stories[0].id, stories[2].id}

@@ -1,4 +1,4 @@
-"""plan_store's requests, bytes in and bytes out, on SQLite and on PostgreSQL."""
+"""plan_store's requests as bytes, on SQLite and on PostgreSQL."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,15 +8,15 @@ from sqlalchemy import RowMapping, select
 
 from services.plan_store import queries
 from services.plan_store import tables as t
-from services.plan_store.database import Database
-from services.plan_store.handlers import Requests, Responder
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers, Responder
 from services.plan_store.projection import Projector
-from services.plan_store.purge import unfinished
+from services.plan_store.purge import incomplete_purges
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.log import LogDown, fork
+from shared.log import LogUnavailable, fork
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, session_ids
 from tests.support.plan_store import rows
@@ -26,25 +26,25 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 class Client:
-    """Asks as a gateway would."""
+    """Sends requests as a gateway does."""
 
     def __init__(self, responders: dict[str, Responder]) -> None:
         self._responders = responders
 
-    async def ask[Q: api.Message, A: api.Message](self, verb: api.Verb[Q, A], **fields: Any) -> A:
+    async def ask[Q: api.StoreMessage, A: api.StoreMessage](self, verb: api.Verb[Q, A], **fields: Any) -> A:
         return await self.raw(verb, verb.request(**fields).model_dump_json().encode())
 
-    async def raw[Q: api.Message, A: api.Message](self, verb: api.Verb[Q, A], body: bytes) -> A:
+    async def raw[Q: api.StoreMessage, A: api.StoreMessage](self, verb: api.Verb[Q, A], body: bytes) -> A:
         answer = await self._responders[verb.subject](verb.subject, body)
         if answer.startswith(b'{"error":'):
-            problem = api.Failed.model_validate_json(answer).error
+            problem = api.ErrorReply.model_validate_json(answer).error
             raise StoreError(problem.code, problem.message)
         return verb.answer.model_validate_json(answer)
 
 
 @pytest.fixture
-def client(log: InMemoryLog, database: Database, projector: Projector) -> Client:
-    return Client(Requests(log, database, projector).responders())
+def client(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> Client:
+    return Client(RequestHandlers(log, database, projector).responders())
 
 
 async def refused(client: Client, verb: api.Verb[Any, Any], **fields: Any) -> str:
@@ -60,7 +60,7 @@ async def test_load_carries_the_whole_session(client: Client, log: InMemoryLog) 
     story = Conversation(log)
     await story.whole()
     answer = await client.ask(api.SESSION_LOAD, session_id=story.id, at_least=log.last(story.id))
-    assert (answer.session, answer.position) == await story.loaded()
+    assert (answer.session, answer.position) == await story.load_at_position()
     assert await refused(client, api.SESSION_LOAD, session_id=story.id, at_least=10_000) == "behind"
 
 
@@ -80,8 +80,8 @@ async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemor
     await stories[1].commit(approve)
     summary = await client.ask(api.SESSION_GET, session_id=stories[1].id)
     assert (summary.work_service, summary.phase) == ("generator", "coding")
-    asking = await client.ask(api.SESSION_LIST, states=("text_plan_approval",))
-    assert {s.id for s in asking.sessions} == {stories[0].id, stories[2].id, stories[3].id}
+    in_approval = await client.ask(api.SESSION_LIST, states=("text_plan_approval",))
+    assert {s.id for s in in_approval.sessions} == {stories[0].id, stories[2].id, stories[3].id}
     working = await client.ask(api.SESSION_LIST, phases=("coding",))
     assert [s.id for s in working.sessions] == [stories[1].id]
 
@@ -119,10 +119,10 @@ async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Clien
         ("\x00", {"percent", "snake", "quote", "slash", "german", "chinese"}),
     ],
 )
-async def test_search_takes_every_character_for_what_it_is(
+async def test_a_search_has_no_special_characters(
     query: str, finds: set[str], client: Client, log: InMemoryLog
 ) -> None:
-    told = {
+    expected = {
         "percent": "Make a 100% chart",
         "snake": "Rename snake_case",
         "quote": 'Greet O\'Brien with "hi"',
@@ -130,14 +130,14 @@ async def test_search_takes_every_character_for_what_it_is(
         "german": "Eine Straße zeichnen",
         "chinese": "写一个计算器",
     }
-    for session_id, text in told.items():
+    for session_id, text in expected.items():
         await Conversation(log, session_id).commit(c.Say(text=text))
         await client.ask(api.SESSION_GET, session_id=session_id)
     found = await client.ask(api.SESSION_LIST, query=query)
     assert {s.id for s in found.sessions} == finds
 
 
-async def test_what_is_not_a_request_or_not_there(client: Client) -> None:
+async def test_invalid_requests_and_unknown_sessions_are_refused(client: Client) -> None:
     for body in (b"", b"[]", b'{"session_id": "a b"}', b'{"session_id": "a", "more": 1}', b"\xff"):
         with pytest.raises(StoreError) as refusal:
             await client.raw(api.SESSION_GET, body)
@@ -148,7 +148,7 @@ async def test_what_is_not_a_request_or_not_there(client: Client) -> None:
     assert (await client.ask(api.HEALTH)).sessions == 0
 
 
-async def test_the_journal_is_read_on_from_a_version(client: Client, log: InMemoryLog) -> None:
+async def test_the_journal_is_read_from_a_version(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     session = await story.whole()
     read: list[int] = []
@@ -173,10 +173,10 @@ async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLo
     assert page.version == 32
 
 
-async def test_no_more_rows_are_read_than_an_answer_carries(
-    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_no_more_rows_are_read_than_fit_an_answer(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = Client(Requests(log, database, projector, lambda: 30_000).responders())
+    client = Client(RequestHandlers(log, database, projector, lambda: 30_000).responders())
     story = Conversation(log)
     session = await story.plan()
     for number in range(20):
@@ -237,7 +237,7 @@ async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
     assert codes[1].tests == "def test(): ..."
 
 
-async def test_of_too_many_versions_the_newest_are_told(client: Client, log: InMemoryLog) -> None:
+async def test_of_too_many_versions_the_newest_are_returned(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     session = await story.plan(goal="g")
     notes = "n" * 200_000
@@ -269,7 +269,7 @@ async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None
     assert [(row.calls, row.prompt_tokens) for row in everybody] == [(1, 1), (3, 130)]
 
 
-async def test_parked_messages_are_listed(client: Client, log: InMemoryLog) -> None:
+async def test_quarantined_messages_are_listed(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.plan()
     position = log.publish(f"session.{story.id}.planner.x", b"what?")
@@ -283,8 +283,8 @@ async def test_parked_messages_are_listed(client: Client, log: InMemoryLog) -> N
 # --- purge
 
 
-async def test_purge_forgets_the_session_for_good(
-    client: Client, log: InMemoryLog, database: Database, projector: Projector
+async def test_a_purged_session_is_gone_for_good(
+    client: Client, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story, other = Conversation(log), Conversation(log)
     await story.whole()
@@ -301,7 +301,7 @@ async def test_purge_forgets_the_session_for_good(
     assert await refused(client, api.SESSION_PURGE, **purge) == "purged"
 
     await Conversation(log, story.id).commit(c.Say(text="Again under the same id"))
-    await projector.nudge(story.id, log.last(story.id))
+    await projector.project_up_to(story.id, log.last(story.id))
     assert await refused(client, api.SESSION_LOAD, session_id=story.id) == "purged"
     page = await client.ask(api.DEAD_LIST)
     assert [parked.reason for parked in page.parked] == ["the session was purged"]
@@ -310,7 +310,7 @@ async def test_purge_forgets_the_session_for_good(
     assert await rows(database) == before
 
 
-async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, log: InMemoryLog) -> None:
+async def test_a_purge_during_work_or_of_an_unknown_session_is_refused(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.commit(c.Say(text="Write a calculator"))
     assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="ann") == "busy"
@@ -318,7 +318,7 @@ async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, 
 
 
 async def test_a_fork_outlives_its_parent(
-    client: Client, log: InMemoryLog, database: Database, projector: Projector
+    client: Client, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     parent = Conversation(log)
     then = await parent.plan()
@@ -343,35 +343,35 @@ async def test_a_fork_outlives_its_parent(
     assert await Projector(log, database).load("grandchild") == forks["grandchild"]
 
 
-async def test_a_purge_that_broke_off_is_ended_later(
-    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+async def test_an_interrupted_purge_is_completed_later(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = Client(Requests(log, database, projector).responders())
+    client = Client(RequestHandlers(log, database, projector).responders())
     story = Conversation(log)
     await story.plan()
 
     async def down(_: str) -> None:
-        raise LogDown("no log")
+        raise LogUnavailable("no log")
 
     with monkeypatch.context() as patch:
         patch.setattr(log, "purge", down)
         assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="ann") == "log_down"
-    assert await unfinished(database) == [story.id]
+    assert await incomplete_purges(database) == [story.id]
     assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="bob") == "forbidden"
     await client.ask(api.SESSION_PURGE, session_id=story.id, user="ann")
-    assert await unfinished(database) == []
+    assert await incomplete_purges(database) == []
     assert await session_ids(log) == []
 
 
 async def test_without_a_database_every_request_says_so(log: InMemoryLog) -> None:
-    database = Database("postgresql+asyncpg://parley@127.0.0.1:9/none")
-    client = Client(Requests(log, database, Projector(log, database)).responders())
+    database = ProjectionDatabase("postgresql+asyncpg://parley@127.0.0.1:9/none")
+    client = Client(RequestHandlers(log, database, Projector(log, database)).responders())
     assert await refused(client, api.SESSION_LOAD, session_id="any") == "database_down"
     assert await refused(client, api.SESSION_LIST) == "database_down"
     await database.close()
 
 
-async def test_a_search_finds_what_was_said_planned_and_answered(client: Client, log: InMemoryLog) -> None:
+async def test_a_search_covers_messages_plans_and_answers(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.plan()
     await story.commit(c.Reject(), c.Say(text="Add a power operator"))

@@ -1,4 +1,4 @@
-"""The tasks of a session's execution plans, told from its rows: the same as the session itself knew at each version."""
+"""The tasks of a session's execution plans from its rows: the same as in the session at each version."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.tasks import plan_tasks
 from shared import store_api as api
 from shared.domain import commands as c
-from shared.domain.forks import carried
+from shared.domain.forks import carry_over
 from shared.domain.session import Session
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_lists import ACTS, DONE, DRAFT, FAILED, LOOK, RUNS
@@ -50,46 +50,46 @@ STORIES: dict[str, tuple[Any, ...]] = {
 
 
 async def known(projector: Projector, session_id: str) -> dict[str, tuple[list[int], int]]:
-    """By task: the versions of its plan, and the last one of the session at which it was the task at hand."""
-    found: dict[str, tuple[list[int], int]] = {}
+    """By task: the versions of its plan, and the last session version at which it was current."""
+    tasks: dict[str, tuple[list[int], int]] = {}
     newest = (await projector.load(session_id)).session.version
     for version in range(1, newest + 1):
         session = (await projector.load(session_id, version=version)).session
         plan = session.plan
         if plan is None and session.counts.plans:
             if (await projector.load(session_id, version=version - 1)).session.plan is not None:
-                found.clear()  # deleted, with all that there was
+                tasks.clear()  # deleted, with all that there was
             continue
         if plan is None or not session.task or plan.task != session.task:
             continue
-        versions, _ = found.get(session.task, ([], 0))
-        found[session.task] = ([*versions, *([] if plan.version in versions else [plan.version])], version)
-    return found
+        versions, _ = tasks.get(session.task, ([], 0))
+        tasks[session.task] = ([*versions, *([] if plan.version in versions else [plan.version])], version)
+    return tasks
 
 
 @pytest.mark.parametrize("name", STORIES)
-async def test_tasks_are_those_that_the_session_had(
+async def test_tasks_match_those_of_the_session(
     log: InMemoryLog, projector: Projector, database: Any, name: str
 ) -> None:
     story = Conversation(log)
     await story.commit(*STORIES[name])
     newest = (await projector.load(story.id)).session
     tasks = (await plan_tasks(database, story.id)).tasks
-    assert {one.task: (list(one.versions), one.until or newest.version) for one in tasks} == await known(
+    assert {task.task: (list(task.versions), task.until or newest.version) for task in tasks} == await known(
         projector, story.id
     )
-    for one in tasks:
-        as_it_was = (await projector.load(story.id, version=one.until)).session
+    for task in tasks:
+        as_it_was = (await projector.load(story.id, version=task.until)).session
         assert as_it_was.plan
-        told = (one.goal, one.steps, one.versions[-1])
-        assert told == (as_it_was.plan.goal, len(as_it_was.plan.steps), as_it_was.plan.version)
-        assert (one.task == newest.task) == (one.until is None)
+        row = (task.goal, task.steps, task.versions[-1])
+        assert row == (as_it_was.plan.goal, len(as_it_was.plan.steps), as_it_was.plan.version)
+        assert (task.task == newest.task) == (task.until is None)
 
 
 async def test_a_fork_has_a_task_of_its_own(log: InMemoryLog, projector: Projector, database: Any) -> None:
     parent, fork = Conversation(log), Conversation(log)
     session = await parent.commit(ACTS, DRAFT, edited)
-    await fork.commit(c.Fork(parent_id=session.id, parent_version=session.version, carried=carried(session)), edited)
+    await fork.commit(c.Fork(parent_id=session.id, parent_version=session.version, carried=carry_over(session)), edited)
     await projector.load(fork.id)
     (task,) = (await plan_tasks(database, fork.id)).tasks
     assert (task.task, task.versions, task.until, task.steps) == ("t1", (1, 2), None, 1)

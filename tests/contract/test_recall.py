@@ -1,4 +1,4 @@
-"""What is remembered of requests, and how it is found again: on SQLite and on PostgreSQL."""
+"""Recall: how outcomes of requests are stored and found again, on SQLite and on PostgreSQL."""
 
 import random
 import time
@@ -10,15 +10,15 @@ from sqlalchemy import select, text
 
 from parley.events.values import Check, SessionSettings
 from services.plan_store import tables as t
-from services.plan_store.database import Database
-from services.plan_store.handlers import Requests
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import fork
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
@@ -28,11 +28,11 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 @pytest.fixture
-def client(log: InMemoryLog, database: Database, projector: Projector) -> Client:
-    return Client(Requests(log, database, projector).responders())
+def client(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> Client:
+    return Client(RequestHandlers(log, database, projector).responders())
 
 
-class Shop:
+class ProjectedSessions:
     """Sessions of customers with an agent that answers, projected as they go."""
 
     def __init__(self, log: InMemoryLog, projector: Projector) -> None:
@@ -56,70 +56,70 @@ class Shop:
 
 
 @pytest.fixture
-def shop(log: InMemoryLog, projector: Projector) -> Shop:
-    return Shop(log, projector)
+def shop(log: InMemoryLog, projector: Projector) -> ProjectedSessions:
+    return ProjectedSessions(log, projector)
 
 
-async def found(client: Client, query: str, **how: Any) -> list[str]:
+async def search(client: Client, query: str, **how: Any) -> list[str]:
     memories = await client.ask(api.MEMORY_RECALL, **{"user": "ann", "query": query} | how)
-    return [one.request for one in memories.items]
+    return [item.request for item in memories.items]
 
 
-async def told(client: Client, **how: Any) -> list[tuple[int, str, str]]:
+async def listed_memories(client: Client, **how: Any) -> list[tuple[int, str, str]]:
     page = await client.ask(api.MEMORY_LIST, **{"user": "ann"} | how)
-    return [(one.round, one.request, one.outcome) for one in page.items]
+    return [(item.round, item.request, item.outcome) for item in page.items]
 
 
 # --- what is remembered
 
 
-async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) -> None:
+async def test_a_request_is_remembered_when_it_ends(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.commit(c.Say(text="Where is my parcel?", workflow="agentflow"))
     await shop.seen(story)
-    assert await told(client) == []
+    assert await listed_memories(client) == []
     await shop.answer(story, "In the post.")
-    assert await told(client) == [(1, "Where is my parcel?", "answered: In the post.")]
+    assert await listed_memories(client) == [(1, "Where is my parcel?", "answered: In the post.")]
     await story.commit(c.Say(text="And the boots?", settings=SessionSettings(max_turns=6)))
     await story.commit(c.Stop())
     await shop.seen(story)
-    assert await told(client) == [
+    assert await listed_memories(client) == [
         (2, "And the boots?", "stopped"),
         (1, "Where is my parcel?", "answered: In the post."),
     ]
     await story.commit(c.Say(text="The lamp, then", settings=SessionSettings(max_turns=7)))
     await story.commit(c.Fail(reason="The model is away."))
     await shop.seen(story)
-    assert (await told(client))[0] == (3, "The lamp, then", "failed: The model is away.")
+    assert (await listed_memories(client))[0] == (3, "The lamp, then", "failed: The model is away.")
     await story.commit(c.Retry())
     await shop.answer(story, "It is on its way.")
-    assert (await told(client))[0] == (3, "The lamp, then", "answered: It is on its way.")
+    assert (await listed_memories(client))[0] == (3, "The lamp, then", "answered: It is on its way.")
     page = await client.ask(api.MEMORY_LIST, user="ann")
-    assert (page.total, [one.version for one in page.items][-1]) == (3, 1)
+    assert (page.total, [item.version for item in page.items][-1]) == (3, 1)
 
 
-async def test_a_session_that_is_not_told_of_others_is_not_told_of(client: Client, shop: Shop) -> None:
+async def test_a_session_without_recall_is_not_recalled_either(client: Client, shop: ProjectedSessions) -> None:
     aside = Conversation(shop.log)
     await aside.commit(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
     await shop.answer(aside, "Rehearsed.")
     await shop.request("A real wish")
-    assert await told(client) == [(1, "A real wish", "answered: Done.")]
+    assert await listed_memories(client) == [(1, "A real wish", "answered: Done.")]
     await aside.commit(c.Say(text="Now for good", settings=SessionSettings()))
     await shop.answer(aside, "Done for good.")
-    assert (await told(client))[0][1:] == ("Now for good", "answered: Done for good.")
+    assert (await listed_memories(client))[0][1:] == ("Now for good", "answered: Done for good.")
 
 
-async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: Shop) -> None:
+async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.plan("Write a clock", goal="A clock")
     await story.commit(approve)
     await story.commit(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
     await story.commit(approve)
     await shop.seen(story)
-    assert await told(client) == [(1, "Write a clock", "code approved for the plan: A clock")]
+    assert await listed_memories(client) == [(1, "Write a clock", "code approved for the plan: A clock")]
 
 
-async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, shop: Shop) -> None:
+async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.plan("Write a clock", goal="A clock")
     await story.commit(approve)
@@ -127,13 +127,13 @@ async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, s
     await story.commit(approve)
     await story.commit(c.Continue(), c.Stop(), c.Continue(), c.Answer(text="A lamp"), c.Stop())
     await shop.seen(story)
-    assert await told(client) == [
+    assert await listed_memories(client) == [
         (2, "A lamp", "stopped"),
         (1, "Write a clock", "code approved for the plan: A clock"),
     ]
 
 
-async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) -> None:
+async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.commit(c.Say(text="Cancel everything", workflow="agentflow"))
     for action_id, status, next_action, why in (
@@ -142,18 +142,20 @@ async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) ->
     ):
         actions = [{"id": action_id, "tool": "x"}]
         await story.commit(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": actions}))
-        await story.commit(c.Start(), finish(action_id))
+        await story.commit(c.Start(), finish_action(action_id))
         await story.commit(
             c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
         )
     await story.commit(c.GiveAnswer(text="They are returned.", confidence=1))
     await shop.seen(story)
     page = await client.ask(api.MEMORY_LIST, user="ann")
-    assert [one.lesson for one in page.items] == ["cancel: The order was shipped already."]
-    assert await found(client, "shipped") == ["Cancel everything"]
+    assert [item.lesson for item in page.items] == ["cancel: The order was shipped already."]
+    assert await search(client, "shipped") == ["Cancel everything"]
 
 
-async def test_a_fork_does_not_remember_its_parents_requests(client: Client, shop: Shop, database: Database) -> None:
+async def test_a_fork_does_not_remember_its_parents_requests(
+    client: Client, shop: ProjectedSessions, database: ProjectionDatabase
+) -> None:
     parent = Conversation(shop.log)
     await parent.plan("Write a calculator")
     await parent.commit(c.Say(text="With floats"))
@@ -163,16 +165,16 @@ async def test_a_fork_does_not_remember_its_parents_requests(client: Client, sho
     await child.commit(approve)
     await child.commit(c.Stop())
     await shop.seen(child)
-    assert await told(client) == []
+    assert await listed_memories(client) == []
     await child.commit(c.Say(text="Now a clock", workflow="agentflow"))
     await shop.answer(child, "Tick.")
-    assert await told(client) == [(1, "Now a clock", "answered: Tick.")]
+    assert await listed_memories(client) == [(1, "Now a clock", "answered: Tick.")]
     await rebuild_from(shop.log, database, lambda *_: None)
-    assert await told(client, query="clock") == [(1, "Now a clock", "answered: Tick.")]
+    assert await listed_memories(client, query="clock") == [(1, "Now a clock", "answered: Tick.")]
 
 
 async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
-    client: Client, shop: Shop, database: Database
+    client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     for n in range(4):
         story = await shop.request(f"Return boots {n}", "Returned.", session_id=f"s{n}")
@@ -182,10 +184,10 @@ async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
     assert len(before["memories"]) == 8
     await rebuild_from(shop.log, database, lambda *_: None)
     assert await rows(database) == before
-    assert set(await found(client, "boots", limit=10)) == {f"Return boots {n}" for n in range(4)}
+    assert set(await search(client, "boots", limit=10)) == {f"Return boots {n}" for n in range(4)}
     await client.ask(api.SESSION_PURGE, session_id="s1", user="ann")
-    assert set(await found(client, "boots", limit=10)) == {f"Return boots {n}" for n in (0, 2, 3)}
-    assert await found(client, "lamp", limit=10) == ["Thanks, and the lamp?"] * 3
+    assert set(await search(client, "boots", limit=10)) == {f"Return boots {n}" for n in (0, 2, 3)}
+    assert await search(client, "lamp", limit=10) == ["Thanks, and the lamp?"] * 3
     if database.is_sqlite:
         async with database.begin() as tx:  # raises where index and rows do not agree
             await tx.execute(text("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)"))
@@ -194,44 +196,44 @@ async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
 # --- recall
 
 
-async def test_the_best_comes_first_and_only_ones_own(client: Client, shop: Shop) -> None:
+async def test_the_best_comes_first_and_only_ones_own(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("Return the hiking boots", "The boots are returned to your card.")
     await shop.request("Cancel the lamp", "The order is cancelled.")
     await shop.request("Where is my order?", "Hiking boots: on their way.")
     await shop.request("Return hiking boots, boots and boots", user="bob")
-    here = await shop.request("Hiking boots again", session_id="here")
-    assert await found(client, "I want to return my hiking boots", exclude=here.id) == [
+    own = await shop.request("Hiking boots again", session_id="here")
+    assert await search(client, "I want to return my hiking boots", exclude=own.id) == [
         "Return the hiking boots",
         "Where is my order?",
     ]
-    assert len(await found(client, "hiking boots")) == 3
-    assert await found(client, "hiking boots", limit=1, exclude=here.id) == ["Return the hiking boots"]
-    assert await found(client, "hiking", user="eve") == []
+    assert len(await search(client, "hiking boots")) == 3
+    assert await search(client, "hiking boots", limit=1, exclude=own.id) == ["Return the hiking boots"]
+    assert await search(client, "hiking", user="eve") == []
 
 
-async def test_words_that_everybody_uses_do_not_drown(client: Client, shop: Shop) -> None:
+async def test_words_that_everybody_uses_do_not_drown(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("What is it that I should do with the other of them?")
     await shop.request("Zeppelin rides")
-    assert await found(client, "What should I do with the other zeppelin?") == ["Zeppelin rides"]
-    assert await found(client, "the and of what is") == []
+    assert await search(client, "What should I do with the other zeppelin?") == ["Zeppelin rides"]
+    assert await search(client, "the and of what is") == []
 
 
-async def test_forms_of_a_word_are_the_same(client: Client, shop: Shop) -> None:
+async def test_forms_of_a_word_are_the_same(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("I returned two orders")
-    assert await found(client, "returning an order") == ["I returned two orders"]
+    assert await search(client, "returning an order") == ["I returned two orders"]
 
 
-async def test_the_newest_are_told_besides(client: Client, shop: Shop) -> None:
+async def test_the_newest_are_returned_as_well(client: Client, shop: ProjectedSessions) -> None:
     for words in ("Return boots", "A lamp", "A chair"):
         await shop.request(words)
     memories = (await client.ask(api.MEMORY_RECALL, user="ann", query="boots", recent=2)).items
-    assert [(one.request, one.score > 0) for one in memories] == [
+    assert [(memory.request, memory.score > 0) for memory in memories] == [
         ("Return boots", True),
         ("A chair", False),
         ("A lamp", False),
     ]
     memories = (await client.ask(api.MEMORY_RECALL, user="ann", query="boots", recent=3)).items
-    assert [one.request for one in memories] == ["Return boots", "A chair", "A lamp"]
+    assert [memory.request for memory in memories] == ["Return boots", "A chair", "A lamp"]
 
 
 HOSTILE = {
@@ -249,30 +251,32 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_any_text_is_a_question(name: str, client: Client, shop: Shop) -> None:
+async def test_any_text_is_a_question(name: str, client: Client, shop: ProjectedSessions) -> None:
     await shop.request("Return my boots")
-    assert await found(client, HOSTILE[name]) == ["Return my boots"]
+    assert await search(client, HOSTILE[name]) == ["Return my boots"]
     assert (await client.ask(api.MEMORY_LIST, user="ann", query=HOSTILE[name])).total in (0, 1)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_any_text_is_remembered_and_found_by_itself(
-    name: str, client: Client, shop: Shop, database: Database
+    name: str, client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     await shop.request(HOSTILE[name], HOSTILE[name])
     await shop.request("A chair")
-    assert len(await found(client, HOSTILE[name])) == 1
+    assert len(await search(client, HOSTILE[name])) == 1
     before = await rows(database)
     await rebuild_from(shop.log, database, lambda *_: None)
     assert await rows(database) == before
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "\x00", "?!…", '""', "*", "🥾", "the"])
-async def test_a_question_without_words_finds_nothing_by_them(empty: str, client: Client, shop: Shop) -> None:
+async def test_a_question_without_words_finds_nothing_by_them(
+    empty: str, client: Client, shop: ProjectedSessions
+) -> None:
     await shop.request("Return my boots")
-    assert await found(client, empty) == []
-    assert await found(client, empty, recent=5) == ["Return my boots"]
-    assert len(await told(client, query=empty)) == 1
+    assert await search(client, empty) == []
+    assert await search(client, empty, recent=5) == ["Return my boots"]
+    assert len(await listed_memories(client, query=empty)) == 1
 
 
 @pytest.mark.parametrize(
@@ -286,13 +290,13 @@ async def test_a_question_without_words_finds_nothing_by_them(empty: str, client
         ("full width: ＡＢＣ１２３", "abc123"),
     ],
 )
-async def test_words_of_other_scripts(words: str, question: str, client: Client, shop: Shop) -> None:
+async def test_words_of_other_scripts(words: str, question: str, client: Client, shop: ProjectedSessions) -> None:
     await shop.request(words)
     await shop.request("Return my boots")
-    assert await found(client, question) == [words]
+    assert await search(client, question) == [words]
 
 
-async def test_noise_breaks_nothing(client: Client, shop: Shop) -> None:
+async def test_noise_breaks_nothing(client: Client, shop: ProjectedSessions) -> None:
     """Random text from the parts that query languages are made of; the seed is in the failure."""
     await shop.request("Return my boots")
     parts = [
@@ -319,26 +323,28 @@ async def test_noise_breaks_nothing(client: Client, shop: Shop) -> None:
     for seed in range(60):
         noise = random.Random(seed)
         query = noise.choice(["", " "]).join(noise.choices(parts, k=noise.randint(1, 40)))
-        await found(client, query)
-        await told(client, query=query)
+        await search(client, query)
+        await listed_memories(client, query=query)
 
 
 # --- the list
 
 
-async def test_the_list_is_paged_and_searched(client: Client, shop: Shop) -> None:
+async def test_the_list_is_paged_and_searched(client: Client, shop: ProjectedSessions) -> None:
     for n in range(5):
         await shop.request(f"Return boots {n}")
     await shop.request("Return boots of his", user="bob")
     page = await client.ask(api.MEMORY_LIST, user="ann", limit=2, offset=1)
-    assert ([one.request for one in page.items], page.total) == (["Return boots 3", "Return boots 2"], 5)
+    assert ([item.request for item in page.items], page.total) == (["Return boots 3", "Return boots 2"], 5)
     page = await client.ask(api.MEMORY_LIST, user="ann", query="boots 3")
-    assert ([one.request for one in page.items], page.total) == (["Return boots 3"], 1)
+    assert ([item.request for item in page.items], page.total) == (["Return boots 3"], 1)
     page = await client.ask(api.MEMORY_LIST, user="ann", query="boots", limit=2)
-    assert ([one.request for one in page.items], page.total) == (["Return boots 4", "Return boots 3"], 5)
+    assert ([item.request for item in page.items], page.total) == (["Return boots 4", "Return boots 3"], 5)
 
 
-async def test_the_store_keeps_a_bounded_part_of_long_texts(client: Client, shop: Shop, database: Database) -> None:
+async def test_the_store_keeps_a_bounded_part_of_long_texts(
+    client: Client, shop: ProjectedSessions, database: ProjectionDatabase
+) -> None:
     await shop.request("boots " * 8_000, "y " * 20_000)
     memory = (await client.ask(api.MEMORY_LIST, user="ann")).items[0]
     assert (len(memory.request), len(memory.outcome)) == (2_000, 2_000)
@@ -347,7 +353,7 @@ async def test_the_store_keeps_a_bounded_part_of_long_texts(client: Client, shop
 
 
 async def test_a_session_of_very_many_requests_is_searched_at_once(
-    client: Client, shop: Shop, database: Database
+    client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     """Of each request that matches it was counted how many came before it: quadratic work for five answers."""
     story = await shop.request("Where are my boots?")
@@ -359,6 +365,6 @@ async def test_a_session_of_very_many_requests_is_searched_at_once(
     best = await client.ask(api.MEMORY_RECALL, user="ann", query="boots", limit=5)
     newest = await client.ask(api.MEMORY_LIST, user="ann", limit=5)
     seconds = time.perf_counter() - began
-    assert {one.session_id for one in (*best.items, *newest.items)} == {story.id}
-    assert [one.round for one in newest.items] == list(range(8_000, 7_995, -1))
+    assert {item.session_id for item in (*best.items, *newest.items)} == {story.id}
+    assert [item.round for item in newest.items] == list(range(8_000, 7_995, -1))
     assert seconds < 3

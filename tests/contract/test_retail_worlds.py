@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from packs.retail import relations
 from packs.retail.data import Data, fingerprint
-from packs.retail.store import World, Worlds, WorldsDown, WrongBase
+from packs.retail.store import World, Worlds, WorldsUnavailable, WrongBase
 from tests.support.retail import BLUE, CARD, GIFT, NEW_HOME, RED, Shop, small
 
 pytest_plugins = ("tests.support.postgres",)
@@ -89,14 +89,14 @@ async def test_the_same_story_as_in_a_dictionary(worlds: Worlds) -> None:
 
 
 async def test_worlds_do_not_see_each_other(worlds: Worlds) -> None:
-    one, other = worlds.world("one"), worlds.world("other")
-    await one.call("cancel_pending_order", CANCEL)
+    item, other = worlds.world("one"), worlds.world("other")
+    await item.call("cancel_pending_order", CANCEL)
     assert text(await other.dump()) == text(small())
     changed = await worlds.world("one").changes()
     assert (list(changed["orders"]), list(changed["users"])) == (["#W2"], ["ann_lee_1"])
     assert changed["users"]["ann_lee_1"]["payment_methods"][GIFT]["balance"] == 120.2
-    await one.reset()
-    assert text(await one.dump()) == text(small())
+    await item.reset()
+    assert text(await item.dump()) == text(small())
 
 
 async def test_a_key_is_used_once(worlds: Worlds) -> None:
@@ -144,7 +144,7 @@ async def test_a_preview_tells_and_changes_nothing(worlds: Worlds) -> None:
     preview = await world.preview("cancel_pending_order", CANCEL)
     refund = {"transaction_type": "refund", "amount": 20.2, "payment_method_id": GIFT}
     assert (preview.known, preview.error) == (True, "")
-    assert [(one.path, one.label, one.before, one.after) for one in preview.changes] == [
+    assert [(change.path, change.label, change.before, change.after) for change in preview.changes] == [
         ("orders/#W2/status", "", "pending", "cancelled"),
         ("orders/#W2/payment_history/1", "Refund", None, refund),
         ("orders/#W2/cancel_reason", "", None, "no longer needed"),
@@ -181,13 +181,13 @@ async def _tables(url: str, data: Data | None = None) -> tuple[list[Any], list[A
     """All rows as they are, and as they would be made of these documents in an empty database."""
     engine = create_async_engine(url)
     async with engine.connect() as connection:
-        found = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
+        result = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
         if data is not None:
             await connection.run_sync(relations.fill, data)
-        made = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
+        created = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
         await connection.rollback()
     await engine.dispose()
-    return found, made
+    return result, created
 
 
 async def test_the_shared_world_is_kept_as_tables_too(url: str) -> None:
@@ -207,8 +207,8 @@ async def test_the_shared_world_is_kept_as_tables_too(url: str) -> None:
     for tool, arguments in story:
         assert not (await shared.call(tool, arguments)).startswith("Error: ")
         await worlds.world("another").call(tool, arguments)
-        found, made = await _tables(url, await shared.dump())
-        assert found == made != base
+        result, created = await _tables(url, await shared.dump())
+        assert result == created != base
     await shared.reset()
     assert (await _tables(url))[0] == base
     await worlds.close()
@@ -239,14 +239,14 @@ async def test_a_world_needs_a_name_and_an_open_database() -> None:
 
 
 async def test_a_database_that_is_away_is_no_answer_of_a_tool(tmp_path: Path) -> None:
-    with pytest.raises(WorldsDown):
+    with pytest.raises(WorldsUnavailable):
         await Worlds("postgresql+asyncpg://parley@127.0.0.1:9/none", small).open()
     worlds = Worlds(f"sqlite+aiosqlite:///{tmp_path}/retail.db", small)
     await worlds.open()
     with closing(sqlite3.connect(tmp_path / "retail.db")) as other:
         other.execute("DROP TABLE retail_documents")
     for tool, arguments in (("get_order_details", {"order_id": "#W1"}), ("cancel_pending_order", CANCEL)):
-        with pytest.raises(WorldsDown):
+        with pytest.raises(WorldsUnavailable):
             await worlds.world("w").call(tool, arguments, key="k")
     await worlds.close()
 
@@ -313,9 +313,9 @@ async def test_several_processes_open_and_write_at_once(url: str) -> None:
     for program in programs:
         assert program.stdout is not None
         assert await program.stdout.readline() == b"open\n"
-    told = await asyncio.gather(*(program.communicate(b"\n") for program in programs))
+    result = await asyncio.gather(*(program.communicate(b"\n") for program in programs))
     assert [program.returncode for program in programs] == [0, 0]
-    assert 1 <= sum(int(out) for out, _ in told) <= 2, "one payment and one cancellation, or only the latter"
+    assert 1 <= sum(int(out) for out, _ in result) <= 2, "one payment and one cancellation, or only the latter"
 
     worlds = Worlds(url, small)
     await worlds.open()

@@ -1,12 +1,12 @@
-"""Generated statements never bring out what is hidden, neither in rows nor in the words of a refusal."""
+"""Generated statements never reveal hidden values, neither in rows nor in error messages."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from bench.sql_hostile import attempt, hidden_in_postgres, hidden_in_sqlite, statements
-from sql.database import Hidden, Limits, open_database
+from bench.sql_hostile import postgres_with_canary, run_statements, sqlite_with_canary, statements
+from sql.database import Hidden, QueryLimits, open_database
 from tests.support.sql_shop import HIDDEN
 
 pytest_plugins = ("tests.support.postgres",)
@@ -15,13 +15,13 @@ pytest_plugins = ("tests.support.postgres",)
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return hidden_in_sqlite(tmp_path)
-    return asyncio.run(hidden_in_postgres(request.getfixturevalue("postgres_url")))
+        return sqlite_with_canary(tmp_path)
+    return asyncio.run(postgres_with_canary(request.getfixturevalue("postgres_url")))
 
 
 async def leaks(url: str, hidden: Hidden, count: int) -> int:
-    database = open_database(url, Limits(seconds=3), hidden)
-    ended, wrong = await attempt(database, statements(5, count))
+    database = open_database(url, QueryLimits(seconds=3), hidden)
+    ended, wrong = await run_statements(database, statements(5, count))
     await database.aclose()
     assert ended["raised"] == 0, wrong
     assert {"syntax", "column"} <= ended.keys()

@@ -1,4 +1,4 @@
-"""A database that is only read, on SQLite and on PostgreSQL: what may run, what may not and why, limits, the schema."""
+"""Read-only databases on SQLite and PostgreSQL: which statements may run, refusals, limits, the schema."""
 
 import asyncio
 import random
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from sql.database import BadDatabase, Database, Hidden, Limits, QueryFailed, Refused, SqlError, open_database
+from sql.database import (
+    BadDatabase,
+    Hidden,
+    QueryFailed,
+    QueryLimits,
+    QueryRefused,
+    ReadOnlyDatabase,
+    SqlError,
+    open_database,
+)
 from tests.support.sql_shop import HIDDEN, LIMITS, postgres_shop, sqlite_shop, statements
 
 if TYPE_CHECKING:
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("tests.support.postgres",)
 
-type Open = Callable[..., Database]
+type Open = Callable[..., ReadOnlyDatabase]
 
 BUILT_WITHOUT_XML = "unsupported XML feature"  # so says a server that has got the statement and lacks libxml
 PARTS = 4  # of the hostile statements
@@ -38,9 +47,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def shop(url: str) -> AsyncIterator[Open]:
     """Opens the shop, and closes what was opened."""
-    opened: list[Database] = []
+    opened: list[ReadOnlyDatabase] = []
 
-    def one(limits: Limits = LIMITS, hidden: Hidden = HIDDEN) -> Database:
+    def one(limits: QueryLimits = LIMITS, hidden: Hidden = HIDDEN) -> ReadOnlyDatabase:
         opened.append(open_database(url, limits, hidden))
         return opened[-1]
 
@@ -74,11 +83,12 @@ async def outcome(work: Awaitable[object]) -> str:
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_everything_hostile_is_refused_with_its_reason(shop: Open, part: int) -> None:
     """In parts, and with a short clock only for what the clock has to stop: a slow machine gives the same reasons."""
-    hurried, patient = shop(Limits(seconds=0.7)), shop(Limits(seconds=60))
+    hurried, patient = shop(QueryLimits(seconds=0.7)), shop(QueryLimits(seconds=60))
     wrong = [
-        (one["sql"][:100], one["error"], got)
-        for one in statements("hostile", patient.dialect)[part::PARTS]
-        if (got := await outcome((hurried if one["error"] == "timeout" else patient).run(one["sql"]))) != one["error"]
+        (statement["sql"][:100], statement["error"], actual)
+        for statement in statements("hostile", patient.dialect)[part::PARTS]
+        if (actual := await outcome((hurried if statement["error"] == "timeout" else patient).run(statement["sql"])))
+        != statement["error"]
     ]
     assert wrong == []
 
@@ -86,35 +96,37 @@ async def test_everything_hostile_is_refused_with_its_reason(shop: Open, part: i
 async def test_everything_harmless_runs(shop: Open) -> None:
     database = shop()
     failed = []
-    for one in statements("harmless", database.dialect):
+    for statement in statements("harmless", database.dialect):
         try:
-            await database.run(one["sql"])
-            assert (await database.check(one["sql"])).ok
+            await database.run(statement["sql"])
+            assert (await database.check(statement["sql"])).ok
         except SqlError as error:
             if error.message != BUILT_WITHOUT_XML:
-                failed.append((one["sql"][:100], error.kind, error.message))
+                failed.append((statement["sql"][:100], error.kind, error.message))
     assert failed == []
 
 
 async def test_a_hidden_value_never_comes_out(shop: Open) -> None:
     """Neither by mutation of good queries that run, nor in the words of those that do not."""
-    database, chance = shop(Limits(seconds=1)), random.Random(11)
-    good = [one["sql"] for one in statements("harmless", database.dialect) if len(one["sql"]) < 300]
-    hostile = [one["sql"] for one in statements("hostile", database.dialect) if "hidden" in one["kind"]]
-    seen: set[str] = set()
+    database, chance = shop(QueryLimits(seconds=1)), random.Random(11)
+    good = [statement["sql"] for statement in statements("harmless", database.dialect) if len(statement["sql"]) < 300]
+    hostile = [
+        statement["sql"] for statement in statements("hostile", database.dialect) if "hidden" in statement["kind"]
+    ]
+    observed: set[str] = set()
     for _ in range(400):
         parts = [chance.choice(good).split(), chance.choice(hostile).split()]
         place = [chance.randint(1, len(part)) for part in parts]
         sql = " ".join(parts[0][: place[0]] + parts[1][place[1] :])
         try:
-            said = str((await database.run(sql)).rows)
-            seen.add("ran")
+            message = str((await database.run(sql)).rows)
+            observed.add("ran")
         except SqlError as error:
-            said = error.message
-            seen.add(error.kind)
-        assert not any(f"{name}@example.com" in said for name in ("bob",)), sql
-        assert "token-2" not in said, sql
-    assert {"ran", "syntax", "hidden"} <= seen
+            message = error.message
+            observed.add(error.kind)
+        assert not any(f"{name}@example.com" in message for name in ("bob",)), sql
+        assert "token-2" not in message, sql
+    assert {"ran", "syntax", "hidden"} <= observed
 
 
 async def test_a_check_tells_what_a_run_would(shop: Open) -> None:
@@ -146,7 +158,7 @@ async def test_only_some_tables(shop: Open) -> None:
 
 
 async def test_rows_and_bytes_are_limited(shop: Open) -> None:
-    database = shop(Limits(rows=2, bytes=60))
+    database = shop(QueryLimits(rows=2, bytes=60))
     table = await database.run("SELECT order_id FROM orders ORDER BY order_id")
     assert (table.rows, table.truncated) == ((("#1",), ("#2",)), True)
     table = await database.run("SELECT order_id FROM orders ORDER BY order_id LIMIT 2")
@@ -157,7 +169,7 @@ async def test_rows_and_bytes_are_limited(shop: Open) -> None:
 
 
 async def test_the_clock_stops_a_query_and_the_database_goes_on(shop: Open) -> None:
-    database = shop(Limits(seconds=0.3))
+    database = shop(QueryLimits(seconds=0.3))
     began = time.monotonic()
     kinds = await asyncio.gather(*(outcome(database.run(ENDLESS)) for _ in range(4)))
     assert kinds == ["timeout"] * 4
@@ -165,8 +177,8 @@ async def test_the_clock_stops_a_query_and_the_database_goes_on(shop: Open) -> N
     assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
 
 
-async def test_whoever_gives_up_leaves_nothing_for_the_next(shop: Open) -> None:
-    database = shop(Limits(seconds=30))
+async def test_a_cancelled_caller_leaves_nothing_for_the_next_one(shop: Open) -> None:
+    database = shop(QueryLimits(seconds=30))
     await database.run("SELECT 1 AS one")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(database.run(ENDLESS), 0.2)
@@ -217,7 +229,7 @@ async def test_the_schema_is_remembered_and_read_again(shop: Open, url: str) -> 
     again = (await database.schema(refresh=True)).table("clients")
     assert again is not None
     assert [column.name for column in again.columns] == ["client_id", "age"]
-    database.schema_seconds = 0.0
+    database.schema_max_age = 0.0
     assert await database.schema() is not await database.schema()
 
 
@@ -327,6 +339,6 @@ async def test_a_role_that_may_write_writes_nothing(shop: Open, url: str) -> Non
         async def work(connection: asyncpg.Connection, sql: str = sql) -> None:
             await connection.fetch(sql)
 
-        with pytest.raises(Refused, match="read-only transaction"):
-            await database._within(work, 5)
+        with pytest.raises(QueryRefused, match="read-only transaction"):
+            await database._run_in_time(work, 5)
     assert (await database.run("SELECT count(*) FROM log")).rows == ((2,),)

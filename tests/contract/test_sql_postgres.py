@@ -1,4 +1,4 @@
-"""What PostgreSQL itself is asked, besides our look at the text: its plan, its catalogs, the size of its rows."""
+"""The checks that PostgreSQL itself performs: its plan, its catalogs, the size of rows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from sql.hidden import Hidden
-from sql.look import Look
-from sql.outcome import Limits, QueryFailed, Refused, SqlError
+from sql.outcome import QueryFailed, QueryLimits, QueryRefused, SqlError
 from sql.postgres import PostgresDatabase
-from sql.tokens import tokens
+from sql.query_parser import ParsedQuery
+from sql.tokens import tokenize
 from tests.support.sql_shop import HIDDEN, LIMITS, postgres_shop
 
 pytest_plugins = ("tests.support.postgres",)
@@ -32,7 +32,7 @@ async def shop(url: str) -> AsyncIterator[PostgresDatabase]:
 
 @pytest.fixture
 async def owner(url: str) -> AsyncIterator[Any]:
-    """A connection of whoever may change the shop."""
+    """A connection that may change the shop."""
     connection = await asyncpg.connect(url)
     yield connection
     await connection.close()
@@ -51,10 +51,10 @@ async def outcome(database: PostgresDatabase, sql: str) -> str:
 
 async def misread(database: PostgresDatabase, sql: str, taken_for: str) -> str:
     """What comes of it where our scanner takes it for another text, and sqlglot cannot read it."""
-    look = Look(sql, tokens(taken_for, "postgres"), None)
+    look = ParsedQuery(sql, tokenize(taken_for, "postgres"), None)
     try:
-        await database._within(lambda connection: database._prepared(connection, look), 5)
-    except Refused as refusal:
+        await database._run_in_time(lambda connection: database._prepared(connection, look), 5)
+    except QueryRefused as refusal:
         return refusal.kind
     return "passed"
 
@@ -92,7 +92,7 @@ async def test_the_rights_of_a_view_are_no_rights_to_its_tables(url: str, owner:
 
 
 async def test_a_plan_too_deep_for_us_is_refused(url: str) -> None:
-    shop = PostgresDatabase(make_url(url), Limits(seconds=30), HIDDEN)
+    shop = PostgresDatabase(make_url(url), QueryLimits(seconds=30), HIDDEN)
     assert await outcome(shop, "SELECT 1" + " EXCEPT SELECT 1" * 400) in ("syntax", "ran")
     await shop.aclose()
 
@@ -106,7 +106,7 @@ async def test_what_is_made_later_is_judged_at_once(shop: PostgresDatabase, owne
         "CREATE FUNCTION later_made() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER"
         " AS 'BEGIN RETURN (SELECT max(token) FROM secrets); END'"
     )
-    with pytest.raises(Refused, match="may not be called"):
+    with pytest.raises(QueryRefused, match="may not be called"):
         await shop.run("SELECT later_made()")
     await owner.execute("CREATE VIEW names AS SELECT user_id, name FROM users")
     assert (await shop.run("SELECT name FROM names WHERE user_id = 'bob_2'")).rows == (("Bob",),)
@@ -169,8 +169,8 @@ async def test_a_value_arrives_as_it_is_or_as_its_text(shop: PostgresDatabase) -
         assert table.model_validate_json(table.model_dump_json()) == table
 
 
-async def test_a_value_that_cannot_be_sent_is_asked_for_as_text(shop: PostgresDatabase) -> None:
-    with pytest.raises(Refused, match="Cast it to text"):
+async def test_a_value_without_binary_output_needs_a_cast_to_text(shop: PostgresDatabase) -> None:
+    with pytest.raises(QueryRefused, match="Cast it to text"):
         await shop.run("SELECT '=r/parley'::aclitem")
     assert (await shop.run("SELECT '=r/parley'::aclitem::text AS one")).rows == (("=r/parley",),)
 
@@ -184,7 +184,7 @@ async def test_text_that_is_none_is_refused(postgres_url: str, owner: Any) -> No
     """A database of the encoding SQL_ASCII looks at no text."""
     name = "no_encoding"
     await owner.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-    database = PostgresDatabase(make_url(f"{postgres_url.rpartition('/')[0]}/{name}"), Limits(seconds=5), Hidden())
+    database = PostgresDatabase(make_url(f"{postgres_url.rpartition('/')[0]}/{name}"), QueryLimits(seconds=5), Hidden())
     try:
         with pytest.raises(QueryFailed, match="UTF8"):
             await database.run(r"SELECT E'\377'")

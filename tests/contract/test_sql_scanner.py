@@ -1,16 +1,16 @@
-"""Our SQL scanner against those of the databases."""
+"""Parley's SQL tokenizer compared with the databases' own scanners."""
 
 from contextlib import closing
 
 import pytest
 
-from bench.sql_scanner import Server, compare
+from bench.sql_scanner import PostgresScanner, compare
 
 pytest_plugins = ("tests.support.postgres",)
 
 
 def differences(url: str, seed: int, count: int) -> list[tuple[str, str, str]]:
-    with closing(Server(url)) as server:
+    with closing(PostgresScanner(url)) as server:
         through, wrong = compare(seed, count, server)
     assert min(through.values()) > count / 4
     return wrong

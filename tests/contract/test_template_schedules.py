@@ -1,4 +1,4 @@
-"""Templates that are run by schedule, on both databases, with the clock of a test: one session a time."""
+"""Scheduled templates, on both databases, with a test's clock: one session for each run."""
 
 import asyncio
 from datetime import UTC, datetime, time, timedelta
@@ -11,17 +11,17 @@ from parley.events import SessionEvent
 from parley.events.values import SessionSettings
 from parley.protocol.templates import Parameter, Schedule, Template, TemplateStep
 from parley.protocol.tools import ToolPage, ToolSpec
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection import Projector
-from services.plan_store.schedules import Schedules
 from services.plan_store.template_rows import templates
-from services.plan_store.templates import Templates
+from services.plan_store.template_runner import TemplateRunner
+from services.plan_store.templates import TemplateStore
 from shared import store_api as api
-from shared.bus import BusDown
+from shared.bus import BusUnavailable
 from shared.domain.session import Session
-from shared.log import Indeterminate, LogDown
+from shared.log import Indeterminate, LogUnavailable
 from shared.templates.checks import fingerprints_of
-from shared.testing import InMemoryLibrary, InMemoryLog, InMemoryStore, session_ids
+from shared.testing import InMemoryLog, InMemoryStore, InMemoryTemplateLog, session_ids
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -37,7 +37,7 @@ TEMPLATE = Template(
 
 
 class Executor:
-    """Answers which tools there are."""
+    """Answers requests for the list of tools."""
 
     def __init__(self) -> None:
         self.tools: tuple[ToolSpec, ...] = (CANCEL,)
@@ -46,28 +46,28 @@ class Executor:
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
         assert subject == "tools.list"
         if self.down:
-            raise BusDown("no executor")
+            raise BusUnavailable("no executor")
         return ToolPage(tools=self.tools, total=len(self.tools)).model_dump_json().encode()
 
 
 class There:
-    """A plan_store whose clock is turned by hand; `other` is one beside it, on the same log and database."""
+    """A plan_store with a manual clock; `other` is a second one on the same log and database."""
 
-    def __init__(self, log: InMemoryLog, library: InMemoryLibrary, database: Database) -> None:
+    def __init__(self, log: InMemoryLog, library: InMemoryTemplateLog, database: ProjectionDatabase) -> None:
         self.now = MORNING - timedelta(hours=1)
         self.log, self.library, self.database, self.executor = log, library, database, Executor()
-        self.templates = Templates(library, database, lambda: self.now)
+        self.templates = TemplateStore(library, database, lambda: self.now)
         self.keeper = self.beside()
 
-    def beside(self) -> Schedules:
+    def beside(self) -> TemplateRunner:
         projector = Projector(self.log, self.database)
-        return Schedules(self.executor, self.log, self.database, projector, self.templates, now=lambda: self.now)
+        return TemplateRunner(self.executor, self.log, self.database, projector, self.templates, now=lambda: self.now)
 
     async def scheduled(self, schedule: Schedule, template: Template = TEMPLATE) -> None:
         fingerprints = fingerprints_of(template, {"cancel": CANCEL})
-        told = {"user": "ann", "template_id": "t"}
-        made = await self.templates.save(api.SaveTemplate(**told, template=template, fingerprints=fingerprints))
-        asked = api.ScheduleTemplate(user="ann", template_id="t", expected=made.version, schedule=schedule)
+        fields = {"user": "ann", "template_id": "t"}
+        result = await self.templates.save(api.SaveTemplate(**fields, template=template, fingerprints=fingerprints))
+        asked = api.ScheduleTemplate(user="ann", template_id="t", expected=result.version, schedule=schedule)
         await self.templates.schedule(asked)
 
     async def again(self, schedule: Schedule) -> None:
@@ -84,9 +84,9 @@ class There:
         return await self.templates.get(api.GetTemplate(user="ann", template_id="t"))
 
     async def sessions(self) -> list[list[SessionEvent]]:
-        """Their events, in the order in which they were begun."""
-        found = [await InMemoryStore(self.log).events(one) for one in await session_ids(self.log)]
-        return sorted(found, key=lambda events: events[0].at)
+        """The events of all sessions, in the order in which the sessions began."""
+        items = [await InMemoryStore(self.log).events(action_id) for action_id in await session_ids(self.log)]
+        return sorted(items, key=lambda events: events[0].at)
 
     async def session(self) -> Session:
         [session_id] = await session_ids(self.log)
@@ -94,23 +94,23 @@ class There:
 
 
 @pytest.fixture
-def there(log: InMemoryLog, database: Database) -> There:
-    return There(log, InMemoryLibrary(), database)
+def there(log: InMemoryLog, database: ProjectionDatabase) -> There:
+    return There(log, InMemoryTemplateLog(), database)
 
 
 DAILY = Schedule(daily=time(9), zone="Europe/Berlin", values={"id": "#W1"})
 
 
-async def test_a_daily_one_begins_a_session_of_its_owner_whose_plan_waits(there: There) -> None:
+async def test_a_daily_schedule_begins_a_session_of_its_owner_whose_plan_waits(there: There) -> None:
     settings = SessionSettings(world="own")
     await there.scheduled(DAILY.model_copy(update={"settings": settings}))
     await there.at(MORNING - timedelta(seconds=1))
     assert await there.sessions() == []
     await there.at(MORNING + timedelta(seconds=3))
-    [[begun, edited]] = await there.sessions()
-    assert (begun.type, begun.actor, begun.needs) == ("message.received", "keeper", 2)
-    told = begun.model_dump()
-    assert (told["owner"], told["via"], told["brings_plan"]) == ("ann", "template/t/2026-06-01T07:00:00Z", True)
+    [[started, edited]] = await there.sessions()
+    assert (started.type, started.actor, started.needs) == ("message.received", "keeper", 2)
+    fields = started.model_dump()
+    assert (fields["owner"], fields["via"], fields["brings_plan"]) == ("ann", "template/t/2026-06-01T07:00:00Z", True)
     assert (edited.type, edited.actor) == ("plan.edited", "keeper")
     session = await there.session()
     assert (session.owner, session.phase, session.workflow) == ("ann", "awaiting_approval", "execution_plan")
@@ -121,15 +121,15 @@ async def test_a_daily_one_begins_a_session_of_its_owner_whose_plan_waits(there:
         {"id": "#W1"},
         "write",
     )
-    kept = await there.template()
-    assert kept.last_run
-    assert (kept.last_run.due, kept.last_run.session_id, kept.last_run.problem) == (MORNING, session.id, "")
-    assert kept.next_run == MORNING + timedelta(days=1)
+    saved = await there.template()
+    assert saved.last_run
+    assert (saved.last_run.due, saved.last_run.session_id, saved.last_run.problem) == (MORNING, session.id, "")
+    assert saved.next_run == MORNING + timedelta(days=1)
     await there.at(MORNING + timedelta(days=1))
     assert len(await there.sessions()) == 2
 
 
-async def test_once_is_once(there: There) -> None:
+async def test_a_single_run_begins_one_session(there: There) -> None:
     await there.scheduled(Schedule(once=MORNING, values={"id": "#W1"}))
     for late in range(3):
         await there.at(MORNING + timedelta(minutes=late))
@@ -145,8 +145,8 @@ async def test_two_keepers_begin_one_session(there: There) -> None:
 
 
 @pytest.mark.parametrize("appended", [0, 1, 2])
-async def test_a_keeper_that_ends_in_between_is_made_up_for(there: There, appended: int) -> None:
-    """It has appended so many events, and told nobody that it has."""
+async def test_a_keeper_that_crashes_midway_is_recovered(there: There, appended: int) -> None:
+    """It has appended this many events, and their results are unknown."""
     await there.scheduled(DAILY)
     there.now = MORNING
     before = await there.template()
@@ -161,11 +161,11 @@ async def test_a_keeper_that_ends_in_between_is_made_up_for(there: There, append
             nonlocal number
             number += 1
             if number > appended:
-                raise LogDown("ended")
+                raise LogUnavailable("ended")
             return await real(event, **how)
 
         there.log.append = ends  # type: ignore[method-assign]
-        with pytest.raises(LogDown):
+        with pytest.raises(LogUnavailable):
             await there.keeper.begin_due()
         there.log.append = real  # type: ignore[method-assign]
         assert len(there.log.messages) == appended
@@ -177,15 +177,15 @@ async def test_a_keeper_that_ends_in_between_is_made_up_for(there: There, append
     assert (await there.session()).phase == "awaiting_approval"
 
 
-async def test_an_append_of_which_nobody_knows_is_looked_up(there: There) -> None:
+async def test_an_append_with_unknown_result_is_looked_up(there: There) -> None:
     await there.scheduled(DAILY)
     there.log.faults = [Indeterminate("stored"), Indeterminate("stored")]
     await there.at(MORNING)
     assert [[event.version for event in events] for events in await there.sessions()] == [[1, 2]]
 
 
-async def test_rows_that_are_made_again_begin_nothing_again(there: There) -> None:
-    """As after the loss of the database: which times were begun is in the sessions' log."""
+async def test_rebuilt_rows_begin_no_run_again(there: There) -> None:
+    """As after the loss of the database: the sessions' log shows which runs have begun."""
     await there.scheduled(DAILY)
     await there.at(MORNING)
     async with there.database.begin() as tx:
@@ -195,19 +195,19 @@ async def test_rows_that_are_made_again_begin_nothing_again(there: There) -> Non
     assert (await there.template()).next_run == MORNING + timedelta(days=1)
 
 
-async def test_what_was_missed_is_begun_once_and_not_after_a_day(there: There) -> None:
+async def test_a_missed_run_begins_once_and_not_after_a_day(there: There) -> None:
     await there.scheduled(DAILY)
     await there.at(MORNING + timedelta(days=3, hours=5))
     assert len(await there.sessions()) == 1
-    kept = await there.template()
-    assert kept.last_run
-    assert (kept.last_run.due, kept.next_run) == (MORNING + timedelta(days=3), MORNING + timedelta(days=4))
+    saved = await there.template()
+    assert saved.last_run
+    assert (saved.last_run.due, saved.next_run) == (MORNING + timedelta(days=3), MORNING + timedelta(days=4))
     there.now = MORNING + timedelta(days=3, hours=6)
     await there.again(Schedule(once=MORNING + timedelta(days=4), values={"id": "#W1"}))
     await there.at(MORNING + timedelta(days=5, seconds=1))
-    kept = await there.template()
-    assert kept.last_run
-    assert (kept.last_run.session_id, kept.last_run.problem) == (
+    saved = await there.template()
+    assert saved.last_run
+    assert (saved.last_run.session_id, saved.last_run.problem) == (
         "",
         "Parley was not running then, nor for a day after.",
     )
@@ -220,33 +220,33 @@ async def test_what_was_missed_is_begun_once_and_not_after_a_day(there: There) -
         ((), {"id": "#W1"}, "there is no tool “cancel” here"),
         ((CANCEL.model_copy(update={"effect": "irreversible"}),), {"id": "#W1"}, "cancel has changed"),
         ((CANCEL,), {}, "id is missing"),
-        ((CANCEL,), {"id": "{{steps.s1.output}}"}, "no reference may stand in it"),
+        ((CANCEL,), {"id": "{{steps.s1.output}}"}, "cannot contain a reference"),
     ],
 )
-async def test_what_cannot_be_a_plan_is_told_and_begins_nothing(
+async def test_a_template_that_gives_no_plan_is_reported_and_begins_nothing(
     there: There, tools: tuple[ToolSpec, ...], values: dict[str, Any], why: str
 ) -> None:
     await there.scheduled(DAILY.model_copy(update={"values": values}))
     there.executor.tools = tools
     await there.at(MORNING)
     assert await there.sessions() == []
-    kept = await there.template()
-    assert kept.last_run
-    assert why in kept.last_run.problem
-    assert kept.next_run == MORNING + timedelta(days=1)
+    saved = await there.template()
+    assert saved.last_run
+    assert why in saved.last_run.problem
+    assert saved.next_run == MORNING + timedelta(days=1)
 
 
-async def test_while_no_executor_answers_it_waits(there: There) -> None:
+async def test_a_run_waits_until_an_executor_answers(there: There) -> None:
     await there.scheduled(DAILY)
     there.executor.down = True
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await there.at(MORNING)
     there.executor.down = False
     await there.at(MORNING + timedelta(minutes=2))
     assert len(await there.sessions()) == 1
 
 
-async def test_a_deleted_one_is_not_run(there: There) -> None:
+async def test_a_deleted_template_does_not_run(there: There) -> None:
     await there.scheduled(DAILY)
     await there.templates.delete(api.DeleteTemplate(user="ann", template_id="t"))
     await there.at(MORNING)

@@ -1,7 +1,7 @@
-"""One running Parley and one browser for all end-to-end tests that run one after another, on one loop.
+"""One running Parley and one browser for all end-to-end tests of a worker, on one event loop.
 
-Starting all services takes as long as five tests. Sessions know nothing of each other; what one test does to the
-services and to the model is mended before the next one.
+Starting all services takes as long as five tests. Sessions are independent; what one test does to the services and to
+the model is undone before the next one.
 """
 
 import json
@@ -13,15 +13,15 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from tests.e2e.browser import Person, chromium
-from tests.e2e.command import Cli
-from tests.e2e.running import Parley, parley
+from tests.e2e.cli_runner import Cli
+from tests.e2e.parley_process import RunningParley, running_parley
 from tests.support.http_server import HttpServer, http_server
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is shared is of one loop, and so is whoever uses it."""
+    """Shared fixtures belong to one event loop, so the tests that use them must run on it."""
     for item in items:
         if item.path.parent == HERE and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
@@ -29,29 +29,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def outside() -> AsyncIterator[HttpServer]:
-    """What plans may fetch; a test says what is answered, and when."""
+    """An HTTP server that plans may fetch from; a test sets its answers."""
     async with http_server() as server:
         yield server
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def stack(tmp_path_factory: pytest.TempPathFactory, outside: HttpServer) -> AsyncIterator[Parley]:
-    """A Parley that lives through all of them."""
+async def stack(tmp_path_factory: pytest.TempPathFactory, outside: HttpServer) -> AsyncIterator[RunningParley]:
+    """The Parley that all tests share."""
     allowed = json.dumps([{"origin": outside.url("")}])
-    async with parley(tmp_path_factory.mktemp("home"), PARLEY_HTTP_ALLOW=allowed) as stack:
+    async with running_parley(tmp_path_factory.mktemp("home"), PARLEY_HTTP_ALLOW=allowed) as stack:
         yield stack
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def running(stack: Parley) -> Parley:
-    """The same, with everything up and a model that does nothing wrong."""
-    await stack.restarted()
-    await stack.healthy()
+async def running(stack: RunningParley) -> RunningParley:
+    """The shared Parley, with all services ready and a model without faults."""
+    await stack.wait_until_ready()
+    await stack.clear_faults()
     return stack
 
 
 @pytest.fixture
-def cli(running: Parley, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli(running: RunningParley, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return Cli(running.home, monkeypatch)
 
 
@@ -62,7 +62,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
-    """Somebody with a browser of their own, who sees every error of the page."""
+async def person(browser: Browser, running: RunningParley) -> AsyncIterator[Person]:
+    """A user whose test fails on unexpected console errors."""
     async with Person(browser, running.url) as person:
         yield person

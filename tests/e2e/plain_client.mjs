@@ -1,22 +1,22 @@
-// A client of Parley in plain JavaScript, written from docs/protocol.md alone: it follows one session to its end.
+// A Parley client in plain JavaScript, written from docs/protocol.md alone. It follows one session to its end.
 //
 //   node --experimental-websocket plain_client.mjs URL WORKFLOW REQUEST SETTINGS
 //
-// With a URL that ends in /ws it speaks protocol 1, with /ws?view=2 protocol 2. It approves whatever waits, answers
-// questions by their first option, and prints as JSON what it has of the session when nothing is left to do.
+// A URL ending in /ws means protocol 1, /ws?view=2 protocol 2. The client approves everything, answers questions with
+// their first option, and prints the session as JSON when nothing is left to do.
 
 const [url, workflow, request, settings] = process.argv.slice(2);
 const socket = new WebSocket(url);
 const send = (message) => socket.send(JSON.stringify(message));
-const tell = (found) => (console.log(JSON.stringify(found)), socket.close());
+const finish = (result) => (console.log(JSON.stringify(result)), socket.close());
 const kinds = [];
 let sessionId, last = 0;
 
-const first = { type: "user_message", content: request, workflow, settings: JSON.parse(settings) };
+const firstMessage = { type: "user_message", content: request, workflow, settings: JSON.parse(settings) };
 
-// --- protocol 1: what is asked comes as a message of its own
+// --- protocol 1: each request to the user is a message
 
-function one(message) {
+function onMessageV1(message) {
   switch (message.type) {
     case "text_plan_review":
     case "code_review":
@@ -27,19 +27,19 @@ function one(message) {
     case "question":
       return send({ type: "answer", question_id: message.question_id, content: answerTo(message) });
     case "continue":
-      return tell({ sessionId, kinds, last });
+      return finish({ sessionId, kinds, last });
     case "failed":
-      return tell({ sessionId, kinds, last, failure: message.failure });
+      return finish({ sessionId, kinds, last, failure: message.failure });
   }
 }
 
-// --- protocol 2: a view whose sections are replaced, and a journal kept by key
+// --- protocol 2: a view with sections that are replaced, and journal entries by key
 
 let view, can = [];
 const journal = new Map();
-const asked = new Set(); // what has been decided already
+const decided = new Set();
 
-function two(message) {
+function onMessageV2(message) {
   if (message.type === "snapshot") ({ view, can } = message);
   if (message.type !== "event") return;
   for (const entry of message.entries)
@@ -49,25 +49,25 @@ function two(message) {
   for (const id in actions) if (actions[id] === null) delete actions[id];
   view = { ...view, ...message.changed, actions };
   can = message.can ?? can;
-  act();
+  decide();
 }
 
-function once(key, message) {
-  if (asked.has(key)) return;
-  asked.add(key);
+function sendOnce(key, message) {
+  if (decided.has(key)) return;
+  decided.add(key);
   send(message);
 }
 
-function act() {
+function decide() {
   const { review, approval_request: waiting, question } = view;
-  if (review) once(`review ${review.version}`, { type: "approval", approved: true, version: review.version, hash: review.hash });
-  for (const id of waiting?.actions ?? []) once(`action ${id} ${view.actions[id].hash}`, { type: "approval", approved: true, action_id: id, hash: view.actions[id].hash });
-  if (question) once(`question ${question.question_id} ${last}`, { type: "answer", question_id: question.question_id, content: answerTo(question) });
-  if (view.failure || view.phase === "resting") tell({ sessionId, kinds, last, view, can, failure: view.failure, journal: [...journal.values()] });
+  if (review) sendOnce(`review ${review.version}`, { type: "approval", approved: true, version: review.version, hash: review.hash });
+  for (const id of waiting?.actions ?? []) sendOnce(`action ${id} ${view.actions[id].hash}`, { type: "approval", approved: true, action_id: id, hash: view.actions[id].hash });
+  if (question) sendOnce(`question ${question.question_id} ${last}`, { type: "answer", question_id: question.question_id, content: answerTo(question) });
+  if (view.failure || view.phase === "resting") finish({ sessionId, kinds, last, view, can, failure: view.failure, journal: [...journal.values()] });
 }
 
 function answerTo({ form, options, content }) {
-  if (form?.kind === "tables") return JSON.stringify({ tables: form.tables.filter((one) => one.chosen).map((one) => one.name) });
+  if (form?.kind === "tables") return JSON.stringify({ tables: form.tables.filter((table) => table.chosen).map((table) => table.name) });
   return options[0] ?? `I have nothing to add to: ${content}`;
 }
 
@@ -75,11 +75,11 @@ socket.onmessage = ({ data }) => {
   const message = JSON.parse(data);
   if (message.type === "greeting") {
     sessionId = message.session_id;
-    return send(first);
+    return send(firstMessage);
   }
-  if (message.type === "error") return tell({ error: message });
+  if (message.type === "error") return finish({ error: message });
   if (message.type === "event") last = message.version;
   if (message.type !== "delta") kinds.push(message.type);
-  (url.includes("view=2") ? two : one)(message);
+  (url.includes("view=2") ? onMessageV2 : onMessageV1)(message);
 };
 socket.onerror = () => process.exit(1);

@@ -1,4 +1,4 @@
-"""The examples, each run as a program against a whole Parley with the rehearsal model."""
+"""Runs each example as a program against a whole Parley with the rehearsal model."""
 
 import asyncio
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import ROOT, Parley
+from tests.e2e.parley_process import ROOT, RunningParley
 
-TOLD = {
+EXPECTED_OUTPUT = {
     "conversation": r"Goal: .*floating point|def ",
     "tools": r"status: pending → cancelled[\s\S]*#W4260124",
     "data_question": r"text_to_sql\.generate_sql[\s\S]*\d+",
@@ -21,17 +21,17 @@ TOLD = {
 }
 
 
-def test_every_example_is_tried() -> None:
+def test_every_example_is_listed() -> None:
     programs = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert programs - {"__init__", "running"} == set(TOLD)
+    assert programs - {"__init__", "running"} == set(EXPECTED_OUTPUT)
     listed = set(re.findall(r"`(\w+)\.py`", (Path(ROOT) / "examples" / "README.md").read_text("utf-8")))
-    assert listed == set(TOLD)
+    assert listed == set(EXPECTED_OUTPUT)
 
 
-@pytest.mark.parametrize("name", sorted(TOLD))
-async def test_an_example_does_what_it_says(name: str, running: Parley) -> None:
+@pytest.mark.parametrize("name", sorted(EXPECTED_OUTPUT))
+async def test_an_example_prints_what_it_promises(name: str, running: RunningParley) -> None:
     env = {**os.environ, "PARLEY_URL": running.url, "PARLEY_TOKEN": ""}
-    done = await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         f"examples.{name}",
@@ -40,6 +40,6 @@ async def test_an_example_does_what_it_says(name: str, running: Parley) -> None:
         stdout=PIPE,
         stderr=PIPE,
     )
-    out, err = await done.communicate()
-    assert done.returncode == 0, err.decode()[-3_000:]
-    assert re.search(TOLD[name], out.decode()), out.decode()
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-3_000:]
+    assert re.search(EXPECTED_OUTPUT[name], out.decode()), out.decode()

@@ -1,4 +1,4 @@
-"""Whatever one user does, another one is served: their requests, and their plans. What was measured is printed."""
+"""A greedy user does not block another one. The measurements are printed."""
 
 import asyncio
 import statistics
@@ -11,18 +11,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.running import ROOT, Parley, parley
+from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support import greedy
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
-SECONDS = 6.0  # that each way is tried
-ANSWER, PLAN = 5.0, 15.0  # seconds, with other tests beside; on two idle cores it is a fifth of these at the most
+SECONDS = 6.0  # duration of each attack
+ANSWER, PLAN = 5.0, 15.0  # seconds, beside other tests; on two idle cores at most a fifth of these
 MEMORY = 400  # MB of the gateway
 KEYS = {"greedy": "key-of-the-greedy-user", "other": "key-of-the-other-user"}
 
 
 class Other:
-    """Another user, who asks who they are all the time, and for a plan now and then."""
+    """Another user, who requests /api/me continuously, and a plan now and then."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
@@ -46,60 +46,60 @@ class Other:
 
     @property
     def slowest(self) -> float:
-        """Of twenty answers."""
+        """The 95th percentile of the answer times."""
         return statistics.quantiles(self.answers, n=20)[-1]
 
 
 @asynccontextmanager
-async def other_user(running: Parley) -> AsyncIterator[Other]:
+async def other_user(running: RunningParley) -> AsyncIterator[Other]:
     headers = {"Authorization": f"Bearer {KEYS['other']}"}
     async with httpx2.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
         yield Other(http)
 
 
-def memory(running: Parley) -> int:
-    """MB of the gateway."""
+def memory(running: RunningParley) -> int:
+    """The gateway's memory in MB."""
     status = Path(f"/proc/{running.pid_of('gateway')}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
 
 
-async def watched(running: Parley, largest: list[int]) -> None:
+async def watch_memory(running: RunningParley, largest: list[int]) -> None:
     while True:
         largest.append(memory(running))
         await asyncio.sleep(0.5)
 
 
 async def undisturbed(other: Other) -> float:
-    """The slowest of twenty answers while nobody else is there."""
-    asking = asyncio.create_task(other.asks())
+    """The 95th percentile while no other user is active."""
+    task = asyncio.create_task(other.asks())
     await asyncio.sleep(3)
-    asking.cancel()
-    before, other.answers = other.slowest, []
-    return before
+    task.cancel()
+    slowest, other.answers = other.slowest, []
+    return slowest
 
 
 @pytest.mark.parametrize("way", greedy.WAYS)
-async def test_others_are_served(way: str, tmp_path: Path) -> None:
+async def test_other_users_are_served(way: str, tmp_path: Path) -> None:
     keys = ",".join(f"{name}={key}" for name, key in KEYS.items())
     async with (
-        parley(tmp_path, PARLEY_AUTH="keys", PARLEY_API_KEYS=keys) as running,
+        running_parley(tmp_path, PARLEY_AUTH="keys", PARLEY_API_KEYS=keys) as running,
         other_user(running) as other,
     ):
         await other.plan()
-        before, sizes = await undisturbed(other), [memory(running)]
+        baseline, sizes = await undisturbed(other), [memory(running)]
         program = ("-m", "tests.support.greedy", way, running.url, KEYS["greedy"], str(SECONDS))
         process = await asyncio.create_subprocess_exec(sys.executable, *program, cwd=ROOT)
-        asking = [asyncio.create_task(other.asks()), asyncio.create_task(watched(running, sizes))]
+        tasks = [asyncio.create_task(other.asks()), asyncio.create_task(watch_memory(running, sizes))]
         while process.returncode is None and len(other.plans) < 6:
             await asyncio.sleep(2)
             await other.plan()
         await process.wait()
         await other.plan()
-        for task in asking:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     plans = ", ".join(f"{seconds:.1f}" for seconds in other.plans)
-    answers = f"/api/me {1000 * other.slowest:.0f} ms ({1000 * before:.0f} ms before)"
+    answers = f"/api/me {1000 * other.slowest:.0f} ms ({1000 * baseline:.0f} ms before)"
     print(f"\n{way}: {answers}; plans after {plans} s; {sizes[0]} to {max(sizes)} MB")
     assert process.returncode == 0
     assert other.slowest < ANSWER

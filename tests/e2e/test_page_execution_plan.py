@@ -1,4 +1,4 @@
-"""A plan that acts, from its draft to its end, on a wide screen and on a phone."""
+"""An execution plan from draft to completion, on a wide screen and on a phone."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from playwright.async_api import Browser, Locator, expect
 from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.plan_checks.steps import checked
+from shared.plan_checks.steps import check_plan
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
-from tests.e2e.running import Parley
-from tests.e2e.store_requests import PENDING, USER
+from tests.e2e.parley_process import RunningParley
+from tests.e2e.store_user import PENDING, USER
 from tests.support.gateway import World, serving
 
 pytestmark = pytest.mark.timeout(120)
-OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # what an earlier visit chose
+OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # stored by an earlier visit
 NOWHERE = "#W0000000"
 REQUEST = f"I am {USER['email']}. Look up {NOWHERE} and {PENDING[0]} and {PENDING[1]}."
 FIND, WRONG, FIRST, SECOND = (
@@ -31,92 +31,92 @@ CANCEL = "Cancel pending order"
 
 
 @pytest_asyncio.fixture(loop_scope="package", params=["wide", "phone"])
-async def tab(request: pytest.FixtureRequest, browser: Browser, running: Parley) -> AsyncIterator[Tab]:
-    """A plan of four steps in review, on a screen of this size; it acts in a store of the session's own."""
+async def tab(request: pytest.FixtureRequest, browser: Browser, running: RunningParley) -> AsyncIterator[Tab]:
+    """A tab of this size with a plan of four steps in review, in a session with its own store."""
     phone = request.param == "phone"
     options = {"viewport": NARROW, "has_touch": True} if phone else {"viewport": WIDE}
     async with Person(browser, running.url, **options) as person:
         await person.context.add_init_script(f"localStorage.setItem('parley.choice', {OWN_STORE})")
         tab = await person.tab()
-        await tab.say(REQUEST)
-        await tab.sees("plan-review", "Plan 1")
-        await tab.sees("approve")
+        await tab.send(REQUEST)
+        await tab.wait_for("plan-review", "Plan 1")
+        await tab.wait_for("approve")
         await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND])
         yield tab
 
 
-async def test_a_plan_is_made_moved_approved_mended_carried_out_and_used_again(tab: Tab) -> None:
-    await add_cancellation(tab)
+async def test_the_life_of_an_execution_plan(tab: Tab) -> None:
+    await add_step_by_keyboard(tab)
     await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND, CANCEL])
     await expect(tab("step-call").last).to_contain_text("changes data")
     await drag(tab, SECOND, above=WRONG)
     await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
-    await move_by_keys(tab)
-    await tab.press("edit-save")
-    await tab.sees("plan-review", "Plan 2")
+    await move_step_by_keys(tab)
+    await tab.click("edit-save")
+    await tab.wait_for("plan-review", "Plan 2")
     await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
-    await expect(tab("step-call").last).to_contain_text("after 3")  # a step's number is its place, not its id
-    await tab.press("approve")
-    await tab.sees("failure", "The plan is not finished")
-    await tab.sees("failed-step", f"Step 3, {WRONG}: Error: order not found")
+    await expect(tab("step-call").last).to_contain_text("after 3")  # a step's number is its position, not its id
+    await tab.click("approve")
+    await tab.wait_for("failure", "The plan is not finished")
+    await tab.wait_for("failed-step", f"Step 3, {WRONG}: Error: order not found")
     await expect(tab("step-problem")).to_have_text("Error: order not found")
     await expect(tab("status")).to_have_text("The plan is not finished")
     await expect(tab("step-stands")).to_have_text(["done", "done", "failed", "done", "skipped"])
-    await tab.press("retry")  # what failed fails again: nothing about it has changed
+    await tab.click("retry")  # fails again: nothing has changed
     await expect(tab("answer")).to_have_count(2)
-    await mend(tab)
-    await tab.press("edit-save")
-    await tab.sees("plan-review", "Plan 3")
-    await tab.press("approve")
-    await tab.sees("change", "status")
-    await tab.press("action-approve")
-    await tab.sees("answer", "All 5 steps were carried out.")
-    await tab.gone("failure")
+    await fix_failed_step(tab)
+    await tab.click("edit-save")
+    await tab.wait_for("plan-review", "Plan 3")
+    await tab.click("approve")
+    await tab.wait_for("change", "status")
+    await tab.click("action-approve")
+    await tab.wait_for("answer", "All 5 steps were carried out.")
+    await tab.wait_until_gone("failure")
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     assert await tab.overflow() <= 0
-    await tab.reloaded_the_same()
+    await tab.check_reload()
     await save_as_template(tab)
     await use_template(tab)
 
 
 async def save_as_template(tab: Tab) -> None:
-    """The order that is cancelled is what is asked for when the plan is used again."""
-    await tab.press("template-new")
+    """Saves the plan as a template with the order to cancel as parameter."""
+    await tab.click("template-new")
     await tab("template-name").fill(f"Cancel after {NOWHERE}")
     value = tab("template-value").filter(has_text=PENDING[1])
     await value.get_by_role("checkbox").check()
     await value.get_by_role("textbox").fill("2nd order")
-    await tab.press("template-save")
+    await tab.click("template-save")
     await expect(value).to_contain_text("Begin with a letter")
     await value.get_by_role("textbox").fill("order")
-    await tab.press("template-save")
-    await tab.sees("template-saved", f"Saved as “Cancel after {NOWHERE}”.")
-    await tab.press("template-close")
-    await tab.gone("template-saved")
+    await tab.click("template-save")
+    await tab.wait_for("template-saved", f"Saved as “Cancel after {NOWHERE}”.")
+    await tab.click("template-close")
+    await tab.wait_until_gone("template-saved")
 
 
 async def use_template(tab: Tab) -> None:
-    """Found in the library, and carried out with another order."""
+    """Opens the template from the library and runs it with another order."""
     before = tab.session_id
     if not await tab("library-open").count():
         await tab.page.get_by_role("button", name="Sessions", exact=True).click()
-    await tab.press("library-open")
-    await tab.press("templates-tab")
+    await tab.click("library-open")
+    await tab.click("templates-tab")
     await tab("template").filter(has_text=f"Cancel after {NOWHERE}").get_by_test_id("template-use").first.click()
     await expect(tab("argument-order")).to_be_focused()
     await tab("argument-order").fill(PENDING[0])
-    await tab.press("template-begin")
-    await tab.gone("library")
+    await tab.click("template-begin")
+    await tab.wait_until_gone("library")
     await expect(tab("step-text")).to_have_text([FIND, FIRST, "Look it up once more", FIRST, CANCEL])
     assert tab.session_id != before
-    await tab.press("approve")
-    await tab.sees("action-request", PENDING[0])
-    await tab.press("action-approve")
-    await tab.sees("answer", "All 5 steps were carried out.")
+    await tab.click("approve")
+    await tab.wait_for("action-request", PENDING[0])
+    await tab.click("action-approve")
+    await tab.wait_for("answer", "All 5 steps were carried out.")
 
 
-async def add_cancellation(tab: Tab) -> None:
-    """A fifth step, by keys alone: its order is what another step gives, and it comes after the one that will fail."""
+async def add_step_by_keyboard(tab: Tab) -> None:
+    """Adds a fifth step by keyboard: its order is another step's result, and it comes after the step that will fail."""
     keys = tab.page.keyboard
     await tab("step-add").focus()
     await keys.press("Enter")
@@ -126,7 +126,7 @@ async def add_cancellation(tab: Tab) -> None:
     await keys.press("Tab")
     await keys.press("Enter")
     await expect(tab("argument-order_id")).to_be_focused()
-    await keys.press("Enter")  # sends the form, which lacks two things
+    await keys.press("Enter")  # submits the form, which lacks two values
     await expect(tab("step-form")).to_contain_text("press the button again")
     await keys.press("Tab")
     await keys.press("Enter")
@@ -142,16 +142,16 @@ async def add_cancellation(tab: Tab) -> None:
     await keys.type(NOWHERE)
     await keys.press("ArrowDown")
     await keys.press("Enter")
-    await keys.press("Escape")  # closes the list, and not the form
+    await keys.press("Escape")  # closes the list, not the form
     await expect(tab("step-form")).to_contain_text(f"2. {WRONG}")
     await tab("step-use").focus()
     await keys.press("Enter")
-    await tab.gone("step-form")
+    await tab.wait_until_gone("step-form")
     await expect(tab("step-grip").last).to_be_focused()
 
 
 async def drag(tab: Tab, text: str, *, above: str) -> None:
-    """The step with this text by its grip, with the finger where there is one."""
+    """Drags the step with this text by its handle, on a phone by touch."""
     grip, target = grip_of(tab, text), grip_of(tab, above)
     await grip.scroll_into_view_if_needed()
     start, end = await grip.bounding_box(), await target.bounding_box()
@@ -172,8 +172,8 @@ async def drag(tab: Tab, text: str, *, above: str) -> None:
     await finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-async def move_by_keys(tab: Tab) -> None:
-    """The last step to where it stands above one that it needs, which is said of it, and back."""
+async def move_step_by_keys(tab: Tab) -> None:
+    """Moves the last step above one that it depends on, which shows a warning, and back."""
     keys = tab.page.keyboard
     await grip_of(tab, CANCEL).focus()
     for _ in range(2):
@@ -183,19 +183,19 @@ async def move_by_keys(tab: Tab) -> None:
     await expect(tab("step-below")).to_have_text("waits for step 4, which stands below it")
     for _ in range(2):
         await keys.press("ArrowDown")
-    await tab.gone("step-below")
+    await tab.wait_until_gone("step-below")
     await expect(grip_of(tab, CANCEL)).to_be_focused()
     await expect(tab("step-text")).to_have_text([FIND, SECOND, WRONG, FIRST, CANCEL])
 
 
-async def mend(tab: Tab) -> None:
-    """Another order for the step that failed, in its form. What was done has none."""
+async def fix_failed_step(tab: Tab) -> None:
+    """Enters another order for the failed step in its form. Finished steps have no form."""
     await expect(tab.page.get_by_role("button", name=re.compile("^Change step 1$"))).to_have_count(0)
     await grip_of(tab, WRONG).click()
     await tab.page.get_by_role("button", name="Change step 3", exact=True).click()
     await tab("argument-order_id").fill(PENDING[0])
     await tab("step-does").fill("Look it up once more")
-    await tab.press("step-use")
+    await tab.click("step-use")
     await expect(tab("step-call").nth(2)).to_contain_text(PENDING[0])
 
 
@@ -203,61 +203,61 @@ def grip_of(tab: Tab, text: str) -> Locator:
     return tab("plan-step").filter(has=tab.page.get_by_text(text, exact=True)).get_by_test_id("step-grip")
 
 
-async def test_what_is_wrong_with_a_step_stands_at_the_step(tab: Tab) -> None:
+async def test_problems_are_shown_at_their_step(tab: Tab) -> None:
     await tab("step-argument").last.click()
     await tab("step-argument-input").fill("{{steps.s9.output}}")
-    await grip_of(tab, FIND).click()  # on a phone a step has its buttons once it was touched
+    await grip_of(tab, FIND).click()  # on a phone, a step shows its buttons when tapped
     await tab.page.get_by_role("button", name="Delete step 1").click()
-    await tab.press("edit-save")
-    await tab.sees("error", "Not saved. Look at steps 1, 2, 3.")
+    await tab.click("edit-save")
+    await tab.wait_for("error", "Not saved. Look at steps 1, 2, 3.")
     await expect(tab("step-problem")).to_have_text(
-        ["depends on s1, which is no step."] * 3 + ["depends on s9, which is no step."]
+        ["depends on s1, which is not a step of the plan."] * 3 + ["depends on s9, which is not a step of the plan."]
     )
-    await tab.press("edit-discard")
-    await tab.gone("step-problem")
+    await tab.click("edit-discard")
+    await tab.wait_until_gone("step-problem")
 
 
-async def test_the_same_change_twice_is_said_at_the_step_and_all_of_it_looks_right(tab: Tab) -> None:
-    wrong = await tab.wrong_looks("review")
+async def test_a_duplicate_change_is_shown_at_its_step(tab: Tab) -> None:
+    problems = await tab.visual_problems("review")
     for order in (PENDING[0], PENDING[0]):
-        await tab.press("step-add")
+        await tab.click("step-add")
         await tab("tool-search").fill("cancel pending order")
         await tab("tool").filter(has_text="cancel_pending_order").first.click()
         await tab("argument-order_id").fill(order)
-        await tab.press("step-use")
+        await tab.click("step-use")
         await expect(tab("step-form")).to_contain_text("Choose one.")
-        wrong += await tab.wrong_looks("form")
+        problems += await tab.visual_problems("form")
         await tab("argument-reason").select_option("no longer needed")
-        await tab.press("step-use")
-    await tab.press("edit-save")
-    await tab.sees("plan-review", "Plan 2")
+        await tab.click("step-use")
+    await tab.click("edit-save")
+    await tab.wait_for("plan-review", "Plan 2")
     await expect(tab("step-same")).to_have_text("makes the same change as step 5")
     await expect(tab("check").filter(has_text="changes")).to_contain_text("worth a look")
     await expect(tab("check").filter(has_text="references")).to_contain_text("passed")
-    assert wrong + await tab.wrong_looks("equal changes") == []
+    assert problems + await tab.visual_problems("equal changes") == []
 
 
-async def test_a_tool_that_has_changed_is_told_at_its_step_and_saving_again_takes_it_as_it_is(browser: Browser) -> None:
+async def test_a_changed_tool_is_shown_at_its_step_and_can_be_saved_again(browser: Browser) -> None:
     world = World()
     cancel = ToolSpec(name="cancel", description="Cancels.", parameters={"type": "object"}, effect="write")
     tools = {"cancel": cancel}
     world.bus.answers[TOOLS_LIST] = lambda _: ToolPage(tools=tuple(tools.values()), total=1).model_dump_json().encode()
-    made = checked([Step(id="s1", text="Cancel the order", tool="cancel")], tools)
+    checked = check_plan([Step(id="s1", text="Cancel the order", tool="cancel")], tools)
     story = world.story("s")
     await story.commit(c.Say(text="Cancel it", workflow="execution_plan"))
-    await story.commit(c.DraftPlan(goal="Cancel it", steps=made.steps, checks=made.checks, kind="execution"))
+    await story.commit(c.DraftPlan(goal="Cancel it", steps=checked.steps, checks=checked.checks, kind="execution"))
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
-        person.forgiven = ("Failed to load resource",)  # this store knows no lists of sessions
+        person.expected_errors = ("Failed to load resource",)  # this store has no session lists
         tab = await person.tab("/s/s")
-        await tab.sees("approve")
-        await tab.gone("save-again")
+        await tab.wait_for("approve")
+        await tab.wait_until_gone("save-again")
         tools["cancel"] = cancel.model_copy(update={"effect": "irreversible"})
-        await tab.press("approve")
+        await tab.click("approve")
         await expect(tab("step-problem")).to_contain_text("The tool cancel has changed since this plan was made")
-        await tab.press("save-again")
-        await tab.sees("plan-review", "Plan 2")
-        await tab.gone("step-problem")
-        await tab.gone("save-again")
-        await tab.press("approve")
-        await tab.gone("approve")
+        await tab.click("save-again")
+        await tab.wait_for("plan-review", "Plan 2")
+        await tab.wait_until_gone("step-problem")
+        await tab.wait_until_gone("save-again")
+        await tab.click("approve")
+        await tab.wait_until_gone("approve")
     assert [event.type for event in await world.store.events("s")][-2:] == ["plan.edited", "plan.approved"]

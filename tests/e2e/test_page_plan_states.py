@@ -1,4 +1,4 @@
-"""What a plan that acts looks like where it waits, asks, fails and comes to its end; and a form that it asks with."""
+"""An execution plan on the page while it waits, asks, fails and completes; and a question with a form."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import NARROW, Person, Tab
-from tests.e2e.store_requests import PENDING, USER
+from tests.e2e.store_user import PENDING, USER
 
 pytestmark = pytest.mark.timeout(150)
 FIND = {
@@ -40,53 +40,55 @@ def step(id_: str, tool: str, what: str, after: tuple[str, ...] = (), /, **argum
 
 
 async def stored(tab: Tab, goal: str, *steps: dict[str, Any]) -> None:
-    """A session whose plan this is, in review on the tab; it acts in a store of its own."""
+    """Starts a session with this plan in review, with its own store."""
     body = {"description": goal, "steps": [FIND, *steps], "settings": {"world": "own"}, "timeout": 20}
     status, plan = await tab.page.evaluate(STORE, body)
     assert status == 201, plan
     await tab.page.goto(urljoin(tab.page.url, f"/s/{plan['session_id']}"))
-    await tab.sees("approve")
+    await tab.wait_for("approve")
 
 
-async def test_a_plan_that_waits_says_until_when(person: Person) -> None:
+async def test_a_waiting_plan_says_until_when(person: Person) -> None:
     tab = await person.tab()
     wait = step("s2", "wait_until", "Wait for the morning", ("s1",), seconds=80_000)
     look = step("s3", "get_order_details", "Look it up", ("s2",), order_id=PENDING[0])
     await stored(tab, "Look tomorrow", wait, look)
-    await tab.press("approve")
-    await tab.state("waiting")
+    await tab.click("approve")
+    await tab.wait_for_state("waiting")
     await expect(tab("status")).to_contain_text("Waiting until")
     await expect(tab("action").nth(1)).to_contain_text("scheduled")
-    assert await tab.wrong_looks("waiting") == []
+    assert await tab.visual_problems("waiting") == []
 
 
-async def test_a_form_of_several_fields_is_asked_and_its_answer_goes_on(person: Person) -> None:
+async def test_a_form_question_is_answered(person: Person) -> None:
     tab = await person.tab()
     await tab.page.set_viewport_size(NARROW)  # type: ignore[arg-type]
-    ask = step("s2", "ask_person", "Ask for the address", ("s1",), question="Where should it be sent?", form=ADDRESS)
+    question = step(
+        "s2", "ask_person", "Ask for the address", ("s1",), question="Where should it be sent?", form=ADDRESS
+    )
     write = step("s3", "write_file", "Write it down", name="address.json", text="{{steps.s2.output}}")
-    await stored(tab, "Ask for an address", ask, write)
-    await tab.press("approve")
-    await tab.sees("question-form")
-    await tab.press("question-send")
+    await stored(tab, "Ask for an address", question, write)
+    await tab.click("approve")
+    await tab.wait_for("question-form")
+    await tab.click("question-send")
     await expect(tab("question-form").get_by_text("This is needed.")).to_have_count(2)
-    wrong = await tab.wrong_looks("a form is asked")
+    problems = await tab.visual_problems("a form is asked")
     await tab("argument-street").fill("1 Main St")
     await tab("argument-boxes").fill("2")
     await tab("argument-carrier").select_option("DHL")
-    await tab.say("Oslo")  # words instead of the fields
-    await tab.sees("error", "answer with a JSON object of its fields (street, city, boxes, gift, carrier)")
+    await tab.send("Oslo")  # text instead of the fields
+    await tab.wait_for("error", "answer with a JSON object of its fields (street, city, boxes, gift, carrier)")
     await expect(tab("argument-street")).to_have_value("1 Main St")
     await tab("argument-city").fill("Oslo")
-    await tab.press("question-send")
-    await tab.sees("question-card", "street: 1 Main St · city: Oslo · boxes: 2 · gift: false · carrier: DHL")
-    await tab.sees("action-request", "address.json")
-    assert wrong + await tab.wrong_looks("a change to approve") == []
-    await tab.press("action-approve")
-    await tab.sees("answer", "All 3 steps were carried out.")
+    await tab.click("question-send")
+    await tab.wait_for("question-card", "street: 1 Main St · city: Oslo · boxes: 2 · gift: false · carrier: DHL")
+    await tab.wait_for("action-request", "address.json")
+    assert problems + await tab.visual_problems("a change to approve") == []
+    await tab.click("action-approve")
+    await tab.wait_for("answer", "All 3 steps were carried out.")
 
 
-async def test_a_step_for_each_item_and_a_program_look_right_from_review_to_report(person: Person) -> None:
+async def test_for_each_steps_and_programs_have_no_visual_problems(person: Person) -> None:
     tab = await person.tab()
     code = "import json\nprint(json.dumps({'notes': [{'name': f'{n}.md'} for n in (1, 2)]}))"
     listed = step("s2", "run_program", "List the notes", code=code)
@@ -96,43 +98,43 @@ async def test_a_step_for_each_item_and_a_program_look_right_from_review_to_repo
     await expect(tab("step-call").nth(1).locator(".step-block")).to_have_text(code)
     await expect(tab("step-for-each")).to_have_text("for each of notes of step 2")
     await expect(tab("step-call").last).to_contain_text("name of each item")
-    wrong = await tab.wrong_looks("review")
-    await tab.press("approve")
+    problems = await tab.visual_problems("review")
+    await tab.click("approve")
     await expect(tab("action-request")).to_have_count(2)
     await expect(tab("action").filter(has_text="Write each note").filter(has_text="1.md")).to_have_count(1)
-    wrong += await tab.wrong_looks("items")
-    await tab.press("approve-all")
-    await tab.sees("answer", "carried out")
-    assert wrong + await tab.wrong_looks("report") == []
+    problems += await tab.visual_problems("items")
+    await tab.click("approve-all")
+    await tab.wait_for("answer", "carried out")
+    assert problems + await tab.visual_problems("report") == []
 
 
-async def test_what_failed_and_the_templates_look_right(person: Person) -> None:
-    chosen = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))
-    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {chosen})")
+async def test_failures_and_templates_have_no_visual_problems(person: Person) -> None:
+    choice = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))
+    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {choice})")
     tab = await person.tab()
     await stored(tab, "Look at nothing", step("s2", "get_order_details", "Look it up", ("s1",), order_id="#W0000000"))
-    await tab.press("approve")
-    await tab.sees("failed-step", "Step 2, Look it up: Error: order not found")
+    await tab.click("approve")
+    await tab.wait_for("failed-step", "Step 2, Look it up: Error: order not found")
     assert (await tab("state").inner_text()) in ("not finished", "")
-    wrong = await tab.wrong_looks("failed")
-    await tab.press("session-menu")
-    await tab.press("menu-template")
+    problems = await tab.visual_problems("failed")
+    await tab.click("session-menu")
+    await tab.click("menu-template")
     await tab("template-value").first.get_by_role("checkbox").check()
-    wrong += await tab.wrong_looks("saving a template")
-    await tab.press("template-save")
-    await tab.sees("template-saved")
-    wrong += await tab.wrong_looks("saved")
-    await tab.press("template-close")
+    problems += await tab.visual_problems("saving a template")
+    await tab.click("template-save")
+    await tab.wait_for("template-saved")
+    problems += await tab.visual_problems("saved")
+    await tab.click("template-close")
     await tab.page.goto(urljoin(tab.page.url, "/"))
-    await tab.press("templates-open")
-    await tab.sees("template", "Look at nothing")
-    wrong += await tab.wrong_looks("templates")
-    mine = tab("template").filter(has_text="Look at nothing")
-    await mine.get_by_test_id("template-delete").click()
-    await expect(mine.get_by_role("button", name="Keep")).to_be_focused()
-    await mine.get_by_test_id("template-delete-sure").click()
-    await expect(mine).to_have_count(0)
+    await tab.click("templates-open")
+    await tab.wait_for("template", "Look at nothing")
+    problems += await tab.visual_problems("templates")
+    template = tab("template").filter(has_text="Look at nothing")
+    await template.get_by_test_id("template-delete").click()
+    await expect(template.get_by_role("button", name="Keep")).to_be_focused()
+    await template.get_by_test_id("template-delete-sure").click()
+    await expect(template).to_have_count(0)
     await tab("template").filter(has_text="Cancel an order").get_by_test_id("template-use").first.click()
-    await tab.press("template-begin")
+    await tab.click("template-begin")
     await expect(tab("template-form").get_by_text("This is needed.")).to_have_count(2)
-    assert wrong + await tab.wrong_looks("a template's form") == []
+    assert problems + await tab.visual_problems("a template's form") == []

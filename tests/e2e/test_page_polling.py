@@ -1,11 +1,11 @@
-"""A plan that polls, on the page: what it sees is told in words, its budget is raised, and a person can skip it."""
+"""A polling plan on the page: its progress in words, a raised budget, and skipping."""
 
 import httpx2
 import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person
-from tests.e2e.running import Parley
+from tests.e2e.parley_process import RunningParley
 
 pytestmark = pytest.mark.timeout(120)
 LOOKS = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 600, "at_most": 3_600}
@@ -16,24 +16,24 @@ STEPS = [
 ]
 
 
-async def test_a_step_that_polls_is_shown_asked_about_and_skipped(person: Person, running: Parley) -> None:
+async def test_a_polling_step_raises_its_budget_and_is_skipped(person: Person, running: RunningParley) -> None:
     plan = {"description": "Wait for a file", "steps": STEPS, "settings": {"call_budget": 1}}
     async with httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http:
         stored = (await http.post("/store", json=plan)).json()
     assert stored.get("status") == "pending_approval", stored
     tab = await person.tab(f"/s/{stored['session_id']}")
-    await tab.press("approve")
+    await tab.click("approve")
     await expect(tab("raise-amount")).to_be_visible()
     await expect(tab.page.get_by_label("Or by this many calls of tools")).to_be_visible()
     await tab.page.get_by_label("Or by this many calls of tools").fill("20")
-    await tab.press("raise")
+    await tab.click("raise")
     polls = tab("action").filter(has_text="poll_until")
     await expect(polls).to_contain_text("checked once: bytes: 0")
     await expect(polls).to_contain_text("scheduled")
     await expect(tab("status")).to_contain_text("Waiting for a step")
-    await expect(tab("usage")).to_have_count(0)  # no model was asked
+    await expect(tab("usage")).to_have_count(0)  # no model call
     await tab("skip").first.click()
-    await tab.press("skip-send")
-    await tab.sees("answer")
+    await tab.click("skip-send")
+    await tab.wait_for("answer")
     await expect(polls).to_contain_text("skipped")
-    await tab.reloaded_the_same()
+    await tab.check_reload()

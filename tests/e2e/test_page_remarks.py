@@ -1,6 +1,6 @@
-"""A question about what is in review: answered in the journal, while the review stays open.
+"""A question about a plan in review: answered in the journal, while the review stays open.
 
-Everything is real but bus, log and model, which are in this process.
+Everything is real except bus, log and model, which run in this process.
 """
 
 import asyncio
@@ -26,32 +26,32 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
         yield parley
 
 
-async def test_a_question_is_answered_and_the_plan_stays_in_review(browser: Browser, parley: InProcess) -> None:
+async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parley: InProcess) -> None:
     replying = asyncio.Event()
-    ask = parley.model.ask
+    real_ask = parley.model.ask
 
-    async def later(*given: Any, **more: Any) -> Any:
+    async def later(*args: Any, **options: Any) -> Any:
         await replying.wait()
-        return await ask(*given, **more)
+        return await real_ask(*args, **options)
 
     async with Person(browser, parley.url) as ada:
         parley.model.replies = {"text_plan": [PLAN, REPLY]}
         tab = await ada.tab()
-        await tab.say("A calculator")
-        await tab.state("text_plan_approval")
+        await tab.send("A calculator")
+        await tab.wait_for_state("text_plan_approval")
         steps = await tab.steps()
 
         parley.model.ask = later  # type: ignore[method-assign]
-        await tab.say("Why two steps?")
-        await tab.sees("status", "is replying")
+        await tab.send("Why two steps?")
+        await tab.wait_for("status", "is replying")
         assert await tab.steps() == steps
         await expect(tab("approve")).to_be_enabled()
         replying.set()
-        await tab.sees("reply", WORDS)
-        await tab.state("text_plan_approval")
+        await tab.wait_for("reply", WORDS)
+        await tab.wait_for_state("text_plan_approval")
         await expect(tab.page.locator(".notices > *")).to_have_count(0)
         assert await tab.steps() == steps
         await expect(tab("plan-card")).to_have_count(1)
-        await tab.reloaded_the_same()
-        await tab.press("approve")
+        await tab.check_reload()
+        await tab.click("approve")
         await tab("note").get_by_text("approved plan 1").wait_for()

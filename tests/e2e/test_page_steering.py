@@ -1,4 +1,4 @@
-"""A plan that failed is steered on the page: a step is skipped, and versions tell what became of the steps."""
+"""Handling a failed plan on the page: skipping a step, and comparing versions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
-from tests.e2e.running import Parley
-from tests.e2e.store_requests import PENDING, USER
+from tests.e2e.parley_process import RunningParley
+from tests.e2e.store_user import PENDING, USER
 from tests.support.http_server import HttpServer, Received, response
 
 pytestmark = pytest.mark.timeout(120)
@@ -31,8 +31,8 @@ STEPS: list[dict[str, Any]] = [
 
 
 @asynccontextmanager
-async def stuck(browser: Browser, running: Parley, **options: Any) -> AsyncIterator[Tab]:
-    """The page of a session whose second step has failed."""
+async def tab_with_failed_step(browser: Browser, running: RunningParley, **options: Any) -> AsyncIterator[Tab]:
+    """Opens the page of a session whose second step has failed."""
     async with (
         httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http,
         Person(browser, running.url, **options) as person,
@@ -41,22 +41,20 @@ async def stuck(browser: Browser, running: Parley, **options: Any) -> AsyncItera
         approved = await http.post(f"/{stored['task_id']}/approve", json={"version": stored["version"], "timeout": 40})
         assert approved.json()["status"] == "failed"
         tab = await person.tab(f"/s/{stored['session_id']}")
-        await tab.sees("failure", "The plan is not finished")
+        await tab.wait_for("failure", "The plan is not finished")
         yield tab
 
 
 async def skip(tab: Tab, step: str) -> None:
     await tab.page.get_by_role("button", name=f"Skip: t2.{step}", exact=True).click()
-    await tab.sees("skip-dialog")
+    await tab.wait_for("skip-dialog")
 
 
-async def test_a_step_is_dependents_to_skip_an_output_that_the_later_steps_go_on_with(
-    browser: Browser, running: Parley
-) -> None:
-    async with stuck(browser, running, viewport=WIDE) as tab:
+async def test_a_failed_step_gets_an_output_that_later_steps_use(browser: Browser, running: RunningParley) -> None:
+    async with tab_with_failed_step(browser, running, viewport=WIDE) as tab:
         await skip(tab, "s2")
         await expect(tab("skip-users")).to_have_text(f"3. {USES}")
-        wrong = await tab.wrong_looks("skip dialog")
+        problems = await tab.visual_problems("skip dialog")
         output = tab("skip-output")
         for typed, problem in (
             ("", "Write the output"),
@@ -64,70 +62,68 @@ async def test_a_step_is_dependents_to_skip_an_output_that_the_later_steps_go_on
             ("null", "null is no output"),
         ):
             await output.fill(typed)
-            await tab.press("skip-give")
+            await tab.click("skip-give")
             await expect(tab("skip-dialog")).to_contain_text(problem)
         await output.fill(f'{{"order_id": "{PENDING[0]}"}}')
-        await tab.press("skip-give")
-        await tab.gone("skip-dialog")
-        await tab.sees("answer", f"You gave the output of “{WRONG}” instead.")
+        await tab.click("skip-give")
+        await tab.wait_until_gone("skip-dialog")
+        await tab.wait_for("answer", f"You gave the output of “{WRONG}” instead.")
         action = tab("action").filter(has_text=WRONG)
         await expect(action).to_have_attribute("data-state", "skipped")
         await expect(action).to_contain_text("output given")
         await expect(tab("action").filter(has_text=USES)).to_have_attribute("data-state", "finished")
-        assert wrong == []
-        await tab.reloaded_the_same()
+        assert problems == []
+        await tab.check_reload()
 
 
-async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(browser: Browser, running: Parley) -> None:
-    async with stuck(browser, running, viewport=NARROW, has_touch=True) as tab:
+async def test_a_failed_step_is_skipped_with_its_dependents(browser: Browser, running: RunningParley) -> None:
+    async with tab_with_failed_step(browser, running, viewport=NARROW, has_touch=True) as tab:
         await skip(tab, "s2")
         await expect(tab("skip-send")).to_have_text("Skip these too")
-        await tab.press("skip-send")
-        await tab.gone("skip-dialog")
-        await tab.sees("answer", "2 of 4 steps were carried out.")
-        states = [await one.get_attribute("data-state") for one in await tab("action").all()]
+        await tab.click("skip-send")
+        await tab.wait_until_gone("skip-dialog")
+        await tab.wait_for("answer", "2 of 4 steps were carried out.")
+        states = [await action.get_attribute("data-state") for action in await tab("action").all()]
         assert states == ["finished", "skipped", "skipped", "finished"]
 
 
-async def test_a_cancelled_plan_lists_what_was_done_and_what_was_not(browser: Browser, running: Parley) -> None:
-    async with stuck(browser, running, viewport=WIDE) as tab:
-        await tab.press("session-menu")
+async def test_a_cancelled_plan_lists_finished_and_unfinished_steps(browser: Browser, running: RunningParley) -> None:
+    async with tab_with_failed_step(browser, running, viewport=WIDE) as tab:
+        await tab.click("session-menu")
         await tab.page.get_by_role("menuitem", name="Discard plan").click()
-        await tab.sees("cancelled", "The plan was cancelled")
+        await tab.wait_for("cancelled", "The plan was cancelled")
         report = tab("stop-report").locator("ul")
         await expect(report.first).to_contain_text(FIND)
         await expect(report.last).to_contain_text(WRONG)
         await expect(report.last).to_contain_text(LAST)
-        await tab.gone("failure")
-        await tab.reloaded_the_same()
+        await tab.wait_until_gone("failure")
+        await tab.check_reload()
 
 
-async def test_the_difference_of_two_versions_tells_each_step_and_who_made_them(
-    browser: Browser, running: Parley
-) -> None:
-    async with stuck(browser, running, viewport=WIDE) as tab:
+async def test_a_comparison_lists_step_changes_and_authors(browser: Browser, running: RunningParley) -> None:
+    async with tab_with_failed_step(browser, running, viewport=WIDE) as tab:
         await tab.page.get_by_role("button", name="Move step 4 up", exact=True).click()
         await tab("step-argument").nth(1).click()
         await tab("step-argument-input").fill(PENDING[0])
-        await tab.press("edit-save")
-        await tab.sees("plan-review", "Plan 2")
-        await tab.press("what-changed")
+        await tab.click("edit-save")
+        await tab.wait_for("plan-review", "Plan 2")
+        await tab.click("what-changed")
         changes = tab("step-change")
-        assert [await one.get_attribute("data-what") for one in await changes.all()] == [
+        assert [await change.get_attribute("data-what") for change in await changes.all()] == [
             "same",
             "changed",
             "same",
             "moved",
         ]
-        await expect(changes.last).to_be_in_viewport()  # though the longer steps made place for them
+        await expect(changes.last).to_be_in_viewport()  # although longer steps were inserted
         await expect(changes.first).to_contain_text("done")
         await expect(changes.first).not_to_contain_text("as before")
         await expect(tab("version-origin")).to_have_text("Version 2 · Edited by you")
-        assert await tab.wrong_looks("difference") == []
+        assert await tab.visual_problems("difference") == []
 
 
-async def test_a_plan_that_runs_is_edited_on_the_page_and_approved_when_the_running_step_has_ended(
-    browser: Browser, running: Parley, outside: HttpServer
+async def test_a_running_plan_is_edited_and_approved_after_the_current_step(
+    browser: Browser, running: RunningParley, outside: HttpServer
 ) -> None:
     edited = asyncio.Event()
 
@@ -146,19 +142,19 @@ async def test_a_plan_that_runs_is_edited_on_the_page_and_approved_when_the_runn
     ):
         stored = (await http.post("/store", json={"description": "Count", "steps": steps})).json()
         tab = await person.tab(f"/s/{stored['session_id']}")
-        await tab.press("approve")
+        await tab.click("approve")
         await expect(tab("action").first).to_have_attribute("data-state", "started")
-        await tab.press("show-work")
+        await tab.click("show-work")
         await tab("step-argument").last.click()
         await tab("step-argument-input").fill("2 + 2")
-        await tab.sees("edit-pauses", "no other begins")
-        await tab.press("edit-save")
-        await tab.sees("plan-review", "Plan 2")
-        await tab.sees("blocked", "still running")
+        await tab.wait_for("edit-pauses", "no other begins")
+        await tab.click("edit-save")
+        await tab.wait_for("plan-review", "Plan 2")
+        await tab.wait_for("blocked", "still running")
         await expect(tab("step-stands").first).to_have_text("running")
         await expect(tab("approve")).to_have_count(0)
         edited.set()
         await expect(tab("step-stands").first).to_have_text("done")
-        await tab.press("approve")
-        await tab.sees("answer", "All 2 steps were carried out.")
+        await tab.click("approve")
+        await tab.wait_for("answer", "All 2 steps were carried out.")
         await expect(tab("action").last).to_contain_text("4")

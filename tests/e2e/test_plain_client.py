@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.running import Parley
+from tests.e2e.parley_process import RunningParley
 
-pytestmark = pytest.mark.timeout(180)  # the first of them may start a Parley
+pytestmark = pytest.mark.timeout(180)  # the first test may start a Parley
 PROGRAM = Path(__file__).parent / "plain_client.mjs"
 ORDER = "My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it."
 REQUESTS = {
@@ -24,38 +24,38 @@ TOLD = {
 }
 
 
-async def follows(url: str, workflow: str) -> dict[str, Any]:
-    """What the client has of the session at its end."""
-    settings = json.dumps({"world": "own"})  # the order can be cancelled in each of them
+async def run_client(url: str, workflow: str) -> dict[str, Any]:
+    """Runs the client; returns its result."""
+    settings = json.dumps({"world": "own"})  # the order can be cancelled in each session
     command = ("node", "--experimental-websocket", str(PROGRAM), url, workflow, REQUESTS[workflow], settings)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
     async with asyncio.timeout(90):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    found: dict[str, Any] = json.loads(out)
-    return found
+    result: dict[str, Any] = json.loads(out)
+    return result
 
 
 @pytest.mark.parametrize("workflow", REQUESTS)
-async def test_by_protocol_1(running: Parley, workflow: str) -> None:
-    found = await follows(running.socket_url, workflow)
-    assert not found.get("failure"), found
-    assert set(TOLD[workflow]) < set(found["kinds"])
-    assert found["kinds"][-1] == "continue"
+async def test_by_protocol_1(running: RunningParley, workflow: str) -> None:
+    result = await run_client(running.socket_url, workflow)
+    assert not result.get("failure"), result
+    assert set(TOLD[workflow]) < set(result["kinds"])
+    assert result["kinds"][-1] == "continue"
 
 
 @pytest.mark.parametrize("workflow", REQUESTS)
-async def test_by_protocol_2(running: Parley, workflow: str) -> None:
-    found = await follows(f"{running.socket_url}?view=2", workflow)
-    assert not found["failure"], found["failure"]
-    assert set(found["kinds"]) == {"event"}
-    assert found["view"]["phase"] == "resting"
-    entries = {one["kind"] for one in found["journal"]}
+async def test_by_protocol_2(running: RunningParley, workflow: str) -> None:
+    result = await run_client(f"{running.socket_url}?view=2", workflow)
+    assert not result["failure"], result["failure"]
+    assert set(result["kinds"]) == {"event"}
+    assert result["view"]["phase"] == "resting"
+    entries = {entry["kind"] for entry in result["journal"]}
     if workflow == "conversation":
-        assert found["view"]["code"]["status"] == "approved"
+        assert result["view"]["code"]["status"] == "approved"
         assert {"said", "plan", "code", "note"} <= entries
     else:
-        assert found["view"]["answer"]["text"]
-        assert {one["state"] for one in found["journal"] if one["kind"] == "action"} <= {"finished", "dropped"}
+        assert result["view"]["answer"]["text"]
+        assert {entry["state"] for entry in result["journal"] if entry["kind"] == "action"} <= {"finished", "dropped"}
         assert {"said", "turn", "action", "answer"} <= entries

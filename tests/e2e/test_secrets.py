@@ -1,5 +1,5 @@
-"""Marked secrets go in wherever one can be set or said; after errors of all kinds none of them is found where it must
-not be: in logs, in what is printed, in events, in the database, in answers."""
+"""Secrets do not leak: marked secrets are set and sent wherever possible, and after all kinds of errors none of them is
+found in logs, output, events, the database, or answers."""
 
 import asyncio
 import json
@@ -24,64 +24,69 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from cli.ports import free_port
 from shared.domain.session import SERVICE_OF
-from tests.e2e.running import ROOT, Parley, parley
+from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support.serving import serving
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
 SPEAKS_OUT = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
 
 
-def mark(name: str) -> str:
-    """Nothing about it looks like a secret: no pattern finds it."""
+def marked_secret(name: str) -> str:
+    """A value that no secret pattern would detect."""
     return f"MARK{name}0123456789"
 
 
-KEY, OTHER = mark("alicekey"), mark("bobkey")
+KEY, OTHER = marked_secret("alicekey"), marked_secret("bobkey")
 SETTINGS = {
     "PARLEY_AUTH": "keys",
     "PARLEY_API_KEYS": f"alice={KEY},bob={OTHER}",
-    "PARLEY_TOKEN": mark("logintoken"),
-    "PARLEY_SECRET": mark("signingsecret") * 2,
-    "PARLEY_METRICS_TOKEN": mark("metricstoken"),
-    "OPENAI_API_KEY": mark("modelkey"),
+    "PARLEY_TOKEN": marked_secret("logintoken"),
+    "PARLEY_SECRET": marked_secret("signingsecret") * 2,
+    "PARLEY_METRICS_TOKEN": marked_secret("metricstoken"),
+    "OPENAI_API_KEY": marked_secret("modelkey"),
     "OPENAI_MODEL": "echo",
-    "INTERNLM_API_KEY": mark("otherkey"),
-    "SHOP_PASSWORD": mark("fromtheenvironment"),
+    "INTERNLM_API_KEY": marked_secret("otherkey"),
+    "SHOP_PASSWORD": marked_secret("fromtheenvironment"),
     "MODEL_MAX_ATTEMPTS": "1",
     "LOG_LEVEL": "DEBUG",
     "MAX_FAILED_LOGINS_PER_MINUTE": "0",
 }
-SAID = {"wrong": mark("wrongbearer"), "url": mark("urltoken"), "cookie": mark("cookievalue"), "body": mark("bodyvalue")}
+SENT = {
+    "wrong": marked_secret("wrongbearer"),
+    "url": marked_secret("urltoken"),
+    "cookie": marked_secret("cookievalue"),
+    "body": marked_secret("bodyvalue"),
+}
 
 
 def _echo() -> Starlette:
-    """A model's endpoint, and an MCP server: whatever it is asked, it quotes the key back, each time otherwise."""
+    """A model endpoint and MCP server that quotes the key in each answer, each time in another way."""
     turns = iter(range(10_000))
 
     async def answer(request: Request) -> Response:
-        given = request.headers.get("authorization", "")
-        said = {"error": {"message": f"{'x' * 250} refused: {given} is wrong", "type": "e", "code": given}}
+        key = request.headers.get("authorization", "")
+        error = {"error": {"message": f"{'x' * 250} refused: {key} is wrong", "type": "e", "code": key}}
         match next(turns) % 6:
             case 0:
-                return JSONResponse(said, 401)
+                return JSONResponse(error, 401)
             case 1:
-                return JSONResponse(said, 400)
+                return JSONResponse(error, 400)
             case 2:
-                return JSONResponse(said, 500, {"x-echo": given})
+                return JSONResponse(error, 500, {"x-echo": key})
             case 3:
-                return Response(f"<html>{given}</html>", 502)
+                return Response(f"<html>{key}</html>", 502)
             case 4:
-                return StreamingResponse(iter([f"data: {json.dumps(said)}\n\n"]), media_type="text/event-stream")
+                return StreamingResponse(iter([f"data: {json.dumps(error)}\n\n"]), media_type="text/event-stream")
             case _:
-                return Response(f"not json {given}", 200, media_type="text/event-stream")
+                return Response(f"not json {key}", 200, media_type="text/event-stream")
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "DELETE"])])
 
 
 def _mcp(folder: Path, url: str) -> Path:
     servers = {
-        "loud": {"command": sys.executable, "args": ["-c", SPEAKS_OUT], "env": {"SHOP_TOKEN": mark("mcpenv")}},
-        "echo": {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {mark('mcpheader')}"}},
+        "loud": {"command": sys.executable, "args": ["-c", SPEAKS_OUT], "env": {"SHOP_TOKEN": marked_secret("mcpenv")}},
+        "echo": {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {marked_secret('mcpheader')}"}},
         "given": {"url": f"{url}/mcp", "headers": {"X-Shop-Password": "${SHOP_PASSWORD}"}},
     }
     path = folder / "mcp.json"
@@ -90,105 +95,105 @@ def _mcp(folder: Path, url: str) -> Path:
 
 
 @asynccontextmanager
-async def _stack(folder: Path) -> AsyncIterator[Parley]:
+async def _stack(folder: Path) -> AsyncIterator[RunningParley]:
     async with serving(_echo()) as url:
         home = folder / "home"
         home.mkdir()
         more = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP_CONFIG": str(_mcp(folder, url))}
-        async with parley(home, **SETTINGS | more) as running:
+        async with running_parley(home, **SETTINGS | more) as running:
             yield running
 
 
-def _secrets(running: Parley) -> dict[str, str]:
-    """All that was given, and what `parley up` has made for itself."""
-    found = {name: value for name, value in SETTINGS.items() if "MARK" in value} | SAID
-    found |= {"alice": KEY, "bob": OTHER} | {name: mark(name) for name in ("mcpenv", "mcpheader")}
-    del found["PARLEY_API_KEYS"]  # its parts are there
+def _secrets(running: RunningParley) -> dict[str, str]:
+    """The secrets that were set, and those that `parley up` generated."""
+    secrets = {name: value for name, value in SETTINGS.items() if "MARK" in value} | SENT
+    secrets |= {"alice": KEY, "bob": OTHER} | {name: marked_secret(name) for name in ("mcpenv", "mcpheader")}
+    del secrets["PARLEY_API_KEYS"]  # each part is present
     for path in (running.home / "secrets").rglob("*"):
         if path.is_file():
-            found[f"file {path.name}"] = path.read_text().strip()
+            secrets[f"file {path.name}"] = path.read_text().strip()
     for name in ("gateway", "plan_store", "planner", "executor"):
         environment = Path(f"/proc/{running.pid_of(name)}/environ").read_text().split("\0")
         url = dict(part.partition("=")[::2] for part in environment if "=" in part).get("NATS_URL", "")
         place = urlsplit(url)
-        found[f"NATS of {name}"] = place.password or place.username or ""
-    return {name: value for name, value in found.items() if len(value) >= 8}
+        secrets[f"NATS of {name}"] = place.password or place.username or ""
+    return {name: value for name, value in secrets.items() if len(value) >= 8}
 
 
-async def _provoke(running: Parley) -> list[str]:
-    """Everything that can go wrong at the gateway; what it answered."""
-    told: list[str] = []
+async def _provoke(running: RunningParley) -> list[str]:
+    """Causes all kinds of gateway errors; returns the answers."""
+    answers: list[str] = []
     async with httpx2.AsyncClient(base_url=running.url, timeout=20) as http:
 
-        async def ask(method: str, path: str, **options: Any) -> None:
+        async def request(method: str, path: str, **options: Any) -> None:
             answer = await http.request(method, path, **options)
-            told.append(f"{answer.status_code} {answer.headers} {answer.text}")
+            answers.append(f"{answer.status_code} {answer.headers} {answer.text}")
 
         right = {"authorization": f"Bearer {KEY}"}
-        for headers in ({"authorization": f"Bearer {SAID['wrong']}"}, {"authorization": f"Basic {SAID['wrong']}"}):
-            await ask("GET", "/api/me", headers=headers)
+        for headers in ({"authorization": f"Bearer {SENT['wrong']}"}, {"authorization": f"Basic {SENT['wrong']}"}):
+            await request("GET", "/api/me", headers=headers)
         port = urlsplit(running.url).port
-        await ask("GET", "/api/me", headers={"cookie": f"parley_{port}={SAID['cookie']}"})
-        await ask("GET", "/", params={"token": SAID["url"]})
-        await ask("POST", "/api/tickets", headers={"cookie": f"parley_{port}={SAID['cookie']}"})
+        await request("GET", "/api/me", headers={"cookie": f"parley_{port}={SENT['cookie']}"})
+        await request("GET", "/", params={"token": SENT["url"]})
+        await request("POST", "/api/tickets", headers={"cookie": f"parley_{port}={SENT['cookie']}"})
         for body in (
-            f'{{"request": "{SAID["body"]}',
-            json.dumps({"request": [SAID["body"]], "id": SAID["body"] + "!"}),
+            f'{{"request": "{SENT["body"]}',
+            json.dumps({"request": [SENT["body"]], "id": SENT["body"] + "!"}),
         ):
-            await ask("POST", "/api/sessions", content=body, headers=right | {"content-type": "application/json"})
-        await ask("POST", "/api/sessions/x/messages", json={"type": SAID["body"]}, headers=right)
-        await ask("GET", "/readyz")
-    for query, headers in ((f"?token={SAID['url']}", {}), (f"?ticket={SAID['url']}", {}), ("", right)):
-        told += await _frames(running.socket_url + query, headers)
-    return told
+            await request("POST", "/api/sessions", content=body, headers=right | {"content-type": "application/json"})
+        await request("POST", "/api/sessions/x/messages", json={"type": SENT["body"]}, headers=right)
+        await request("GET", "/readyz")
+    for query, headers in ((f"?token={SENT['url']}", {}), (f"?ticket={SENT['url']}", {}), ("", right)):
+        answers += await _frames(running.socket_url + query, headers)
+    return answers
 
 
 async def _frames(url: str, headers: Mapping[str, str]) -> list[str]:
-    told: list[str] = []
+    messages: list[str] = []
     try:
         async with connect(url, additional_headers=headers, proxy=None) as socket:
             for frame in (
-                SAID["body"],
-                f'{{"type": "approval", "approved": "{SAID["body"]}"}}',
-                json.dumps({"type": "user_message", "content": [SAID["body"]], "settings": SAID["body"]}),
-                SAID["body"].encode(),
+                SENT["body"],
+                f'{{"type": "approval", "approved": "{SENT["body"]}"}}',
+                json.dumps({"type": "user_message", "content": [SENT["body"]], "settings": SENT["body"]}),
+                SENT["body"].encode(),
                 '{"type": "close"}',
             ):
                 await socket.send(frame)
             with suppress(ConnectionClosed):
                 while True:
-                    told.append(str(await socket.recv()))
+                    messages.append(str(await socket.recv()))
     except InvalidStatus as refused:
-        told.append(f"{refused.response.status_code} {refused.response.headers} {refused.response.body!r}")
-    return told
+        messages.append(f"{refused.response.status_code} {refused.response.headers} {refused.response.body!r}")
+    return messages
 
 
-async def _sessions_fail(running: Parley) -> list[str]:
-    """One session for each way in which the endpoint quotes the key; their snapshots, journals and exports."""
-    told: list[str] = []
+async def _sessions_fail(running: RunningParley) -> list[str]:
+    """Starts a session for each way of quoting the key; returns their snapshots, journals and exports."""
+    texts: list[str] = []
     async with httpx2.AsyncClient(base_url=running.url, timeout=30, headers={"authorization": f"Bearer {KEY}"}) as http:
         for number, workflow in enumerate(["conversation", "agentflow"] * 3 + ["flow"]):
-            begun = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
-            session = f"/api/sessions/{begun.json()['session_id']}"
+            started = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
+            session = f"/api/sessions/{started.json()['session_id']}"
             async with asyncio.timeout(60):
                 while (await http.get(session)).json()["phase"] in SERVICE_OF:  # noqa: ASYNC110  of another process
                     await asyncio.sleep(0.1)
             for path in ("", "/journal", "/export?format=json", "/export"):
-                told.append((await http.get(session + path)).text)
-        assert "refused" in "".join(told)  # the endpoint's words were told, without the key
+                texts.append((await http.get(session + path)).text)
+        assert "refused" in "".join(texts)  # the endpoint's error is shown without the key
         for path in ("/metrics", "/api/tools", "/api/me", "/api/usage"):
-            told.append((await http.get(path)).text)
-    return told
+            texts.append((await http.get(path)).text)
+    return texts
 
 
-async def _ready(running: Parley) -> None:
+async def _ready(running: RunningParley) -> None:
     async with asyncio.timeout(60), httpx2.AsyncClient(base_url=running.url) as http:
         while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.1)
 
 
 def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of this Parley but those that are made to hold secrets, which only their owner can read."""
+    """All files of this Parley, except the secret files, which only their owner can read."""
     for path in sorted(home.rglob("*")):
         private = "secrets" in path.parts or path.name in ("running.json",) or path.suffix in (".conf", ".lock")
         if path.is_file() and not private:
@@ -197,16 +202,16 @@ def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
             assert path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0, path
 
 
-async def test_no_secret_is_told(tmp_path: Path) -> None:
+async def test_no_secret_is_disclosed(tmp_path: Path) -> None:
     async with _stack(tmp_path) as running:
         secrets = _secrets(running)
-        told = await _provoke(running)
-        told += await _sessions_fail(running)
+        texts = await _provoke(running)
+        texts += await _sessions_fail(running)
         for name in ("nats", "plan_store"):
             running.kill9(name)
-            told += await _provoke(running)
+            texts += await _provoke(running)
         await _ready(running)
-        told += await _provoke(running)
+        texts += await _provoke(running)
     assert {"file nats-token"} & secrets.keys() or any(name.startswith("NATS of") for name in secrets)
     files = dict(_stored(running.home))
     assert any(name.endswith(".log") for name in files)
@@ -214,7 +219,7 @@ async def test_no_secret_is_told(tmp_path: Path) -> None:
     assert any(name.endswith(".db") for name in files)
     assert b"mcp_stderr" in b"".join(body for name, body in files.items() if name.endswith(".log"))
     leaks = [f"{name} in {place}" for place, body in files.items() for name, s in secrets.items() if s.encode() in body]
-    leaks += [f"{name} in an answer: {text[:200]}" for text in told for name, s in secrets.items() if s in text]
+    leaks += [f"{name} in an answer: {text[:200]}" for text in texts for name, s in secrets.items() if s in text]
     assert leaks == []
 
 
@@ -237,32 +242,41 @@ OUT_OF_REACH: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-async def test_what_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
-    secret, at_once = mark("password"), asyncio.Semaphore(4)
+async def test_unreachable_servers_are_named_without_their_passwords(tmp_path: Path) -> None:
+    secret, at_once = marked_secret("password"), asyncio.Semaphore(4)
 
-    async def one(number: int, program: str, settings: dict[str, str]) -> str:
+    async def output_of(number: int, program: str, settings: dict[str, str]) -> str:
         async with at_once:
-            return await asyncio.to_thread(_said, program, settings, tmp_path / str(number), secret)
+            return await asyncio.to_thread(_output, program, settings, tmp_path / str(number), secret)
 
-    said = await asyncio.gather(*(one(number, *each) for number, each in enumerate(OUT_OF_REACH)))
-    for (program, settings), text in zip(OUT_OF_REACH, said, strict=True):
+    outputs = await asyncio.gather(*(output_of(number, *each) for number, each in enumerate(OUT_OF_REACH)))
+    for (program, settings), text in zip(OUT_OF_REACH, outputs, strict=True):
         assert text, (program, settings)
         assert secret not in text, (program, settings)
 
 
-def _said(program: str, settings: dict[str, str], home: Path, secret: str) -> str:
-    """All that it printed and logged, until a while after its first words."""
+def _output(program: str, settings: dict[str, str], home: Path, secret: str) -> str:
+    """Everything printed and logged until shortly after the first output."""
     home.mkdir()
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "NATS_", "DATABASE_", "PARLEY_"))}
-    mine = {"PARLEY_HOME": str(home), "AGENT_PORT": str(free_port()), "LOG_LEVEL": "DEBUG", "PYTHONUNBUFFERED": "1"}
-    given = {
+    own = {
+        "PARLEY_HOME": str(home),
+        "AGENT_PORT": str(free_port()),
+        "LOG_LEVEL": "DEBUG",
+        "PYTHONUNBUFFERED": "1",
+    }
+    arguments = {
         name: (URL if value in SCHEMES else value).format(scheme=value, secret=secret, port=free_port())
         for name, value in settings.items()
     }
     printed = home / "printed.log"
     with printed.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", *program.split()], cwd=ROOT, env=clean | mine | given, stdout=output, stderr=output
+            [sys.executable, "-m", *program.split()],
+            cwd=ROOT,
+            env=clean | own | arguments,
+            stdout=output,
+            stderr=output,
         )
     try:
         ends = time.monotonic() + 60

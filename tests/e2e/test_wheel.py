@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, which sees what it depends on, and nothing else of what is installed here."""
+"""The wheel in its own environment, which contains only its dependencies."""
 
 import asyncio
 import os
@@ -14,14 +14,14 @@ from packaging.requirements import Requirement
 from cli.main import app
 from cli.ports import free_port
 from parley.terminal import NEED_CHECKOUT
-from tests.e2e.running import ROOT, Parley
+from tests.e2e.parley_process import ROOT, RunningParley
 
 pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the wheel, its virtual environment, and links to what it depends on."""
+    """The folder with the wheel, its virtual environment, and links to its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run([sys.executable, *wheel], cwd=ROOT, check=True, capture_output=True)
@@ -30,36 +30,38 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = folder / "venv" / "bin" / "python"
     pip = ["-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(built)]
     subprocess.run([sys.executable, *pip], check=True, capture_output=True)
-    (site(folder) / "dependencies.pth").write_text(str(folder / "dependencies"))
+    (site_packages(folder) / "dependencies.pth").write_text(str(folder / "dependencies"))
     (folder / "dependencies").mkdir()
-    for line in metadata.Distribution.at(next(site(folder).glob("*.dist-info"))).requires or ():
-        depend(Requirement(line), folder / "dependencies")
+    for line in metadata.Distribution.at(next(site_packages(folder).glob("*.dist-info"))).requires or ():
+        link_dependencies(Requirement(line), folder / "dependencies")
     return folder
 
 
-def depend(wanted: Requirement, folder: Path) -> None:
-    """Link what this requirement needs into the folder, with all that it needs itself."""
-    found = metadata.distribution(wanted.name)
-    mark = folder / f"{found.name}[{','.join(sorted(wanted.extras))}]"
+def link_dependencies(requirement: Requirement, folder: Path) -> None:
+    """Links a requirement and its own dependencies into the folder."""
+    distribution = metadata.distribution(requirement.name)
+    mark = folder / f"{distribution.name}[{','.join(sorted(requirement.extras))}]"
     if mark.exists():
         return
     mark.touch()
-    for top in {path.parts[0] for path in found.files or ()} - {"..", "__pycache__"}:
+    for top in {path.parts[0] for path in distribution.files or ()} - {"..", "__pycache__"}:
         if not (folder / top).exists():
-            (folder / top).symlink_to(Path(str(found.locate_file(top))))
-    for line in found.requires or ():
-        one = Requirement(line)
-        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in (*wanted.extras, "")):
-            depend(one, folder)
+            (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+    for line in distribution.requires or ():
+        dependency = Requirement(line)
+        if dependency.marker is None or any(
+            dependency.marker.evaluate({"extra": extra}) for extra in (*requirement.extras, "")
+        ):
+            link_dependencies(dependency, folder)
 
 
-def site(folder: Path) -> Path:
-    (found,) = (folder / "venv" / "lib").glob("python*/site-packages")
-    return found
+def site_packages(folder: Path) -> Path:
+    (path,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    return path
 
 
 async def run(installed: Path, *words: str, home: Path, **environment: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of the installed command, elsewhere than in the checkout."""
+    """Runs the installed command outside the checkout; returns exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         installed / "venv" / "bin" / "parley", *words,
         cwd=installed, env={"PATH": os.environ["PATH"], "PARLEY_HOME": str(home), **environment},
@@ -73,31 +75,33 @@ async def run(installed: Path, *words: str, home: Path, **environment: str) -> t
     return process.returncode or 0, out.decode(), err.decode()
 
 
-def test_it_installs_one_package(installed: Path) -> None:
-    names = {path.name for path in site(installed).iterdir()} - {"dependencies.pth", "__pycache__"}
+def test_the_wheel_installs_one_package(installed: Path) -> None:
+    names = {path.name for path in site_packages(installed).iterdir()} - {"dependencies.pth", "__pycache__"}
     assert {name for name in names if not name.endswith(".dist-info")} == {"parley"}
 
 
-async def test_what_needs_a_checkout_says_so(installed: Path, tmp_path: Path) -> None:
+async def test_commands_that_need_a_checkout_say_so(installed: Path, tmp_path: Path) -> None:
     for command in NEED_CHECKOUT:
         code, _, err = await run(installed, command, home=tmp_path)
         assert (code, f"`parley {command}` needs a checkout" in err) == (1, True), err
 
 
-async def test_everything_else_has_what_it_imports(installed: Path, tmp_path: Path) -> None:
-    """It is run where nothing answers, and says so in words."""
-    names = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
-    given = {"chat": ("hello",), "publish": ("--text", "x"), "backup": ("copy",), "restore": ("copy",)}
+async def test_all_other_commands_can_be_imported(installed: Path, tmp_path: Path) -> None:
+    """Each command runs without a server, and says so without a traceback."""
+    names = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    arguments = {"chat": ("hello",), "publish": ("--text", "x"), "backup": ("copy",), "restore": ("copy",)}
     commands = sorted(names - {*NEED_CHECKOUT})
     nowhere = {"NATS_URL": f"nats://127.0.0.1:{free_port()}", "AGENT_PORT": str(free_port())}
     ends = await asyncio.gather(
-        *(run(installed, one, *given.get(one, ()), home=tmp_path, **nowhere) for one in commands)
+        *(run(installed, command, *arguments.get(command, ()), home=tmp_path, **nowhere) for command in commands)
     )
     assert len(commands) == 10
-    assert {one: err for one, (code, _, err) in zip(commands, ends, strict=True) if code == 2 or "Error" in err} == {}
+    assert {
+        command: err for command, (code, _, err) in zip(commands, ends, strict=True) if code == 2 or "Error" in err
+    } == {}
 
 
-async def test_a_person_talks_to_a_running_parley(installed: Path, running: Parley) -> None:
+async def test_chat_works_with_a_running_parley(installed: Path, running: RunningParley) -> None:
     code, out, _ = await run(installed, "--help", home=running.home)
     assert (code, "chat" in out) == (0, True)
     code, out, err = await run(installed, "chat", "--yes", "Help me create a simple calculator", home=running.home)

@@ -1,4 +1,4 @@
-"""The loop over a real bus and the real store: turns, approvals, writes, verdicts by rule, the answer."""
+"""The workflow `agentflow` over a real bus and the real store: turns, approvals, writes, verdicts, the answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from packs.retail.store import Worlds
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings
-from services.executor.sources.packs import own_world
+from services.executor.sources.packs import own_world_name
 from services.generator.agentflow_prompt import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.catalogue import Catalogue
+from services.planner.tool_client import ToolClient
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -43,14 +43,19 @@ def answer(text: str = "It is cancelled.", *evidence: str) -> AnswerDraft:
 
 
 @asynccontextmanager
-async def talking(
-    settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, text: str = "Cancel my order", **wanted: Any
+async def open_session(
+    settings: Settings,
+    bus: Bus,
+    session_id: str,
+    *replies: BaseModel,
+    text: str = "Cancel my order",
+    **session_settings: Any,
 ) -> AsyncIterator[tuple[Person, ScriptedModel]]:
-    """Somebody who has asked for something, and a model that says these things."""
+    """A user who has sent a request, and a model with scripted replies."""
     model = ScriptedModel(*replies)
     async with working(settings, model):
         ann = Person(bus, session_id)
-        await ann.does(c.Say(text=text, workflow="agentflow", settings=SessionSettings(**wanted)))
+        await ann.does(c.Say(text=text, workflow="agentflow", settings=SessionSettings(**session_settings)))
         yield ann, model
 
 
@@ -75,14 +80,14 @@ async def test_a_request_is_looked_into_approved_done_and_answered(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer("It is cancelled.", "3.1", "9.9"))
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         assert waiting.turn
         assert waiting.turn.actions[0].spec.approval_reason == "it changes something"
         assert (await stored(settings, "shared"))["status"] == "pending"
         await allow(ann, waiting)
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, done.answer.text) == ("answered", "It is cancelled.")
+        session = await ann.phase("resting", "failed")
+        assert (session.rest_reason, session.answer.text) == ("answered", "It is cancelled.")
         assert (await stored(settings, "shared"))["status"] == "cancelled"
         events = await ann.events()
         rules = [event.rule for event in events if isinstance(event, facts.TurnVerified)]
@@ -98,13 +103,13 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
 ) -> None:
     query = Planned(tool="query_database", arguments={"sql": "SELECT count(*) AS n FROM orders"})
     replies = (turn(query, final=True), answer("There are 1000."))
-    async with talking(settings, bus, session_id, *replies, approval="never") as (ann, model):
+    async with open_session(settings, bus, session_id, *replies, approval="never") as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         assert waiting.turn
         assert waiting.turn.actions[0].spec.approval_reason == "this is the SQL that will run"
         await allow(ann, waiting)
-        done = await ann.phase("resting", "failed")
-        assert done.answer.text == "There are 1000."
+        session = await ann.phase("resting", "failed")
+        assert session.answer.text == "There are 1000."
         assert [event.rule for event in await ann.events() if isinstance(event, facts.TurnVerified)] == [
             "reads-answered"
         ]
@@ -120,26 +125,26 @@ async def test_a_call_against_the_rules_that_was_made_all_the_same_says_so_and_a
     async def nothing(*_: object) -> tuple[str, ...]:
         return ()
 
-    monkeypatch.setattr(Catalogue, "check", nothing)
-    async with talking(settings, bus, session_id, turn(CANCEL, final=True), approval="never") as (ann, _):
+    monkeypatch.setattr(ToolClient, "check", nothing)
+    async with open_session(settings, bus, session_id, turn(CANCEL, final=True), approval="never") as (ann, _):
         await ann.phase("escalated", "failed")
         events = await ann.events()
-    (outcome,) = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+    (outcome,) = [ending for event in events if isinstance(event, facts.ActionsFinished) for ending in event.outcomes]
     assert (outcome.ok, outcome.confirmed) == (True, True)
     assert "the customer is not known yet" in outcome.violation
     assert [event.rule for event in events if isinstance(event, facts.TurnVerified)] == ["against-the-rules"]
 
 
-async def test_what_is_denied_is_not_done_and_the_planner_hears_why(
+async def test_a_denied_action_is_not_run_and_the_planner_gets_the_reason(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     nothing = NothingToDo(reason="The person does not want it.")
     replies = (turn(WHO), turn(LOOK), turn(CANCEL), nothing, answer("Nothing was changed."))
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         await ann.does(c.Reject(action_id="3.1", reason="the other one"))
-        done = await ann.phase("resting", "failed")
-        assert done.answer.text == "Nothing was changed."
+        session = await ann.phase("resting", "failed")
+        assert session.answer.text == "Nothing was changed."
         assert "the other one" in model.prompts[3].text
         assert "The person does not want it." in model.prompts[4].text
         assert (await stored(settings, "shared"))["status"] == "pending"
@@ -148,14 +153,14 @@ async def test_what_is_denied_is_not_done_and_the_planner_hears_why(
 
 async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settings, bus: Bus, session_id: str) -> None:
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer())
-    async with talking(settings, bus, session_id, *replies, world="own", approval="never") as (ann, _):
+    async with open_session(settings, bus, session_id, *replies, world="own", approval="never") as (ann, _):
         await ann.phase("resting", "failed")
-        assert (await stored(settings, own_world(session_id)))["status"] == "cancelled"
+        assert (await stored(settings, own_world_name(session_id)))["status"] == "cancelled"
         assert (await stored(settings, "shared"))["status"] == "pending"
 
 
 @pytest.mark.parametrize(
-    ("bad", "nudge"),
+    ("bad", "correction"),
     [
         (turn(CANCEL), "nobody"),
         (turn(Planned(tool="delete_everything")), "There is no tool “delete_everything” here."),
@@ -165,30 +170,30 @@ async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settin
     ids=["before anybody is known", "no such tool", "nothing to go by", "again"],
 )
 async def test_a_proposal_that_cannot_be_taken_goes_back_with_the_reason(
-    settings: Settings, bus: Bus, session_id: str, bad: TurnDraft, nudge: str
+    settings: Settings, bus: Bus, session_id: str, bad: TurnDraft, correction: str
 ) -> None:
-    before = [turn(WHO)] if nudge.startswith("have") or "made" in nudge else []
+    before = [turn(WHO)] if correction.startswith("have") or "made" in correction else []
     replies = [*before, bad, turn(WHO) if not before else turn(LOOK), NothingToDo(reason="That is all."), answer("x")]
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
-        done = await ann.phase("resting", "failed")
-        assert done.failure is None
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
+        session = await ann.phase("resting", "failed")
+        assert session.failure is None
         sent_back = model.prompts[len(before) + 1].text
         assert "<nudge>" in sent_back
-        assert nudge == "nobody" or nudge in sent_back
+        assert correction == "nobody" or correction in sent_back
         assert not [event for event in await ann.events() if isinstance(event, facts.ApprovalGiven)]
 
 
 async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings, bus: Bus, session_id: str) -> None:
     again = [turn(WHO)] * 6
     replies = (*again, NothingToDo(reason="Done."), answer("Here you are."))
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
-        asked = await ann.phase("awaiting_input")
-        assert asked.question
-        assert "round in circles" in asked.question.text
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
+        paused = await ann.phase("awaiting_input")
+        assert paused.question
+        assert "round in circles" in paused.question.text
         assert len(model.prompts) == 6
         await ann.does(c.Answer(text="Leave it."))
-        done = await ann.phase("resting", "failed")
-        assert done.answer.text == "Here you are."
+        session = await ann.phase("resting", "failed")
+        assert session.answer.text == "Here you are."
         assert "Leave it." in model.prompts[6].text
 
 
@@ -196,18 +201,20 @@ async def test_a_person_is_asked_once_how_to_go_on_from_the_same_trouble(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (turn(WHO), *[turn(WHO)] * 10, answer("I did not get on."))
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
         await ann.sees(lambda session: session.question is not None)
         await ann.does(c.Answer(text="Try again."))
-        done = await ann.phase("resting", "failed")
-        assert done.answer.text == "I did not get on."
+        outcome = await ann.phase("resting", "failed")
+        assert outcome.answer.text == "I did not get on."
         assert "I could not go on." in model.prompts[-1].text
 
 
-async def test_arguments_are_put_right_and_every_repair_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_arguments_are_repaired_and_every_repair_is_recorded(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     odd = Planned(tool="get_order_details", arguments={"orderId": ORDER["order_id"], "mood": "good"})
     replies = (turn(WHO), turn(odd), NothingToDo(reason="Seen."), answer("x"))
-    async with talking(settings, bus, session_id, *replies) as (ann, _):
+    async with open_session(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("resting", "failed")
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][1].actions[0]
         assert planned.arguments == {"order_id": ORDER["order_id"]}
@@ -216,9 +223,9 @@ async def test_arguments_are_put_right_and_every_repair_is_told(settings: Settin
 
 async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:
     replies = (turn(WHO), turn(LOOK), answer("I did not get to it."))
-    async with talking(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
-        done = await ann.phase("resting", "failed")
-        assert done.answer.text == "I did not get to it."
+    async with open_session(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
+        session = await ann.phase("resting", "failed")
+        assert session.answer.text == "I did not get to it."
         assert "All 2 turns are used up" in model.prompts[-1].text
 
 
@@ -227,7 +234,7 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
 ) -> None:
     transfer = Planned(tool="transfer_to_human_agents", arguments={"summary": "wants a loan"})
     replies = (turn(transfer), NothingToDo(reason="A person has done it."), answer("Done by a person."))
-    async with talking(settings, bus, session_id, *replies) as (ann, _):
+    async with open_session(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("escalated")
         cancel = {"order_id": ORDER["order_id"], "reason": "no longer needed"}
         spec = ActionSpec(id="2.1", tool="cancel_pending_order", arguments=cancel, effect="write")
@@ -242,16 +249,16 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
 
 async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, session_id: str) -> None:
     task = TaskDraft(q="You are Ann.", agt=[TaskCall(name="think", arguments={"thought": "x"})], ogt=["1"])
-    async with talking(settings, bus, session_id, task, task=True, world="own") as (ann, model):
-        done = await ann.phase("resting", "failed")
-        assert '"q":"You are Ann."' in done.answer.text
+    async with open_session(settings, bus, session_id, task, task=True, world="own") as (ann, model):
+        session = await ann.phase("resting", "failed")
+        assert '"q":"You are Ann."' in session.answer.text
         assert len(model.prompts) == 1
 
 
 async def test_sub_goals_that_do_not_need_each_other_share_a_turn_and_only_what_failed_is_tried_again(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    """The next plan is told which sub-goal stands where, so that what was reached is not done again."""
+    """The next prompt has the state of each sub-goal, so that reached ones are not planned again."""
     cancel = CANCEL.model_copy(update={"sub_goal": "Cancel the order"})
     price = Planned(tool="calculate", arguments={"expression": "1 / 0"}, sub_goal="Tell the price")
     again = Planned(tool="calculate", arguments={"expression": "2 * 3"})
@@ -264,21 +271,21 @@ async def test_sub_goals_that_do_not_need_each_other_share_a_turn_and_only_what_
         retried,
         answer("Cancelled; it is 6.", "3.1", "4.1"),
     )
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
         await allow(ann, await ann.phase("awaiting_approval"))
-        done = await ann.phase("resting", "failed")
-        assert done.rest_reason == "answered"
+        session = await ann.phase("resting", "failed")
+        assert session.rest_reason == "answered"
         verdict = next(
             event for event in await ann.events() if isinstance(event, facts.TurnVerified) and event.turn == 3
         )
         assert (verdict.rule, verdict.next_action, verdict.needs) == ("tool-error", "retry", 2)
-        assert [(one.sub_goal, one.status) for one in verdict.sub_goals] == [
+        assert [(sub_goal.sub_goal, sub_goal.status) for sub_goal in verdict.sub_goals] == [
             ("Cancel the order", "success"),
             ("Tell the price", "failure"),
         ]
         assert "[completed] Cancel the order" in model.prompts[3].text
         assert "[pending] Tell the price" in model.prompts[3].text
-        assert {(goal.goal, goal.status) for goal in done.memory.sub_goals} >= {
+        assert {(goal.goal, goal.status) for goal in session.memory.sub_goals} >= {
             ("Cancel the order", "completed"),
             ("Tell the price", "completed"),
         }

@@ -1,4 +1,4 @@
-"""People who interrupt the loop: stop and go on, budgets that end, approvals that nobody gives, pauses."""
+"""Interrupted agentflow sessions: stop and resume, exhausted budgets, missing approvals, pauses."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,8 +13,8 @@ from parley.events import facts
 from parley.events.values import Effect, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.executor.handlers import Executor
-from services.executor.requests import Requests
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.tool_requests import ToolRequests
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.verifier.agentflow_prompt import TurnVerdict
@@ -24,7 +24,7 @@ from shared.domain.commands import CommandMeta
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
-from shared.worker import Parts, WorkerApplication
+from shared.worker import WorkerApplication, WorkerOverrides
 from tests.support import stack
 from tests.support.stack import Person, working
 
@@ -37,21 +37,21 @@ class Bench:
         self.made: list[str] = []
         self.go = asyncio.Event()
 
-    async def look(self, call: Call) -> Result:
+    async def look(self, call: ToolInvocation) -> ToolResult:
         self.began.put_nowait("look")
         self.made.append("look")
         if self.made.count("look") == 1 and call.arguments.get("hang"):
             await asyncio.Event().wait()
-        return Result(ok=True, value="seen")
+        return ToolResult(ok=True, value="seen")
 
-    async def send(self, _: Call) -> Result:
+    async def send(self, _: ToolInvocation) -> ToolResult:
         self.began.put_nowait("send")
         await self.go.wait()
         self.made.append("send")
-        return Result(ok=True, value="sent")
+        return ToolResult(ok=True, value="sent")
 
-    def tools(self) -> Fixed:
-        return Fixed(_tool("look", self.look, "read"), _tool("send", self.send, "write"))
+    def tools(self) -> StaticSource:
+        return StaticSource(_tool("look", self.look, "read"), _tool("send", self.send, "write"))
 
 
 def _tool(name: str, run: Any, effect: Effect) -> RegisteredTool:
@@ -76,10 +76,10 @@ def answer(text: str) -> AnswerDraft:
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench()
 
-    def build(settings: Settings, parts: Parts) -> WorkerApplication:
+    def build(settings: Settings, parts: WorkerOverrides) -> WorkerApplication:
         registry = Registry(bench.tools())
-        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_wave)(settings, parts)
-        requests = Requests(registry, app.here.store)
+        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_batch)(settings, parts)
+        requests = ToolRequests(registry, app.service_context.store)
         app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
         return app
 
@@ -88,13 +88,13 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @asynccontextmanager
-async def talking(
-    settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, **wanted: Any
+async def open_session(
+    settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, **session_settings: Any
 ) -> AsyncIterator[tuple[Person, ScriptedModel]]:
     model = ScriptedModel(*replies)
     async with working(settings, model):
         ann = Person(bus, session_id)
-        await ann.does(c.Say(text="Look and send", workflow="agentflow", settings=SessionSettings(**wanted)))
+        await ann.does(c.Say(text="Look and send", workflow="agentflow", settings=SessionSettings(**session_settings)))
         yield ann, model
 
 
@@ -102,7 +102,7 @@ async def test_a_look_that_was_stopped_is_taken_again_after_retry(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
     replies = (turn(LOOK), turn(LOOK), NothingToDo(reason="Seen."), answer("It was seen."))
-    async with talking(settings, bus, session_id, *replies) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
         await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
@@ -114,12 +114,15 @@ async def test_a_look_that_was_stopped_is_taken_again_after_retry(
         assert "Stopped by the person." in model.prompts[1].text
 
 
-async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_not_made_again(
+async def test_a_change_that_was_running_at_a_stop_is_reported_with_its_outcome_and_not_repeated(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
     replies = (turn(SEND), TurnVerdict(status="success", next_action="continue", reasoning="sent"), turn(SEND))
     nudged = NothingToDo(reason="It was sent already.")
-    async with talking(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (ann, model):
+    async with open_session(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (
+        ann,
+        model,
+    ):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
         await ann.phase("resting")
@@ -133,11 +136,11 @@ async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_no
         assert "have been made with the same arguments already (send)" in model.prompts[3].text
 
 
-async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
+async def test_a_missing_approval_is_reported_and_nothing_runs(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
     replies = (turn(SEND, final=True), NothingToDo(reason="Nobody allowed it."), answer("It was not sent."))
-    async with talking(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
+    async with open_session(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         await commit(
             bus.log,
@@ -145,8 +148,8 @@ async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
             c.Expire(requested_version=waiting.since_version),
             CommandMeta("keeper", datetime.now(UTC)),
         )
-        done = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
-        assert done.answer.text == "It was not sent."
+        session = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
+        assert session.answer.text == "It was not sent."
         assert "nobody decided in time" in model.prompts[1].text
         assert bench.made == []
         assert not [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
@@ -158,10 +161,10 @@ async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and
     """Each scripted call is 14 tokens: the first turn's call spends the budget, what it planned still runs."""
     bench.go.set()
     replies = (turn(SEND), TurnVerdict(status="success", next_action="complete"), answer("Sent."))
-    async with talking(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
-        asked = await ann.phase("awaiting_input")
-        assert asked.question is not None
-        assert (asked.question.about, asked.resume_phase, len(model.prompts)) == ("budget", "verifying", 1)
+    async with open_session(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
+        session = await ann.phase("awaiting_input")
+        assert session.question is not None
+        assert (session.question.about, session.resume_phase, len(model.prompts)) == ("budget", "verifying", 1)
         assert bench.made == ["send"]
         await ann.does(c.RaiseBudget(tokens=1_000))
         assert (await ann.sees(lambda now: now.answer.text != "")).answer.text == "Sent."
@@ -174,28 +177,28 @@ async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
     goes_on = TurnVerdict(status="partial", next_action="continue", reasoning="more")
     turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
     replies = [reply for one in turns for reply in (one, goes_on)]
-    wanted = {"quality": "thorough", "max_turns": 3}
-    async with talking(settings, bus, session_id, *replies, answer("I gave up."), **wanted) as (ann, model):
+    expected = {"quality": "thorough", "max_turns": 3}
+    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **expected) as (ann, model):
         assert (await ann.sees(lambda now: now.answer.text != "", seconds=30)).answer.text == "I gave up."
         assert "All 3 turns are used up; the last one was done in part." in model.prompts[-1].text
         assert bench.made == ["look"] * 3
 
 
-async def test_a_pause_holds_the_next_step_back_and_a_word_meanwhile_is_heard(
+async def test_a_pause_delays_the_next_step_and_feedback_meanwhile_counts(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
     replies = (turn(SEND, final=True), TurnVerdict(status="success", next_action="complete"))
-    heard = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
-    async with talking(settings, bus, session_id, *replies, *heard, approval="never") as (ann, model):
+    received = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
+    async with open_session(settings, bus, session_id, *replies, *received, approval="never") as (ann, model):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Pause())
         await ann.does(c.Say(text="and tell me when"))
         bench.go.set()
-        held = await ann.sees(lambda now: now.phase == "verifying")
-        assert (held.paused, held.work, held.words.unread) == (True, None, ("and tell me when",))
+        session = await ann.sees(lambda now: now.phase == "verifying")
+        assert (session.paused, session.work, session.words.unread) == (True, None, ("and tell me when",))
         await ann.does(c.Resume())
-        done = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
-        assert done.answer.text == "Sent, and heard."
+        outcome = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
+        assert outcome.answer.text == "Sent, and heard."
         assert "<feedback>\nand tell me when\n</feedback>" in model.prompts[2].text
         assert bench.made == ["send"]
 

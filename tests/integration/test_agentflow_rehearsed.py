@@ -1,4 +1,4 @@
-"""Customers of the store, served by the services with the rehearsal model behind them."""
+"""The workflow `agentflow` for customers of the store, with the rehearsal model."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from parley.events.values import SessionSettings
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.settings import Settings
-from tests.support.rehearsed import rehearsed
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 
@@ -22,10 +22,10 @@ REQUEST = (
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_a_product_that_there_is_none_of_is_said_and_no_sub_goal_stays_open(
+async def test_a_missing_product_is_reported_and_no_sub_goal_stays_open(
     settings: Settings, bus: Bus, session_id: str, *, approved: bool
 ) -> None:
-    async with rehearsed(settings) as model, working(model.settings, model.model):
+    async with rehearsal_server(settings) as model, working(model.settings, model.model):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text=REQUEST, workflow="agentflow", settings=SessionSettings()))
         waiting = await ann.phase("awaiting_approval", "resting", "awaiting_input")
@@ -36,8 +36,8 @@ async def test_a_product_that_there_is_none_of_is_said_and_no_sub_goal_stays_ope
             await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
         else:
             await ann.does(c.Reject(action_id=action.spec.id, reason="I keep it."))
-        done = await ann.phase("resting", "failed")
-    assert "The store has no such product." in done.answer.text
-    assert f"{ORDER['order_id']} is pending" in done.answer.text
-    assert ("is cancelled" in done.answer.text) is approved
-    assert [one.goal for one in done.memory.sub_goals if one.status == "pending"] == []
+        session = await ann.phase("resting", "failed")
+    assert "The store has no such product." in session.answer.text
+    assert f"{ORDER['order_id']} is pending" in session.answer.text
+    assert ("is cancelled" in session.answer.text) is approved
+    assert [sub_goal.goal for sub_goal in session.memory.sub_goals if sub_goal.status == "pending"] == []

@@ -1,4 +1,4 @@
-"""Artefacts on a real nats-server: kept, fetched and dropped, and what becomes of them with a crash or a purge."""
+"""Artefacts on a real nats-server: stored, fetched and deleted, also after a crash or a purge."""
 
 import asyncio
 import os
@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from services.plan_store.app import PlanStore
-from shared.bus import Bus, BusDown
-from shared.bus.api import subjects_of
+from shared.bus import Bus, BusUnavailable
 from shared.bus.artefacts import MAX_BYTES
+from shared.bus.jetstream_api import subjects_of
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.session import Session
-from shared.log import SessionAtPosition, TooLarge, commit
+from shared.log import EventTooLarge, SessionAtPosition, commit
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.conftest import person
 from tests.support.inbox import api
 
@@ -26,19 +26,19 @@ LARGE = os.urandom(3_000_000)
 
 
 async def state(bus: Bus) -> dict[str, Any]:
-    found: dict[str, Any] = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["state"]
-    return found
+    info: dict[str, Any] = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["state"]
+    return info
 
 
 @pytest.mark.parametrize("body", [b"", b"one", LARGE[: 128 * 1024], LARGE], ids=["empty", "small", "chunk", "large"])
-async def test_what_was_kept_is_fetched(bus: Bus, body: bytes) -> None:
+async def test_a_stored_artefact_can_be_fetched(bus: Bus, body: bytes) -> None:
     artefact = await bus.keep("s1/1/1.1", body)
     assert (artefact.name, artefact.size, artefact.sha256) == ("s1/1/1.1", len(body), sha256(body).hexdigest())
     assert await bus.fetch("s1/1/1.1") == body
     assert await bus.fetch("s1/1/1.2") is None
 
 
-async def test_names_of_any_kind(bus: Bus) -> None:
+async def test_artefacts_can_have_any_name(bus: Bus) -> None:
     names = ["s/1/a b", "s/1/计算 *.>", "s/1/" + "x" * 64, "s/2/1.1"]
     for name in names:
         await bus.keep(name, name.encode())
@@ -47,14 +47,14 @@ async def test_names_of_any_kind(bus: Bus) -> None:
     assert [await bus.fetch(name) for name in names] == [None, None, None, b"s/2/1.1"]
 
 
-async def test_keeping_the_same_again_is_no_work(bus: Bus) -> None:
+async def test_storing_the_same_bytes_again_stores_nothing(bus: Bus) -> None:
     first = await bus.keep("s/1/1.1", LARGE)
     before = await state(bus)
     assert await bus.keep("s/1/1.1", LARGE) == first
     assert await state(bus) == before
 
 
-async def test_other_bytes_take_the_place_of_the_old_ones(bus: Bus) -> None:
+async def test_different_bytes_replace_the_old_ones(bus: Bus) -> None:
     await bus.keep("s/1/1.1", LARGE)
     await bus.keep("s/1/1.1", b"new")
     assert await bus.fetch("s/1/1.1") == b"new"
@@ -62,7 +62,7 @@ async def test_other_bytes_take_the_place_of_the_old_ones(bus: Bus) -> None:
     assert (await state(bus))["messages"] == 0, "the chunks of the old ones are gone with those of the new ones"
 
 
-async def test_two_who_keep_the_same_at_once(settings: Settings, bus: Bus) -> None:
+async def test_two_writers_can_store_the_same_artefact_concurrently(settings: Settings, bus: Bus) -> None:
     other = Bus(settings, "other")
     await other.connect()
     await asyncio.gather(bus.keep("s/1/1.1", LARGE), other.keep("s/1/1.1", LARGE))
@@ -72,7 +72,7 @@ async def test_two_who_keep_the_same_at_once(settings: Settings, bus: Bus) -> No
     await other.stop()
 
 
-async def test_what_a_crash_left_half_written_is_dropped(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_chunks_left_by_a_crash_are_deleted(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -88,30 +88,30 @@ async def test_what_a_crash_left_half_written_is_dropped(bus: Bus, monkeypatch: 
     assert (await state(bus))["messages"] == 0
 
 
-async def test_no_other_sessions_artefacts_are_looked_at(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There may be millions of them."""
-    seen: list[int] = []
+async def test_only_the_sessions_own_artefacts_are_listed(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions of other artefacts."""
+    counts: list[int] = []
 
     async def counted(*args: Any, **how: Any) -> dict[str, int]:
-        found = await subjects_of(*args, **how)
-        seen.append(len(found))
-        return found
+        subjects = await subjects_of(*args, **how)
+        counts.append(len(subjects))
+        return subjects
 
     monkeypatch.setattr("shared.bus.artefacts.subjects_of", counted)
     for name in ("s/1/1.1", "s/2/1.1", "other/1/1.1", "s2/1/1.1", "s"):
         await bus.keep(name, b"x")
     await bus.drop("s/")
     assert [await bus.fetch(name) for name in ("s/1/1.1", "other/1/1.1", "s2/1/1.1", "s")] == [None, b"x", b"x", b"x"]
-    assert seen == [3]
+    assert counts == [3]
 
 
-async def test_a_body_that_is_too_large_is_refused(bus: Bus) -> None:
-    with pytest.raises(TooLarge, match="33554432 are allowed"):
+async def test_a_body_over_the_limit_is_refused(bus: Bus) -> None:
+    with pytest.raises(EventTooLarge, match="33554432 are allowed"):
         await bus.keep("s/1/1.1", bytes(MAX_BYTES + 1))
     assert (await state(bus))["messages"] == 0
 
 
-async def test_the_largest_body(bus: Bus) -> None:
+async def test_a_body_of_the_maximum_size_is_stored(bus: Bus) -> None:
     body = os.urandom(1024) * (MAX_BYTES // 1024)
     await bus.keep("s/1/1.1", body)
     assert await bus.fetch("s/1/1.1") == body
@@ -120,17 +120,17 @@ async def test_the_largest_body(bus: Bus) -> None:
 # --- the bucket
 
 
-async def test_any_client_of_object_stores_can_read_them(bus: Bus) -> None:
+async def test_artefacts_are_readable_by_standard_object_store_clients(bus: Bus) -> None:
     await bus.keep("s/1/1.1", LARGE)
     bucket = await bus.client.jetstream().object_store("ARTEFACTS")
     assert (await bucket.get("s/1/1.1")).data == LARGE
     assert [info.name for info in await bucket.list()] == ["s/1/1.1"]
 
 
-async def test_only_provisioning_makes_the_bucket(settings: Settings, bus: Bus) -> None:
+async def test_only_provisioning_creates_the_bucket(settings: Settings, bus: Bus) -> None:
     await api(bus, "STREAM.DELETE.OBJ_ARTEFACTS", {})
     for attempt in (bus.keep("s/1/1.1", b"x"), bus.fetch("s/1/1.1")):
-        with pytest.raises(BusDown, match="parley provision"):
+        with pytest.raises(BusUnavailable, match="parley provision"):
             await attempt
     await bus.drop("s/")
     assert await check(settings) == ["stream OBJ_ARTEFACTS: missing"]
@@ -140,7 +140,7 @@ async def test_only_provisioning_makes_the_bucket(settings: Settings, bus: Bus) 
     assert (config["storage"], config["num_replicas"], config["allow_rollup_hdrs"]) == ("file", 1, True)
 
 
-async def test_drift_of_the_bucket_is_told_and_mended(settings: Settings, bus: Bus) -> None:
+async def test_drift_of_the_bucket_is_reported_and_repaired(settings: Settings, bus: Bus) -> None:
     await bus.keep("s/1/1.1", LARGE)
     config = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["config"]
     await api(bus, "STREAM.UPDATE.OBJ_ARTEFACTS", config | {"discard": "old"})
@@ -150,24 +150,24 @@ async def test_drift_of_the_bucket_is_told_and_mended(settings: Settings, bus: B
     assert await bus.fetch("s/1/1.1") == LARGE
 
 
-async def test_a_server_that_is_away_is_told(settings: Settings, bus: Bus) -> None:
+async def test_an_unreachable_server_is_reported(settings: Settings, bus: Bus) -> None:
     await bus.client.close()
     for attempt in (bus.keep("s/1/1.1", b"x"), bus.fetch("s/1/1.1"), bus.drop("s/")):
-        with pytest.raises(BusDown):
+        with pytest.raises(BusUnavailable):
             await attempt
 
 
 # --- with their session
 
 
-async def test_a_purged_session_takes_its_artefacts_with_it(settings: Settings, bus: Bus) -> None:
+async def test_purging_a_session_deletes_its_artefacts(settings: Settings, bus: Bus) -> None:
     service = PlanStore(settings)
     await service.start()
     for session_id in ("s1", "s10"):
         loaded, _ = await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="Look it up"), person())
         await commit(bus.log, loaded, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), f"stop-{session_id}"))
         await bus.keep(f"{session_id}/1/1.1", LARGE)
-    await Store(bus).ask("session.purge", session_id="s1", user="ann")
+    await PlanStoreClient(bus).ask("session.purge", session_id="s1", user="ann")
     assert await bus.fetch("s1/1/1.1") is None
     assert await bus.fetch("s10/1/1.1") == LARGE
     await service.stop()

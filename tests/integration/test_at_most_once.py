@@ -44,11 +44,11 @@ class Clerk(ScriptedModel):
 
     @staticmethod
     def _turn(text: str) -> TurnDraft | NothingToDo:
-        wanted = json.loads(re.findall(r"^<request>\n(.*)\n</request>$", text, re.MULTILINE)[0])
-        order = {"order_id": wanted["order_id"]}
+        request = json.loads(re.findall(r"^<request>\n(.*)\n</request>$", text, re.MULTILINE)[0])
+        order = {"order_id": request["order_id"]}
         if '"tool": "find_user_id_by_email"' not in text:
             return TurnDraft(
-                sub_goal="who", actions=[Planned(tool="find_user_id_by_email", arguments={"email": wanted["email"]})]
+                sub_goal="who", actions=[Planned(tool="find_user_id_by_email", arguments={"email": request["email"]})]
             )
         if '"tool": "get_order_details"' not in text:
             return TurnDraft(sub_goal="look", actions=[Planned(tool="get_order_details", arguments=order)])
@@ -70,18 +70,18 @@ class Executors:
         self._running.append(await executor(self._settings))
 
     async def kill_some(self, bus: Bus, dice: random.Random) -> None:
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
         async def stored(_: str, data: bytes) -> None:
             event = parse_event(data)
             if event.begins or isinstance(event, facts.ActionsStarted):
-                begun.set()
+                started.set()
 
         feed = await bus.subscribe("feed.>", stored)
         try:
             while self.kills < SESSIONS // 2:
-                begun.clear()
-                await begun.wait()
+                started.clear()
+                await started.wait()
                 await asyncio.sleep(dice.uniform(0, 0.2))  # the fault itself: at any moment of the others' work
                 victim = self._running.pop(dice.randrange(len(self._running)))
                 victim.kill()
@@ -135,8 +135,8 @@ def fate(events: list[Any]) -> str:
         if isinstance(event, facts.ActionUncertain) and event.action_id == write:
             return "in doubt"
         if isinstance(event, facts.ActionsFinished):
-            for one in (one for one in event.outcomes if one.action_id == write):
-                return "done" if one.ok else "failed"
+            for outcome in (outcome for outcome in event.outcomes if outcome.action_id == write):
+                return "done" if outcome.ok else "failed"
     return "missing"
 
 
@@ -146,7 +146,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
     assert len(orders) == SESSIONS
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(number: int, order: Any) -> str:
+    async def cancel_order(number: int, order: Any) -> str:
         async with slots:
             return fate(await cancels(bus, f"once-{number}", order))
 
@@ -154,7 +154,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
         killed_at_random(settings, bus) as executors,
         working(settings, Clerk(), "planner", "verifier", "generator"),
     ):
-        fates = await asyncio.gather(*(one(number, order) for number, order in enumerate(orders)))
+        fates = await asyncio.gather(*(cancel_order(number, order) for number, order in enumerate(orders)))
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = await worlds.world("shared").dump()
@@ -178,7 +178,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
 
 def balances(store: Any, cancelled: Sequence[Any] = ()) -> dict[str, float]:
     """Every gift card's balance, with what these cancelled orders give back."""
-    found = {
+    balance_by_id = {
         method["id"]: float(method["balance"])
         for user in store["users"].values()
         for method in user["payment_methods"].values()
@@ -186,6 +186,8 @@ def balances(store: Any, cancelled: Sequence[Any] = ()) -> dict[str, float]:
     }
     for order in cancelled:
         for payment in order["payment_history"]:
-            if payment["payment_method_id"] in found:
-                found[payment["payment_method_id"]] = round(found[payment["payment_method_id"]] + payment["amount"], 2)
-    return found
+            if payment["payment_method_id"] in balance_by_id:
+                balance_by_id[payment["payment_method_id"]] = round(
+                    balance_by_id[payment["payment_method_id"]] + payment["amount"], 2
+                )
+    return balance_by_id

@@ -10,15 +10,15 @@ import pytest
 from nats.aio.client import Client
 
 from cli.nats_server import NatsServer
-from shared.bus import Bus, BusDown, Delivery, Park, consumers
+from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, consumers
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.log import SessionAtPosition, VersionConflict, commit, guard
+from shared.log import SessionAtPosition, VersionConflict, commit, guard_headers
 from shared.services import Consumer
 from shared.settings import Settings
 from tests.conftest import person
-from tests.support.inbox import Inbox, api, consuming, settled, store
+from tests.support.inbox import Inbox, api, consuming, store, until_idle
 from tests.support.nats import kill9
 
 # --- provisioning
@@ -29,7 +29,7 @@ async def test_provisioning_again_changes_nothing(settings: Settings) -> None:
     assert await check(settings) == []
 
 
-async def test_drift_is_told_and_mended(settings: Settings, bus: Bus) -> None:
+async def test_drift_is_reported_and_corrected(settings: Settings, bus: Bus) -> None:
     stream = (await api(bus, "STREAM.INFO.SESSIONS", {}))["config"]
     await api(bus, "STREAM.UPDATE.SESSIONS", stream | {"duplicate_window": 5_000_000_000})
     consumer = (await api(bus, "CONSUMER.INFO.SESSIONS.planner", {}))["config"]
@@ -37,18 +37,18 @@ async def test_drift_is_told_and_mended(settings: Settings, bus: Bus) -> None:
     await api(bus, "CONSUMER.CREATE.SESSIONS.planner", changed)
     await api(bus, "CONSUMER.DELETE.SESSIONS.executor", {})
     await api(bus, "STREAM.DELETE.TIMERS", {})
-    told = await check(settings)
-    assert told == await check(settings), "telling changes nothing"
-    assert [line.split(":")[0] for line in told] == [
+    differences = await check(settings)
+    assert differences == await check(settings), "telling changes nothing"
+    assert [line.split(":")[0] for line in differences] == [
         "stream SESSIONS",
         "stream TIMERS",
         "consumer SESSIONS/planner",
         "consumer SESSIONS/executor",
         "consumer TIMERS/timers",
     ]
-    assert "duplicate_window (5000000000, wanted 120000000000)" in told[0]
-    assert "missing" in told[1]
-    assert "ack_wait (99000000000, wanted 2000000000)" in told[2]
+    assert "duplicate_window (5000000000, wanted 120000000000)" in differences[0]
+    assert "missing" in differences[1]
+    assert "ack_wait (99000000000, wanted 2000000000)" in differences[2]
     mended = await provision(settings)
     assert len(mended) == 5
     assert await check(settings) == []
@@ -57,19 +57,19 @@ async def test_drift_is_told_and_mended(settings: Settings, bus: Bus) -> None:
 # --- the feed
 
 
-async def test_the_feed_shows_what_is_stored_and_nothing_else(bus: Bus, session_id: str) -> None:
-    seen: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+async def test_the_feed_carries_exactly_the_stored_messages(bus: Bus, session_id: str) -> None:
+    messages: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
 
-    async def heard(subject: str, body: bytes) -> None:
-        seen.put_nowait((subject, body))
+    async def on_message(subject: str, body: bytes) -> None:
+        messages.put_nowait((subject, body))
 
-    feed = await bus.subscribe(f"feed.{session_id}.>", heard)
+    feed = await bus.subscribe(f"feed.{session_id}.>", on_message)
     loaded, event = await commit(bus.log, SessionAtPosition(Session(session_id), 0), c.Say(text="one"), person())
     rejected = event.model_copy(update={"id": f"{session_id}:late"})
     with pytest.raises(VersionConflict):
         await bus.log.append(rejected, after=0, due="planner")
     _, second = await commit(bus.log, loaded, c.Say(text="two"), person())
-    stored = [await asyncio.wait_for(seen.get(), 20) for _ in range(2)]
+    stored = [await asyncio.wait_for(messages.get(), 20) for _ in range(2)]
     assert [subject for subject, _ in stored] == [
         f"feed.{session_id}.planner.message.received",
         f"feed.{session_id}.nobody.message.received",
@@ -78,13 +78,13 @@ async def test_the_feed_shows_what_is_stored_and_nothing_else(bus: Bus, session_
     await feed.stop()
     await store(bus, b"after", subject=f"session.{session_id}.nobody.x")
     await bus.client.flush()
-    assert seen.empty()
+    assert messages.empty()
 
 
 # --- durable work
 
 
-async def test_no_more_at_once_than_there_are_slots(settings: Settings, bus: Bus) -> None:
+async def test_no_more_handlers_run_at_once_than_there_are_slots(settings: Settings, bus: Bus) -> None:
     go = asyncio.Event()
     busy = Inbox(lambda _: go.wait())
     idle = Inbox()
@@ -97,11 +97,11 @@ async def test_no_more_at_once_than_there_are_slots(settings: Settings, bus: Bus
             await idle.until(4)
             assert busy.bodies == [b"0", b"1"]
             go.set()
-            await settled(bus)
+            await until_idle(bus)
     assert sorted(busy.bodies + idle.bodies) == [b"%d" % n for n in range(6)]
 
 
-async def test_heartbeats_keep_a_long_handler_alone(settings: Settings, bus: Bus) -> None:
+async def test_heartbeats_prevent_the_redelivery_of_a_long_handlers_message(settings: Settings, bus: Bus) -> None:
     done = asyncio.Event()
 
     async def long(_: Delivery) -> None:
@@ -116,12 +116,12 @@ async def test_heartbeats_keep_a_long_handler_alone(settings: Settings, bus: Bus
         await mine.until(1)
         async with consuming(short, other):
             await asyncio.wait_for(done.wait(), 20)
-            await settled(bus)
+            await until_idle(bus)
     assert len(mine.got) == 1
     assert other.got == []
 
 
-async def test_a_failing_handler_is_tried_again_after_growing_delays(settings: Settings, bus: Bus) -> None:
+async def test_a_failing_handler_is_retried_after_growing_delays(settings: Settings, bus: Bus) -> None:
     async def fails(delivery: Delivery) -> None:
         if delivery.deliveries < 3:
             raise ValueError("not yet")
@@ -130,30 +130,32 @@ async def test_a_failing_handler_is_tried_again_after_growing_delays(settings: S
     async with consuming(settings, inbox):
         await store(bus, b"work")
         await inbox.until(3)
-        await settled(bus)
+        await until_idle(bus)
     assert [delivery.deliveries for delivery in inbox.got] == [1, 2, 3]
     first, second = (b - a for a, b in zip(inbox.times, inbox.times[1:], strict=False))
     assert 0.2 <= first < 0.9
     assert 1.0 <= second < 2
 
 
-async def test_a_parked_message_becomes_a_dead_letter_and_the_next_goes_on(settings: Settings, bus: Bus) -> None:
+async def test_an_unprocessable_message_becomes_a_dead_letter_and_the_next_is_handled(
+    settings: Settings, bus: Bus
+) -> None:
     async def picky(delivery: Delivery) -> None:
         if delivery.data == b"garbage":
-            raise Park("no event:\nnot at all")
+            raise Unprocessable("no event:\nnot at all")
 
     inbox, dead = Inbox(picky), Inbox()
     async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters"):
         await store(bus, b"garbage", b"good")
         await dead.until(1)
-        await settled(bus)
+        await until_idle(bus)
     assert inbox.bodies == [b"garbage", b"good"]
     letter = json.loads(dead.got[0].data)
     assert dead.got[0].subject == "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner"
     assert (letter["reason"], letter["stream_seq"]) == ("no event: not at all", 1)
 
 
-async def test_what_a_crashed_replica_had_in_hand_comes_again_after_its_time(settings: Settings, bus: Bus) -> None:
+async def test_a_crashed_replicas_messages_are_redelivered_after_ack_wait(settings: Settings, bus: Bus) -> None:
     await store(bus, b"work")
     crashed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
     await crashed.fetch(1)
@@ -165,7 +167,7 @@ async def test_what_a_crashed_replica_had_in_hand_comes_again_after_its_time(set
     assert settings.ack_wait * 0.8 < inbox.times[0] - began < settings.ack_wait + 2
 
 
-async def test_what_ends_each_replica_that_has_it_in_hand_is_given_up(settings: Settings, bus: Bus) -> None:
+async def test_a_message_that_ends_every_replica_becomes_a_dead_letter(settings: Settings, bus: Bus) -> None:
     """Deliveries that nobody answers count, too. The next replica counts them: the broker gives nothing up."""
     short = settings.model_copy(update={"ack_wait": 0.5, "max_deliver": 2})
     await provision(short)
@@ -186,7 +188,7 @@ async def test_what_ends_each_replica_that_has_it_in_hand_is_given_up(settings: 
     assert (inbox.got, broker_gave_up) == ([], [])
 
 
-async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Settings, bus: Bus) -> None:
+async def test_stop_waits_for_handlers_and_releases_those_that_do_not_end(settings: Settings, bus: Bus) -> None:
     cancelled = asyncio.Event()
     quick, never = asyncio.Event(), asyncio.Event()
 
@@ -214,7 +216,7 @@ async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Set
     async with consuming(settings, staying):
         await staying.until(2)
         assert time.monotonic() - handed_over < settings.ack_wait
-        await settled(bus)
+        await until_idle(bus)
     assert leaving.bodies == [b"quick", b"never"]
     assert sorted(staying.bodies) == [b"never", b"waits"]
 
@@ -222,10 +224,10 @@ async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Set
 # --- consumers that are not there
 
 
-async def test_a_durable_that_is_deleted_and_made_again(
+async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(consumers, "WATCH", 0.2)
+    monkeypatch.setattr(consumers, "WATCH_INTERVAL", 0.2)
     inbox = Inbox()
     async with consuming(settings, inbox):
         await store(bus, b"before")
@@ -259,11 +261,11 @@ async def test_consumers_wait_until_they_are_provisioned(nats: NatsServer, setti
     assert await check(settings) == []
 
 
-async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
+async def test_a_consumer_deleted_during_the_start_is_waited_for(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastStream would make it again, with settings of its own; a service's user may not, and the service would end."""
-    look = consumers.until_provisioned
+    look = consumers.wait_until_provisioned
 
     async def last_seen(client: Client, durable: Consumer) -> None:
         await look(client, durable)
@@ -273,7 +275,7 @@ async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
     replica = Bus(settings, "late")
     replica.broker.subscriber(durable="planner")(inbox)
     with monkeypatch.context() as patched:
-        patched.setattr(consumers, "until_provisioned", last_seen)
+        patched.setattr(consumers, "wait_until_provisioned", last_seen)
         await replica.start()
     await store(bus, b"work")
     assert await provision(settings) == ["consumer SESSIONS/planner: made"]
@@ -284,7 +286,7 @@ async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
 # --- requests
 
 
-async def test_replicas_share_requests_and_may_leave_them_to_another(bus: Bus, settings: Settings) -> None:
+async def test_replicas_share_requests_and_may_leave_them_to_each_other(bus: Bus, settings: Settings) -> None:
     other = Bus(settings, "other")
     await other.connect()
     asked: dict[str, int] = {"a": 0, "b": 0}
@@ -315,31 +317,31 @@ async def test_replicas_share_requests_and_may_leave_them_to_another(bus: Bus, s
     assert min(asked["a"], asked["b"]) > 0
     assert await bus.request("whose", b"x") == b"X"
     assert asked["silent"] == 1
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.request("broken", b"", timeout=0.2)
     await other.stop()
 
 
-async def test_asking_nobody_fails_at_once(bus: Bus, nats: NatsServer) -> None:
+async def test_a_request_without_responders_fails_at_once(bus: Bus, nats: NatsServer) -> None:
     began = time.monotonic()
-    with pytest.raises(BusDown, match="Nobody answers on nobody"):
+    with pytest.raises(BusUnavailable, match="Nobody answers on nobody"):
         await bus.request("nobody", b"", timeout=5)
     kill9(nats)
     async with asyncio.timeout(4):
         while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
             await asyncio.sleep(0)
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.publish("x", b"")
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.request("nobody", b"", timeout=5)
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.arm("s", "x", datetime.now(UTC), b"")
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.disarm("s", "x")
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         await bus.outstanding("planner")
     assert time.monotonic() - began < 4, "none of them waited for its own timeout"
-    with pytest.raises(BusDown):
+    with pytest.raises(BusUnavailable):
         _ = Bus(Settings(), "new").client
 
 
@@ -366,14 +368,14 @@ async def test_timers_fire_are_replaced_and_cancelled(settings: Settings, bus: B
     assert datetime.now(UTC) >= soon
 
 
-async def test_work_is_begun_within_milliseconds(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_work_starts_within_milliseconds(settings: Settings, bus: Bus, session_id: str) -> None:
     inbox = Inbox()
     waits: list[float] = []
     async with consuming(settings, inbox):
         for n in range(20):
             began = time.monotonic()
             await bus.client.jetstream().publish(
-                f"session.{session_id}{n}.planner.x", b"", headers=guard(f"{session_id}{n}", 0, f"{n}")
+                f"session.{session_id}{n}.planner.x", b"", headers=guard_headers(f"{session_id}{n}", 0, f"{n}")
             )
             await inbox.until(n + 1)
             waits.append(inbox.times[-1] - began)

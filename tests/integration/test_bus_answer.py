@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from cli.nats_server import NatsServer
-from shared.bus import Bus, BusDown
+from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 from tests.support.nats import kill9
 
 GONE = "request_unanswered"
 
 
-async def said(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
+async def log_lines(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
     """The lines about requests, once these words are among them."""
     async with asyncio.timeout(10):
         while words not in caplog.text:  # noqa: ASYNC110  a log tells nobody that it grows
@@ -23,8 +23,8 @@ async def said(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
 async def test_nats_goes_away_before_the_answer(
     bus: Bus, settings: Settings, nats: NatsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asking = Bus(settings, "asking")
-    await asking.connect()
+    requester = Bus(settings, "asking")
+    await requester.connect()
 
     async def late(_: str, body: bytes) -> bytes:
         kill9(nats)
@@ -35,17 +35,19 @@ async def test_nats_goes_away_before_the_answer(
 
     await bus.answer("echo", late)
     await bus.client.flush()
-    with pytest.raises(BusDown):
-        await asking.request("echo", b"x", timeout=1)
-    [line] = await said(caplog, GONE)
+    with pytest.raises(BusUnavailable):
+        await requester.request("echo", b"x", timeout=1)
+    [line] = await log_lines(caplog, GONE)
     assert "echo" in line
     assert "Traceback" not in caplog.text
-    await asking.stop()
+    await requester.stop()
 
 
-async def test_what_the_answer_needs_is_away(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unavailable_dependency_leaves_the_request_unanswered(
+    bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
     async def needs(_: str, __: bytes) -> bytes:
-        raise BusDown("Nobody answers on another.")
+        raise BusUnavailable("Nobody answers on another.")
 
     async def broken(_: str, __: bytes) -> bytes:
         raise ZeroDivisionError
@@ -54,9 +56,9 @@ async def test_what_the_answer_needs_is_away(bus: Bus, caplog: pytest.LogCapture
     await bus.answer("broken", broken)
     await bus.client.flush()
     for subject in ("needs", "broken"):
-        with pytest.raises(BusDown):
+        with pytest.raises(BusUnavailable):
             await bus.request(subject, b"", timeout=0.2)
-    first, second = await said(caplog, "request_failed")
+    first, second = await log_lines(caplog, "request_failed")
     assert GONE in first
     assert "Traceback" not in first
     assert "request_failed" in second, "a fault of ours keeps its traceback"

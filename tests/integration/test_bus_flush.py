@@ -8,11 +8,11 @@ from shared.bus import Bus
 from tests.support.nats import frozen
 
 
-async def test_who_stops_waiting_for_a_late_server_keeps_the_connection(nats: NatsServer, bus: Bus) -> None:
-    heard, lost = asyncio.Event(), asyncio.Event()
+async def test_a_cancelled_wait_for_a_slow_server_keeps_the_connection(nats: NatsServer, bus: Bus) -> None:
+    received, lost = asyncio.Event(), asyncio.Event()
 
     async def listen(_: str, __: bytes) -> None:
-        heard.set()
+        received.set()
 
     async def reconnected() -> None:
         lost.set()
@@ -26,7 +26,7 @@ async def test_who_stops_waiting_for_a_late_server_keeps_the_connection(nats: Na
         await bus.client.flush(timeout=10)  # answered after both of the others were
     await bus.publish("another.thing", b"")
     async with asyncio.timeout(10):
-        await heard.wait()
+        await received.wait()
     assert bus.ready
     assert not lost.is_set()
     await late.stop()

@@ -13,7 +13,7 @@ from shared.domain.session import Session, with_words
 from shared.llm.embeddings import Embeddings
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.conftest import person
 
 
@@ -27,20 +27,20 @@ async def answered(bus: Bus, session_id: str, request: str, answer: str) -> Sess
     return loaded.session
 
 
-async def test_a_planner_is_told_of_an_earlier_session(settings: Settings, bus: Bus) -> None:
+async def test_a_planner_recalls_an_earlier_session(settings: Settings, bus: Bus) -> None:
     service = PlanStore(settings)
     await service.start()
-    store, off = Store(bus), Embeddings(settings)
+    store, off = PlanStoreClient(bus), Embeddings(settings)
     earlier = await answered(bus, "earlier", "Return my hiking boots", "They go back to your card.")
     await answered(bus, "other", "Which desk lamps are there?", "Three.")
     for session_id in ("earlier", "other"):
         await store.ask("session.get", session_id=session_id)  # its rows are there then
     now = replace(with_words(Session("now"), request="I'd like to return hiking boots, too"), owner=earlier.owner)
-    told = await recall(store, off, now)
-    assert [(one.session_id, one.request, one.outcome) for one in told] == [
+    recalled = await recall(store, off, now)
+    assert [(memory.session_id, memory.request, memory.outcome) for memory in recalled] == [
         ("earlier", "Return my hiking boots", "answered: They go back to your card.")
     ]
     assert await recall(store, off, replace(now, owner="eve")) == ()
     await service.stop()
-    impatient = Store(bus, wait=0.5)
+    impatient = PlanStoreClient(bus, wait=0.5)
     assert await asyncio.wait_for(recall(impatient, off, now), 5) == (), "nobody answers, and the plan goes on"

@@ -1,4 +1,4 @@
-"""What chaos does to its PostgreSQL is done to it, and it comes back with all that was committed."""
+"""The chaos suite's PostgreSQL can be interrupted in each way, and comes back with all committed data."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,36 +6,36 @@ from collections.abc import AsyncIterator
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from chaos.postgres import Postgres
+from chaos.postgres import PostgresProcess
 
-SOON = 0.3  # seconds in which nothing comes of it
+BLOCKED_TIMEOUT = 0.3  # seconds in which a blocked statement gets no result
 
 
 @pytest.fixture
-async def database() -> AsyncIterator[Postgres]:
-    async with Postgres() as server:
-        await asked(server, "CREATE TABLE things (name text)")
-        await asked(server, "INSERT INTO things VALUES ('kept')")
+async def database() -> AsyncIterator[PostgresProcess]:
+    async with PostgresProcess() as server:
+        await query(server, "CREATE TABLE items (name text)")
+        await query(server, "INSERT INTO items VALUES ('kept')")
         yield server
 
 
-async def asked(server: Postgres, statement: str, *, seconds: float = 10) -> list[asyncpg.Record]:
+async def query(server: PostgresProcess, statement: str, *, seconds: float = 10) -> list[asyncpg.Record]:
     connection = await asyncpg.connect(server.url, timeout=seconds)
     try:
-        found: list[asyncpg.Record] = await connection.fetch(statement, timeout=seconds)
-        return found
+        rows: list[asyncpg.Record] = await connection.fetch(statement, timeout=seconds)
+        return rows
     finally:
         connection.terminate()
 
 
-async def names(server: Postgres) -> list[str]:
-    return [row["name"] for row in await asked(server, "SELECT name FROM things")]
+async def names(server: PostgresProcess) -> list[str]:
+    return [row["name"] for row in await query(server, "SELECT name FROM items")]
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-async def test_it_is_away_until_it_is_started(database: Postgres, how: str) -> None:
+async def test_it_refuses_connections_until_it_is_started(database: PostgresProcess, how: str) -> None:
     await getattr(database, how)()
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         await database.pause()
     with pytest.raises(OSError, match="Connect call failed"):
         await names(database)
@@ -43,19 +43,19 @@ async def test_it_is_away_until_it_is_started(database: Postgres, how: str) -> N
     assert await names(database) == ["kept"]
 
 
-async def test_paused_it_answers_nobody_and_loses_nobody(database: Postgres) -> None:
+async def test_a_paused_server_keeps_its_connections_and_answers_after_it_resumes(database: PostgresProcess) -> None:
     before = await asyncpg.connect(database.url)
     await database.pause()
-    late = asyncio.create_task(before.fetchval("SELECT name FROM things"))
+    late = asyncio.create_task(before.fetchval("SELECT name FROM items"))
     with pytest.raises(TimeoutError):
-        await asked(database, "SELECT 1", seconds=SOON)
+        await query(database, "SELECT 1", seconds=BLOCKED_TIMEOUT)
     assert not late.done()
     await database.start()
     assert await late == "kept"
     await before.close()
 
 
-async def test_every_connection_is_ended_but_its_own(database: Postgres) -> None:
+async def test_disconnect_ends_every_other_connection(database: PostgresProcess) -> None:
     others = [await asyncpg.connect(database.url) for _ in range(2)]
     ended: asyncio.Queue[object] = asyncio.Queue()
     for other in others:
@@ -65,8 +65,8 @@ async def test_every_connection_is_ended_but_its_own(database: Postgres) -> None
     assert await names(database) == ["kept"]
 
 
-async def test_a_held_table_is_not_even_read(database: Postgres) -> None:
-    async with database.held("things"):
+async def test_a_locked_table_cannot_be_read(database: PostgresProcess) -> None:
+    async with database.lock_table("items"):
         with pytest.raises(TimeoutError):
-            await asked(database, "SELECT name FROM things", seconds=SOON)
+            await query(database, "SELECT name FROM items", seconds=BLOCKED_TIMEOUT)
     assert await names(database) == ["kept"]

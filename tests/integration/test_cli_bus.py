@@ -1,4 +1,4 @@
-"""The commands that work on the bus, on a real nats-server; plan_store's part is answered here."""
+"""The commands that use the bus, on a real nats-server, with a canned plan_store."""
 
 import asyncio
 import io
@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from cli import dead, publish, sessions, tail
-from cli.command import Declined, Unreachable, quiet
+from cli.command import Declined, Unreachable, silence_logs
 from cli.provision import provision
 from parley.events import dump_event, facts
 from parley.events.values import Step
@@ -20,7 +20,7 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary
 from shared.story import Story
 from shared.testing import InMemoryStore
@@ -31,15 +31,15 @@ AT = datetime(2030, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def silence() -> Iterator[None]:
-    """As the command line does it before each command."""
-    quiet()
+    """Silence logs, as the command line does before each command."""
+    silence_logs()
     yield
     structlog.reset_defaults()
 
 
 @pytest.fixture
 async def store(bus: Bus) -> None:
-    """plan_store, as far as these commands ask it: journals from the log, the rest canned."""
+    """A plan_store for these commands: journals from the log, canned answers otherwise."""
     fake = FakeStore(bus.log)
     canned: dict[str, Any] = {"session.list": page(), "session.get": page().sessions[0], "dead.list": letters()}
 
@@ -55,12 +55,12 @@ async def store(bus: Bus) -> None:
 
 
 def page() -> SessionPage:
-    one = SessionSummary(
+    summary = SessionSummary(
         id="s1", owner="local", title="Prime\x1b numbers", request="primes", workflow="conversation", phase="resting",
         state="completed", paused=False, version=3, position=3, created_at=AT, updated_at=AT, work_service=None,
         work_version=None, work_since=None, parent=None,
     )  # fmt: skip
-    return SessionPage(sessions=(one,), total=1)
+    return SessionPage(sessions=(summary,), total=1)
 
 
 def letters() -> DeadPage:
@@ -71,13 +71,13 @@ def letters() -> DeadPage:
         stream="SESSIONS", consumer="planner", stream_seq=9, reason="given up", session_id="s1",
         subject="session.s1.planner.x", at=AT, phase="failed",
     )  # fmt: skip
-    nobody = letter.model_copy(update={"stream_seq": 10, "session_id": "zzz", "phase": ""})
+    orphan = letter.model_copy(update={"stream_seq": 10, "session_id": "zzz", "phase": ""})
     over = letter.model_copy(update={"stream_seq": 11, "phase": "resting"})
-    return DeadPage(parked=(parked,), parked_total=1, dead=(letter, nobody, over), dead_total=3)
+    return DeadPage(parked=(parked,), parked_total=1, dead=(letter, orphan, over), dead_total=3)
 
 
 async def begin(settings: Settings, session_id: str, words: str = "A calculator") -> None:
-    await publish.text(settings, words, workflow=None, session_id=session_id)
+    await publish.begin_session(settings, words, workflow=None, session_id=session_id)
 
 
 async def loaded(bus: Bus, session_id: str) -> Session:
@@ -106,20 +106,20 @@ async def test_a_text_begins_a_session_once(
         await begin(settings, session_id)
 
 
-async def test_an_event_is_published_with_its_guard_and_refused_when_the_log_has_moved_on(
+async def test_an_event_is_published_with_its_guard_and_refused_on_a_version_conflict(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     await begin(settings, session_id)
-    assert await publish.body(settings, dump_event(rename(session_id, 2))) == 0
+    assert await publish.publish_event(settings, dump_event(rename(session_id, 2))) == 0
     assert (await loaded(bus, session_id)).title == "Mine"
     with pytest.raises(Declined, match="is at version 2"):
-        await publish.body(settings, dump_event(rename(session_id, 2, "Other")))
+        await publish.publish_event(settings, dump_event(rename(session_id, 2, "Other")))
     with pytest.raises(Declined, match="`title` must not be empty"):
-        await publish.body(settings, dump_event(rename(session_id, 3)).replace(b'"Mine"', b'""'))
+        await publish.publish_event(settings, dump_event(rename(session_id, 3)).replace(b'"Mine"', b'""'))
     assert (await loaded(bus, session_id)).version == 2
 
 
-async def test_a_command_is_decided_on_what_the_log_holds(
+async def test_a_command_is_decided_on_the_session_in_the_log(
     settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     story = Story(session_id, log=bus.log)
@@ -137,8 +137,8 @@ async def test_a_command_is_decided_on_what_the_log_holds(
         ("approve", "A command is written"),
     ):
         with pytest.raises(Declined, match=why):
-            await publish.command(settings, said, session_id=session_id)
-    assert await publish.command(settings, approve(2, reviewed.plan.hash), session_id=session_id, user="ann") == 0
+            await publish.send_command(settings, said, session_id=session_id)
+    assert await publish.send_command(settings, approve(2, reviewed.plan.hash), session_id=session_id, user="ann") == 0
     assert capsys.readouterr().out == f"stored plan.approved as version 3 of {session_id}\n"
     [*_, event] = await InMemoryStore(bus.log).events(session_id)
     assert (event.type, event.actor) == ("plan.approved", "user:ann")
@@ -147,36 +147,40 @@ async def test_a_command_is_decided_on_what_the_log_holds(
 
 async def test_a_session_of_a_newer_release_is_left_to_it(settings: Settings, bus: Bus, session_id: str) -> None:
     newer = json.loads(dump_event(rename(session_id, 1))) | {"needs": 99}
-    await publish.raw(settings, f"session.{session_id}.nobody.{newer['type']}", json.dumps(newer).encode())
+    await publish.publish_bytes(settings, f"session.{session_id}.nobody.{newer['type']}", json.dumps(newer).encode())
     with pytest.raises(Declined, match="A newer release of Parley has continued"):
-        await publish.command(settings, '{"stop": {}}', session_id=session_id)
+        await publish.send_command(settings, '{"stop": {}}', session_id=session_id)
 
 
-async def test_an_event_that_no_reader_would_take_is_not_published(
+async def test_an_event_that_readers_would_reject_is_not_published(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     story = Story(session_id, log=bus.log)
     await story.commit(c.Say(text="A calculator"), c.DraftPlan(goal="Add", steps=(Step(text="add"),)))
     fields = {"id": "x", "session_id": session_id, "version": 3, "at": AT, "actor": "user:ann", "plan_version": 2}
     with pytest.raises(Declined, match="hash is not that of plan 2"):
-        await publish.body(settings, dump_event(facts.PlanApproved.model_validate(fields | {"hash": "deadbeef"})))
+        await publish.publish_event(
+            settings, dump_event(facts.PlanApproved.model_validate(fields | {"hash": "deadbeef"}))
+        )
     assert (await loaded(bus, session_id)).version == 2
 
 
-async def test_raw_bytes_are_stored_unguarded_parked_and_harmless(
+async def test_raw_bytes_are_stored_unguarded_and_quarantined(
     settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await begin(settings, session_id)
-    assert await publish.raw(settings, f"session.{session_id}.nobody.x", b"garbage") == 0
+    assert await publish.publish_bytes(settings, f"session.{session_id}.nobody.x", b"garbage") == 0
     assert "No guard" in capsys.readouterr().err
     with pytest.raises(Declined, match="no stream"):
-        await publish.raw(settings, "nowhere.x", b"garbage")
-    assert await publish.body(settings, dump_event(rename(session_id, 2))) == 0  # the position has moved with it
+        await publish.publish_bytes(settings, "nowhere.x", b"garbage")
+    assert (
+        await publish.publish_event(settings, dump_event(rename(session_id, 2))) == 0
+    )  # the position has moved with it
     assert (await loaded(bus, session_id)).title == "Mine"
 
 
 class Watched(io.StringIO):
-    """A stdout that tells when a line is there."""
+    """A stdout that lets a test wait for a line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +197,7 @@ class Watched(io.StringIO):
                 await self._changed.wait()
 
 
-async def test_tail_tells_the_journal_then_what_comes_each_event_once(
+async def test_tail_prints_the_journal_and_then_new_events_each_once(
     settings: Settings, store: None, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begin(settings, session_id)
@@ -201,64 +205,64 @@ async def test_tail_tells_the_journal_then_what_comes_each_event_once(
     monkeypatch.setattr(sys, "stdout", out)
     running = asyncio.create_task(tail.tail(settings, session_id, as_json=True))
     await out.has("message.received")
-    await publish.body(settings, dump_event(rename(session_id, 2)))
+    await publish.publish_event(settings, dump_event(rename(session_id, 2)))
     await out.has("session.renamed")
-    await publish.raw(settings, f"session.{session_id}.nobody.x", b"garbage")
-    await publish.body(settings, dump_event(rename(session_id, 3, "Last")))
+    await publish.publish_bytes(settings, f"session.{session_id}.nobody.x", b"garbage")
+    await publish.publish_event(settings, dump_event(rename(session_id, 3, "Last")))
     await out.has("Last")
     running.cancel()
     lines = [json.loads(line) for line in out.getvalue().splitlines() if line.startswith("{")]
     assert [line["version"] for line in lines] == [1, 2, 3]
 
 
-async def test_tail_of_a_session_that_there_is_not_says_so(settings: Settings, store: None) -> None:
+async def test_tail_of_an_unknown_session_is_refused(settings: Settings, store: None) -> None:
     with pytest.raises(Declined, match="There is no session nope: `parley sessions` lists those there are"):
         await tail.tail(settings, "nope", follow=False)
     await begin(settings, "known")
     assert await tail.tail(settings, "known", follow=False) == 0
 
 
-async def test_tail_fills_what_the_feed_has_lost(
+async def test_tail_fills_gaps_of_the_feed(
     bus: Bus, settings: Settings, store: None, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await begin(settings, session_id)
     printer = tail.Printer(as_json=False)
-    printer.event(
+    printer.print_event(
         facts.MessageReceived(id="a", session_id=session_id, version=1, at=AT, actor="user:ann", text="hi\x1b[2J")
     )
     for version in (2, 3):
-        await publish.body(settings, dump_event(rename(session_id, version, f"title {version}")))
+        await publish.publish_event(settings, dump_event(rename(session_id, version, f"title {version}")))
     capsys.readouterr()
-    await tail._one(
+    await tail._print_message(
         bus, printer, f"feed.{session_id}.nobody.session.renamed", dump_event(rename(session_id, 3, "title 3"))
     )
-    await tail._one(bus, printer, f"feed.{session_id}.nobody.x", b"garbage\x1b")
+    await tail._print_message(bus, printer, f"feed.{session_id}.nobody.x", b"garbage\x1b")
     lines = capsys.readouterr().out.splitlines()
     assert ["title 2" in lines[0], "title 3" in lines[1], "unreadable" in lines[2], len(lines)] == [True, True, True, 3]
     assert "\x1b" not in "".join(lines)
 
 
-async def test_sessions_are_listed_shown_exported_and_purged_with_care(
+async def test_sessions_are_listed_shown_exported_and_purged_after_confirmation(
     settings: Settings, store: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begin(settings, "s1")
-    assert await sessions.listing(settings) == 0
+    assert await sessions.list_sessions(settings) == 0
     out = capsys.readouterr().out
     assert "Prime<U+001B> numbers" in out
-    assert await sessions.listing(settings, as_json=True) == 0
+    assert await sessions.list_sessions(settings, as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["total"] == 1
-    assert await sessions.show(settings, "s1") == 0
+    assert await sessions.show_session(settings, "s1") == 0
     assert "A calculator" in capsys.readouterr().out
-    assert await sessions.save(settings, "s1", "md") == 0
+    assert await sessions.export_session(settings, "s1", "md") == 0
     assert "> A calculator" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(Declined, match="--yes"):
-        await sessions.purge(settings, "s1")
+        await sessions.purge_session(settings, "s1")
     with pytest.raises(Declined, match="The planner is at work"):
-        await sessions.purge(settings, "s1", yes=True)
+        await sessions.purge_session(settings, "s1", yes=True)
 
 
-async def test_dead_letters_are_told_with_what_to_do(
+async def test_dead_letters_are_listed_with_advice(
     settings: Settings, store: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await dead.dead(settings) == 0
@@ -276,7 +280,7 @@ async def test_dead_letters_are_told_with_what_to_do(
 async def test_a_retry_that_cannot_work_says_why(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("cli.dead.Store", lambda bus: InMemoryStore(bus.log))
+    monkeypatch.setattr("cli.dead.PlanStoreClient", lambda bus: InMemoryStore(bus.log))
     with pytest.raises(Declined, match=r"There is no session zzz, so nothing can be done again\. `parley dead` lists"):
         await dead.retry(settings, "zzz")
     await begin(settings, session_id)
@@ -289,7 +293,7 @@ async def test_a_retry_that_cannot_work_says_why(
         await dead.dismiss(settings, session_id)
 
 
-async def test_drift_is_reported_and_mended(settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_drift_is_reported_and_repaired(settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
     assert await provision(settings, check=True) == 0
     await bus.client.jetstream().delete_consumer("SESSIONS", "planner")
     assert await provision(settings, check=True) == 1
@@ -298,7 +302,7 @@ async def test_drift_is_reported_and_mended(settings: Settings, bus: Bus, capsys
     assert await provision(settings, check=True) == 0
 
 
-async def test_without_plan_store_it_is_said(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.sessions.Store", lambda bus: Store(bus, wait=0.1))
+async def test_an_unreachable_plan_store_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.sessions.PlanStoreClient", lambda bus: PlanStoreClient(bus, wait=0.1))
     with pytest.raises(Unreachable, match="plan_store service"):
-        await sessions.listing(settings)
+        await sessions.list_sessions(settings)

@@ -1,4 +1,4 @@
-"""`parley chat` with a gateway: typed at a terminal, and fed by a pipe. The services are played here."""
+"""`parley chat` with a gateway, at a terminal and from a pipe, with scripted services."""
 
 import asyncio
 import io
@@ -14,8 +14,8 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from cli.chat.screen import Screen
-from cli.chat.talk import Talk
+from cli.chat.chat_session import ChatSession
+from cli.chat.terminal import TerminalFrontend
 from parley.client import Parley
 from parley.events import parse_event
 from parley.events.values import Check, Step
@@ -23,7 +23,7 @@ from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.story import finish
+from shared.story import finish_action
 from tests.support.gateway import World, serving
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 
 class Services:
-    """Does the work of all services at once, by these `commands`, except where a request has "wait" in it."""
+    """Plays all services with these `commands`, except for requests that contain "wait"."""
 
     def __init__(self, world: World, commands: Callable[[Session], tuple[AnyCommand, ...]]) -> None:
         self.world = world
@@ -76,7 +76,7 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
         case "verifying":
             return (c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 3.5."),)
         case _:
-            return (c.Start(), finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.1))
+            return (c.Start(), finish_action(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.1))
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def parley() -> AsyncIterator[tuple[str, Services]]:
 
 
 class Terminal(io.StringIO):
-    """All that was ever written to a terminal, without its colours."""
+    """Everything written to a terminal, without colours."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Terminal(io.StringIO):
         return ESCAPES.sub("", self.getvalue())
 
     async def shows(self, *words: str) -> None:
-        """Wait until all of them have been on the screen, in this order."""
+        """Wait until these texts have appeared on the screen, in this order."""
         try:
             async with asyncio.timeout(15):
                 while not re.search(".*".join(map(re.escape, words)), self.text, re.DOTALL):
@@ -116,9 +116,9 @@ class Terminal(io.StringIO):
 
 
 class Sitting:
-    """A person at a terminal with `parley chat`."""
+    """A user at a terminal with `parley chat`."""
 
-    def __init__(self, keyboard: PipeInput, terminal: Terminal, talk: Talk) -> None:
+    def __init__(self, keyboard: PipeInput, terminal: Terminal, talk: ChatSession) -> None:
         self._keyboard, self.terminal, self.talk = keyboard, terminal, talk
         self.shows = terminal.shows
 
@@ -130,13 +130,13 @@ class Sitting:
 async def sitting(
     url: str, *, columns: int = 80, session_id: str | None = None, yes: bool = False
 ) -> AsyncIterator[Sitting]:
-    """The chat runs until the block ends; it must have been left by then."""
+    """A running chat, which must have ended by the end of the block."""
     terminal = Terminal()
     output = Vt100_Output(terminal, lambda: Size(rows=40, columns=columns), term="xterm", enable_cpr=False)
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
-        async with Parley(url, patience=0) as gateway, gateway.connect(session_id, view=2) as connection:
-            screen = Screen(url)
-            talk = Talk(gateway, connection, screen, yes=yes)
+        async with Parley(url, timeout=0) as gateway, gateway.connect(session_id, view=2) as connection:
+            screen = TerminalFrontend(url)
+            talk = ChatSession(gateway, connection, screen, yes=yes)
             screen.on_interrupt = talk.interrupt
             running = asyncio.create_task(talk.run())
             try:
@@ -170,7 +170,7 @@ async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
     assert (session.code.status, session.phase, session.counts.plans) == ("approved", "resting", 2)
 
 
-async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
+async def test_ctrl_c_stops_work_and_leaves_at_a_prompt() -> None:
     async with parley() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("wait for me" + ENTER)
@@ -181,7 +181,7 @@ async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
         person.types(CTRL_C)
 
 
-async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
+async def test_ctrl_c_first_clears_a_half_typed_line() -> None:
     async with parley() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("not this" + CTRL_C + "but that" + ENTER)
@@ -190,7 +190,7 @@ async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
         person.types(CTRL_D)
 
 
-async def test_editing_with_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plan_is_edited_in_the_users_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/Read/Fetch/")
     async with parley() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
@@ -204,7 +204,7 @@ async def test_editing_with_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (plan.goal, plan.steps, plan.by) == ("A calculator", (Step(text="Fetch two numbers"),), "user:local")
 
 
-async def test_without_an_editor_it_is_edited_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_editor_a_plan_is_edited_in_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/no/such/editor")
     async with parley() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
@@ -220,7 +220,7 @@ async def test_without_an_editor_it_is_edited_in_place(monkeypatch: pytest.Monke
         assert plan.notes == "be brief"
 
 
-async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does() -> None:
+async def test_a_second_terminal_shows_the_session_and_what_the_first_does() -> None:
     async with parley() as (url, services), sitting(url) as first:
         await first.shows("What should we build?")
         first.types("A calculator" + ENTER)
@@ -236,7 +236,7 @@ async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does
         assert second.terminal.text.count("You approved plan 1") == 2  # as it happened, and in the journal
 
 
-async def test_a_failure_can_be_retried_and_yes_approves_by_itself() -> None:
+async def test_a_failure_can_be_retried_and_yes_approves_automatically() -> None:
     async with parley() as (url, _), sitting(url, yes=True) as person:
         await person.shows("What should we build?")
         person.types("fail please" + ENTER)
@@ -286,7 +286,7 @@ async def test_a_script_with_yes_gets_its_code() -> None:
         assert "print(1.5 + 2)" in out.splitlines()
 
 
-async def test_a_script_may_answer_line_by_line_and_go_on_later() -> None:
+async def test_a_script_can_answer_line_by_line_and_resume_later() -> None:
     async with parley() as (url, services):
         code, out, _ = await script(url, stdin="A calculator\nShow the result\n1\n")
         assert code == 3, out  # the code is in review now

@@ -1,4 +1,4 @@
-"""`parley chat` with a workflow of turns: approvals with what they would change, taking over, handing back."""
+"""`parley chat` with an agent workflow: approvals with previews, taking over, handing back."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, Pr
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.story import finish
+from shared.story import finish_action
 from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
 from tests.support.gateway import World, serving
 
@@ -21,7 +21,7 @@ TOOLS = tuple(
 
 
 class Agents(Services):
-    """A look, then a cancellation of each order that was named, then the answer; and what is told about tools."""
+    """Plays services that read an order, cancel each named order and answer; also answers requests about tools."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, _commands)
@@ -49,15 +49,15 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
                         "id": f"{session.counts.turns + 1}.{n}",
                         "tool": tool,
                         "effect": effect,
-                        "arguments": {"order_id": one},
+                        "arguments": {"order_id": order_id},
                     }
                 )
-                for n, one in enumerate(ids, 1)
+                for n, order_id in enumerate(ids, 1)
             )
             return (c.PlanTurn(sub_goal="Look" if looks else "Cancel", actions=actions, reasoning="That comes next."),)
         case "executing" if turn:
             ran = [a for a in turn.actions if a.status in ("planned", "approved")]
-            return (c.Start(), *(finish(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
+            return (c.Start(), *(finish_action(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
         case "verifying" if turn and "stuck" in session.words.request and not turn.taken_over and turn.number == 1:
             return (c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."),)
         case "verifying" if turn:
@@ -84,7 +84,7 @@ async def agents() -> AsyncIterator[tuple[str, Agents]]:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
+async def test_a_write_is_previewed_approved_and_answered(columns: int) -> None:
     async with agents() as (url, services), sitting(url, columns=columns) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
@@ -99,7 +99,7 @@ async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
         assert (session.workflow, session.phase) == ("agentflow", "resting")
 
 
-async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
+async def test_two_writes_are_two_cards_and_a_rejection_has_a_reason() -> None:
     async with agents() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
@@ -117,7 +117,7 @@ async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
         assert (await services.session()).policies == {"cancel_order": "never"}
 
 
-async def test_a_person_takes_over_and_hands_back() -> None:
+async def test_the_user_takes_over_and_hands_back() -> None:
     async with agents() as (url, _), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
@@ -156,7 +156,7 @@ async def test_a_script_without_yes_stops_before_a_write() -> None:
         assert (await services.session()).phase == "awaiting_approval"
 
 
-async def test_lists_that_cannot_be_had_say_why_and_an_approval_is_asked_all_the_same() -> None:
+async def test_unavailable_lists_say_why_and_approval_is_still_requested() -> None:
     async with agents() as (url, services), sitting(url) as person:
         services.world.bus.answers = {}
         await person.shows("What should we build?")

@@ -1,4 +1,4 @@
-"""`parley chat` through a flow: the path, the tables, the query edited by hand, rows as a file, the answer kept."""
+"""`parley chat` through a flow: the path, the tables, an edited query, rows as a file, a saved answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.chat.first import First
+from cli.chat.first_request import FirstRequest
 from parley.events.values import SessionSettings
 from parley.protocol.flows import FLOWS_LIST
 from tests.integration.test_cli_chat import CTRL_D, ENTER, script, sitting
+from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import World, serving
-from tests.support.walks import SQL, Services, flows_for
 
 REQUEST = "How many orders are pending?"
 
@@ -25,7 +25,7 @@ async def _flows() -> AsyncIterator[tuple[str, World]]:
 
 
 @pytest.mark.parametrize("columns", [60, 110])
-async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
+async def test_a_query_is_edited_and_its_answer_saved(
     columns: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     editor = tmp_path / "editor"
@@ -57,7 +57,7 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
     assert (tmp_path / "rows.csv").read_text() == "orders\n163\n"
 
 
-async def test_the_rest_of_a_path_is_typed() -> None:
+async def test_the_remaining_path_is_changed() -> None:
     async with _flows() as (url, _), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("/workflow flow" + ENTER)
@@ -71,7 +71,7 @@ async def test_the_rest_of_a_path_is_typed() -> None:
         person.types(CTRL_D)
 
 
-async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
+async def test_a_script_with_command_line_options() -> None:
     async with _flows() as (url, world):
         lines = "/path classify_prompt get_relevant_tables generate_sql format_final_response\n/approve\n/path\n/save\n"
         code, out, err = await script(url, "--flow", "text_to_sql", "--confirm", "path", REQUEST, stdin=lines)
@@ -87,11 +87,11 @@ async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
 
 
 def out_session(err: str) -> str:
-    """The session that is named when the chat is left."""
+    """The session id that the chat prints at its end."""
     return err.split("--session ")[1].split(maxsplit=1)[0]
 
 
-async def test_tables_by_number_name_or_words_in_a_pipe() -> None:
+async def test_tables_by_number_by_name_or_by_text_in_a_pipe() -> None:
     async with _flows() as (url, _):
         code, out, err = await script(url, "--workflow", "flow", REQUEST, stdin="2, orders\nno\n")
         assert code == 0, out + err
@@ -102,16 +102,16 @@ async def test_tables_by_number_name_or_words_in_a_pipe() -> None:
         assert "needs an answer" in out
 
 
-def test_what_is_chosen_leaves_other_settings_as_they_are() -> None:
-    assert First().choices(SessionSettings()) == {}
-    assert First("agentflow").choices(SessionSettings()) == {"workflow": "agentflow"}
-    chosen = First(flow="text_to_sql").choices(SessionSettings(max_turns=9))
+def test_command_line_options_keep_other_settings() -> None:
+    assert FirstRequest().message_fields(SessionSettings()) == {}
+    assert FirstRequest("agentflow").message_fields(SessionSettings()) == {"workflow": "agentflow"}
+    chosen = FirstRequest(flow="text_to_sql").message_fields(SessionSettings(max_turns=9))
     assert chosen["workflow"] == "flow"
     assert isinstance(settings := chosen["settings"], SessionSettings)
     assert (settings.max_turns, settings.planning.flow) == (9, "text_to_sql")
 
 
-async def test_with_yes_the_proposed_tables_are_taken_and_the_query_runs() -> None:
+async def test_with_yes_the_proposed_tables_are_accepted_and_the_query_runs() -> None:
     async with _flows() as (url, _):
         code, out, err = await script(url, "--yes", "--workflow", "flow", *REQUEST.split())
         assert code == 0, err

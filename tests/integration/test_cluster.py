@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from chaos.cluster import Cluster
-from chaos.failover import Race, lose_leader, lost
+from chaos.failover import AppendRace, lose_leader, lost_appends
 from cli.doctor import check_nats, check_streams
 from cli.nats_server import probe
 from shared.bus import Bus, Delivery
 from shared.bus.provision import ProvisionError, check, provision
-from shared.log import EXPECTED
+from shared.log import EXPECTED_SEQUENCE
 from shared.settings import Settings
 from tests.support.inbox import api, consuming
-from tests.support.lost import LOSES_SERVERS
-from tests.support.lost import sockets_collected as sockets_collected
+from tests.support.lost_servers import LOSES_SERVERS
+from tests.support.lost_servers import sockets_collected as sockets_collected
 
 pytestmark = [*LOSES_SERVERS, pytest.mark.long]
 LONGEST = 15.0  # seconds that appends may be interrupted
@@ -34,12 +34,12 @@ def settings(cluster: Cluster, tmp_path: Path) -> Settings:
     return Settings(nats_url=cluster.url, nats_replicas=3, parley_home=tmp_path, ack_wait=2, graceful_timeout=2)
 
 
-async def test_everything_is_kept_three_times(cluster: Cluster, settings: Settings) -> None:
+async def test_everything_has_three_replicas(cluster: Cluster, settings: Settings) -> None:
     single = settings.model_copy(update={"nats_replicas": 1})
     await provision(single)
-    told = await check(settings)
-    assert len(told) >= 5
-    assert all("num_replicas (1, wanted 3)" in line for line in told)
+    differences = await check(settings)
+    assert len(differences) >= 5
+    assert all("num_replicas (1, wanted 3)" in line for line in differences)
     await provision(settings)
     assert await check(settings) == []
     bus = Bus(settings, "test")
@@ -49,7 +49,7 @@ async def test_everything_is_kept_three_times(cluster: Cluster, settings: Settin
     await bus.stop()
 
 
-async def test_only_force_lowers_the_number_of_copies(settings: Settings) -> None:
+async def test_only_force_lowers_the_number_of_replicas(settings: Settings) -> None:
     unset = settings.model_copy(update={"nats_replicas": 1})
     await provision(settings)
     assert await check(unset) == []
@@ -58,14 +58,14 @@ async def test_only_force_lowers_the_number_of_copies(settings: Settings) -> Non
     assert len(await check(settings)) >= 5
 
 
-async def test_a_service_heeds_the_stream_and_no_setting(settings: Settings) -> None:
+async def test_a_service_reads_the_replica_count_from_the_stream_and_not_a_setting(settings: Settings) -> None:
     """What a stranger's message overtakes is noticed also where NATS_REPLICAS is not set."""
     unset = settings.model_copy(update={"nats_replicas": 1})
     bus = Bus(unset, "early")
     await bus.connect()
     assert bus.log.clustered, "without a stream to ask it is the cautious reading"
     await provision(settings)
-    async with consuming(unset, Seen()) as worker:
+    async with consuming(unset, DeliveryRecorder()) as worker:
         assert worker.log.clustered
     await bus.stop()
 
@@ -78,19 +78,19 @@ async def kept_thrice(bus: Bus, place: str) -> None:
                 return
 
 
-async def test_more_replicas_than_servers_are_refused_in_words(cluster: Cluster, settings: Settings) -> None:
+async def test_more_replicas_than_servers_are_refused_with_an_explanation(cluster: Cluster, settings: Settings) -> None:
     with pytest.raises(ProvisionError, match="NATS_REPLICAS must not be more than the servers"):
         await provision(settings.model_copy(update={"nats_replicas": 5}))
 
 
-async def test_a_single_server_keeps_everything_once(tmp_path: Path) -> None:
+async def test_a_single_server_has_one_replica_of_everything(tmp_path: Path) -> None:
     async with Cluster(tmp_path, nodes=1) as single:
         settings = Settings(nats_url=single.url, nats_replicas=3, parley_home=tmp_path)
         with pytest.raises(ProvisionError, match="leave it out for a single server"):
             await provision(settings)
 
 
-async def test_the_servers_that_are_left_are_found(cluster: Cluster, settings: Settings) -> None:
+async def test_the_remaining_servers_are_found(cluster: Cluster, settings: Settings) -> None:
     await provision(settings)
     first = cluster.nodes[0]
     await first.kill()
@@ -98,10 +98,10 @@ async def test_the_servers_that_are_left_are_found(cluster: Cluster, settings: S
     assert probe(settings.nats_url).jetstream
     broker = await asyncio.to_thread(check_nats, settings, is_up=False)
     assert broker.outcome == "ok"
-    assert (await check_streams(settings, broker)).found == "as they should be"
+    assert (await check_streams(settings, broker)).finding == "as they should be"
 
 
-class Seen:
+class DeliveryRecorder:
     """The positions that a worker was given, and how to wait for some of them."""
 
     def __init__(self) -> None:
@@ -112,9 +112,9 @@ class Seen:
         self._positions.add(delivery.position)
         self._more.set()
 
-    async def all_of(self, wanted: set[int], seconds: float) -> None:
+    async def all_of(self, positions: set[int], seconds: float) -> None:
         async with asyncio.timeout(seconds):
-            while not wanted <= self._positions:
+            while not positions <= self._positions:
                 self._more.clear()
                 await self._more.wait()
 
@@ -123,23 +123,26 @@ class Seen:
 async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settings: Settings) -> None:
     """Appenders race for the same sessions, and a consumer is given each of their events, while leaders go."""
     await provision(settings)
-    seen, interrupted = Seen(), {}
-    async with consuming(settings, seen, durable="plan_store", limit=50), Race(settings, sessions=2, writers=3) as race:
-        await race.resumed(time.monotonic())
+    recorder, interrupted = DeliveryRecorder(), {}
+    async with (
+        consuming(settings, recorder, durable="plan_store", limit=50),
+        AppendRace(settings, sessions=2, writers=3) as race,
+    ):
+        await race.wait_until_resumed(time.monotonic())
         for fault in ("step_down", "kill", "pause"):
             began, back = await lose_leader(cluster, fault)
-            interrupted[fault] = await race.resumed(began)
+            interrupted[fault] = await race.wait_until_resumed(began)
             await back()
-            await cluster.healthy(seconds=40)
+            await cluster.wait_until_healthy(seconds=40)
         await race.stop()
-        await seen.all_of({acked.position for acked in race.acked}, seconds=15)
-        assert await cluster.agreed() >= len(race.acked)
+        await recorder.all_of({acked.position for acked in race.acknowledged}, seconds=15)
+        assert await cluster.wait_until_replicated() >= len(race.acknowledged)
         assert await race.violations() == []
     assert max(interrupted.values()) < LONGEST, interrupted
 
 
 @pytest.mark.timeout(120)
-async def test_strangers_without_a_guard_take_no_event_away(cluster: Cluster, settings: Settings) -> None:
+async def test_unguarded_appends_lose_no_event(cluster: Cluster, settings: Settings) -> None:
     """The servers acknowledge what a stranger's message has overtaken; whoever appended it looks, and does it again."""
     await provision(settings)
     sessions, strangers = 2, Bus(settings, "strangers")
@@ -150,20 +153,22 @@ async def test_strangers_without_a_guard_take_no_event_away(cluster: Cluster, se
             await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=20)
             await asyncio.sleep(0.02)  # without a pause nobody else would ever win
 
-    async with Race(settings, sessions=sessions, writers=3) as race:
-        await race.resumed(time.monotonic())
+    async with AppendRace(settings, sessions=sessions, writers=3) as race:
+        await race.wait_until_resumed(time.monotonic())
         tasks = [asyncio.create_task(interfere(f"s{number}")) for number in range(sessions)]
         overtaken: list[int] = []
         async with asyncio.timeout(60):
             while len(overtaken) < 10:
-                await race.resumed(time.monotonic())
-                steps = await race.stored()
-                overtaken = [one.raw.position for one in steps if not one.event and EXPECTED in one.raw.headers]
+                await race.wait_until_resumed(time.monotonic())
+                steps = await race.replayed_messages()
+                overtaken = [
+                    step.raw.position for step in steps if not step.event and EXPECTED_SEQUENCE in step.raw.headers
+                ]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        await race.resumed(time.monotonic())
+        await race.wait_until_resumed(time.monotonic())
         await race.stop()
-        steps = await race.stored()
-        assert lost(race.acked, steps) == []
+        steps = await race.replayed_messages()
+        assert lost_appends(race.acknowledged, steps) == []
     await strangers.stop()

@@ -44,7 +44,7 @@ async def test_from_a_request_to_a_run_of_approved_code_and_on(person: Person) -
     assert len(first.steps) >= 3
 
     await person.does(c.Say(text="Add a step to write a short help text"))
-    second = (await person.sees(lambda s: s.counts.plans == 2 and s.asking)).plan
+    second = (await person.sees(lambda s: s.counts.plans == 2 and s.is_awaiting_user)).plan
     assert second
     assert len(second.steps) == len(first.steps) + 1
 
@@ -61,7 +61,7 @@ async def test_from_a_request_to_a_run_of_approved_code_and_on(person: Person) -
         ("tests", True),
     ]
     await person.does(c.Say(text="Add support for floating point numbers"))
-    floats = await person.sees(lambda s: s.counts.codes == 2 and s.asking)
+    floats = await person.sees(lambda s: s.counts.codes == 2 and s.is_awaiting_user)
     assert floats.code
     assert "float" in floats.code.code
     assert all(check.ok for check in floats.code.checks)
@@ -89,13 +89,13 @@ async def test_other_plans_and_other_code_on_demand(person: Person) -> None:
     code = (await person.load()).session.code
     assert code
     await person.does(c.Reject(version=code.version, replan=True, target="code"))
-    other = (await person.sees(lambda s: s.counts.codes == 2 and s.asking)).code
+    other = (await person.sees(lambda s: s.counts.codes == 2 and s.is_awaiting_user)).code
     assert other
     assert other.code != code.code
     plan = (await person.load()).session.plan
     assert plan
     await person.does(c.Reject(replan=True, target="text"))
-    new = (await person.sees(lambda s: s.counts.plans == 2 and s.asking)).plan
+    new = (await person.sees(lambda s: s.counts.plans == 2 and s.is_awaiting_user)).plan
     assert new
     assert new.steps != plan.steps
 
@@ -105,7 +105,7 @@ async def test_broken_code_of_a_person_is_shown_with_what_is_wrong(person: Perso
     code = (await person.load()).session.code
     assert code
     await person.does(c.EditCode(base=code.version, code="def broken(:\n"))
-    edited = (await person.sees(lambda s: s.counts.codes == 2 and s.asking)).code
+    edited = (await person.sees(lambda s: s.counts.codes == 2 and s.is_awaiting_user)).code
     assert edited
     assert [(check.name, check.ok) for check in edited.checks] == [("parses", False)]
 
@@ -117,7 +117,7 @@ async def test_an_edited_plan_is_what_the_code_is_made_from(person: Person) -> N
     steps = (*plan.steps, Step(text="Support floating point numbers"))
     edited = await person.does(c.EditPlan(base=plan.version, steps=steps))
     await person.does(c.Approve(version=edited.version))
-    code = (await person.sees(lambda s: s.code is not None and s.asking)).code
+    code = (await person.sees(lambda s: s.code is not None and s.is_awaiting_user)).code
     assert code
     assert "float" in code.code
 
@@ -127,7 +127,7 @@ async def test_a_word_during_work_is_taken_in_before_anything_is_shown(person: P
         await http.post(f"{rehearsal}/faults", json={"task": "text_plan", "latency": 0.5, "times": 1})
     await person.does(c.Say(text="Help me create a simple calculator"))
     await person.does(c.Say(text="Add a step to write a short help text"))
-    session = await person.sees(lambda s: s.asking and not s.words.unread)
+    session = await person.sees(lambda s: s.is_awaiting_user and not s.words.unread)
     assert session.counts.plans == 2
     assert session.plan
     assert any("help" in step.text.lower() for step in session.plan.steps)

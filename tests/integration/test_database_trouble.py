@@ -1,4 +1,4 @@
-"""Databases that somebody else holds, or that are away, in the middle of work: it waits, says why, and is done once."""
+"""Databases that are locked or unavailable during work: services wait, log the reason, and act only once."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,8 @@ import pytest
 import packs.retail.database
 import services.plan_store.database
 from chaos.collect import read_effects
-from chaos.cuts import wishes
-from chaos.storage import held
+from chaos.crash_scenarios import scenarios
+from chaos.storage_faults import database_locked
 from packs.retail.store import Worlds
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
@@ -18,10 +18,10 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.conftest import person
-from tests.support.inbox import settled
-from tests.support.rehearsed import rehearsed
+from tests.support.inbox import until_idle
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
 
 pytest_plugins = ("tests.support.postgres",)
-CANCEL = next(wish.content for wish in wishes() if wish.name == "retail")
+CANCEL = next(wish.content for wish in scenarios() if wish.name == "retail")
 HURRY = 100  # milliseconds that SQLite waits for another writer, instead of ten seconds
 
 
-async def said(caplog: pytest.LogCaptureFixture, words: str, seconds: float = 10) -> None:
-    """Until the log says it: whoever waits for a database tells nobody else."""
+async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = 10) -> None:
+    """Wait for a line in the service's log: a wait for a database causes no event."""
     async with asyncio.timeout(seconds):
         while words not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
 async def asked_to_approve(bus: Bus) -> tuple[Person, c.Approve]:
-    """Ann, who is asked whether an order may be cancelled, and her yes."""
+    """A session that asks Ann to approve the cancellation of an order, and her approval."""
     ann = Person(bus, "ann-1")
     await ann.does(c.Say(text=CANCEL, workflow="agentflow", settings=SessionSettings()))
     waiting = await ann.phase("awaiting_approval")
@@ -51,7 +51,7 @@ async def asked_to_approve(bus: Bus) -> tuple[Person, c.Approve]:
 
 
 async def cancelled_once(url: str) -> bool:
-    """Whether one order was cancelled, once, and nothing else was done."""
+    """Whether exactly one order was cancelled, and nothing else was changed."""
     worlds = Worlds(url, lambda: STORE)
     await worlds.open()
     changed: Any = (await worlds.world("shared").changes())["orders"]
@@ -63,15 +63,15 @@ async def cancelled_once(url: str) -> bool:
     return (done, len(refunds)) == (["cancel_pending_order"], len(before[name]["payment_history"]))
 
 
-async def test_a_change_waits_for_a_store_that_somebody_writes_to(
+async def test_a_write_waits_for_a_locked_retail_store(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(packs.retail.database, "BUSY_MS", HURRY)
-    async with rehearsed(settings) as model, working(model.settings, model.model):
+    monkeypatch.setattr(packs.retail.database, "BUSY_TIMEOUT_MS", HURRY)
+    async with rehearsal_server(settings) as model, working(model.settings, model.model):
         ann, yes = await asked_to_approve(bus)
-        async with held(settings.parley_home / "retail.db"):
+        async with database_locked(settings.parley_home / "retail.db"):
             await ann.does(yes)
-            await said(caplog, "WorldsDown")
+            await wait_for_log(caplog, "WorldsUnavailable")
         ended = await ann.phase("resting", "failed")
     assert "database is locked" in caplog.text
     assert ended.rest_reason == "answered", ended.failure
@@ -79,34 +79,34 @@ async def test_a_change_waits_for_a_store_that_somebody_writes_to(
 
 
 @pytest.mark.timeout(120)
-async def test_a_change_waits_for_a_store_that_is_away(
+async def test_a_write_waits_for_an_unavailable_retail_store(
     own_postgres: "PostgresServer", settings: Settings, bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = settings.model_copy(update={"retail_database_url": own_postgres.url})
-    async with rehearsed(settings) as model, working(model.settings, model.model):
+    async with rehearsal_server(settings) as model, working(model.settings, model.model):
         ann, yes = await asked_to_approve(bus)
         await asyncio.to_thread(own_postgres.stop)
         await ann.does(yes)
-        await said(caplog, "WorldsDown")
+        await wait_for_log(caplog, "WorldsUnavailable")
         await asyncio.to_thread(own_postgres.start)
         ended = await ann.phase("resting", "failed", seconds=40)
     assert ended.rest_reason == "answered", ended.failure
     assert await cancelled_once(settings.retail_url)
 
 
-async def test_sessions_wait_for_a_database_that_somebody_writes_to(
+async def test_sessions_wait_for_a_locked_database(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(services.plan_store.database, "BUSY_MS", HURRY)
-    plan_store, store = PlanStore(settings), Store(bus)
+    plan_store, store = PlanStore(settings), PlanStoreClient(bus)
     await plan_store.start()
-    async with held(settings.parley_home / "parley.db"):
+    async with database_locked(settings.parley_home / "parley.db"):
         loaded, _ = await commit(
             bus.log, SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator"), person()
         )
-        await said(caplog, "database is locked")
+        await wait_for_log(caplog, "database is locked")
         assert await store.load("a", at_least=loaded.position) == loaded, "what the log tells needs no database"
         assert (await store.ask("session.list"))["sessions"] == []
-    await settled(bus, "plan_store")
+    await until_idle(bus, "plan_store")
     assert [row["version"] for row in (await store.ask("session.list"))["sessions"]] == [1]
     await plan_store.stop()

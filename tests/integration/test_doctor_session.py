@@ -1,28 +1,28 @@
-"""`parley doctor SESSION` on a real nats-server: what it says of a session that hangs, at each place where one can."""
+"""`parley doctor SESSION` on a real nats-server: the diagnosis for each point where a session can hang."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from cli.checks import Check
 from cli.command import Declined
-from cli.doctor_session import doctor_session, fold
+from cli.doctor_check import DoctorCheck
+from cli.doctor_session import doctor_session, fold_session
 from cli.doctor_upgrade import check_upgrade
 from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
 from services.planner.conversation_prompt import PlanDraft
-from shared.bus import Bus, Delivery, Park
+from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
 from shared.log import fork
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.testing import InMemoryStore
 from shared.worker import WorkContext
 from tests.conftest import person
-from tests.support.inbox import Inbox, consuming, settled, store
-from tests.support.newer import newer_message
+from tests.support.inbox import Inbox, consuming, store, until_idle
+from tests.support.newer_release import newer_message
 from tests.support.stack import Person, working
 
 Said = pytest.CaptureFixture[str]
@@ -38,15 +38,15 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cell of the table is broken into lines."""
+    """Make the console wide, so that no cell is wrapped."""
     monkeypatch.setenv("COLUMNS", "300")
 
 
 @pytest.fixture(autouse=True)
 def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no plan_store is up, nothing is gained by waiting for its answer."""
+    """Do not wait long for an answer if no plan_store runs."""
     if "plan_store" not in request.fixturenames:
-        monkeypatch.setattr("cli.doctor_session.Store", lambda bus, **_: Store(bus, wait=0.1))
+        monkeypatch.setattr("cli.doctor_session.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
 
 
 @pytest.fixture
@@ -54,21 +54,21 @@ def ann(bus: Bus, session_id: str) -> Person:
     return Person(bus, session_id)
 
 
-async def told(settings: Settings, ann: Person, said: Said) -> tuple[int, str]:
-    """Its exit code, and all that it says as one line."""
-    said.readouterr()
+async def diagnose(settings: Settings, ann: Person, captured: Said) -> tuple[int, str]:
+    """The command's exit code, and its output as one line."""
+    captured.readouterr()
     code = await doctor_session(settings, ann.id)
-    return code, " ".join(said.readouterr().out.split())
+    return code, " ".join(captured.readouterr().out.split())
 
 
-async def test_a_session_that_nobody_has_begun(settings: Settings, ann: Person) -> None:
+async def test_a_session_that_does_not_exist(settings: Settings, ann: Person) -> None:
     with pytest.raises(Declined, match="There is no session"):
         await doctor_session(settings, ann.id)
 
 
 async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Person, capsys: Said) -> None:
     await ann.does(c.Say(text="A calculator"))
-    code, text = await told(settings, ann, capsys)
+    code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "planning, version 1, changed just now" in text
     assert "given to nobody yet; 1 wait, 0 are in hand" in text
@@ -76,22 +76,22 @@ async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Pers
     assert "It waits because planner does not take it: start it" in text
 
 
-async def test_a_planner_has_it_in_hand(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_a_planner_is_working_on_it(settings: Settings, ann: Person, capsys: Said) -> None:
     go = asyncio.Event()
     inbox = Inbox(lambda _: go.wait())
     async with consuming(settings, inbox):
         await ann.does(c.Say(text="A calculator"))
         await inbox.until(1)
-        _, text = await told(settings, ann, capsys)
+        _, text = await diagnose(settings, ann, capsys)
         assert "planner has it in hand since" in text
         assert "is up, and asks for work" in text
         away = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
-        _, text = await told(away, ann, capsys)
+        _, text = await diagnose(away, ann, capsys)
         assert "planner has it in hand, and the model is away" in text
         go.set()
 
 
-async def test_whoever_had_it_is_gone(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_the_worker_that_had_it_is_gone(settings: Settings, ann: Person, capsys: Said) -> None:
     async def hang(_: Delivery) -> None:
         await asyncio.Event().wait()
 
@@ -105,7 +105,7 @@ async def test_whoever_had_it_is_gone(settings: Settings, ann: Person, capsys: S
     await bus.client.close()  # as the server sees a process that was killed
     assert bus.broker._connection
     await bus.broker._connection.close()
-    code, text = await told(settings, ann, capsys)
+    code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "Whoever had it is gone, or hangs; the next planner is given it" in text
     await bus.stop()
@@ -116,24 +116,24 @@ async def test_work_that_was_acknowledged_and_lost(settings: Settings, bus: Bus,
     async with consuming(settings, inbox):
         await ann.does(c.Say(text="A calculator"))
         await inbox.until(1)
-        await settled(bus)
-    code, text = await told(settings, ann, capsys)
+        await until_idle(bus)
+    code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "acknowledged, and nothing came of it" in text
     assert "The work was lost: plan_store fails it after 120 s" in text
 
 
-async def test_given_up_and_put_aside(
+async def test_dead_letters_and_quarantined_messages(
     settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Said
 ) -> None:
     async def refuse(_: Delivery) -> None:
-        raise Park("it is cursed")
+        raise Unprocessable("it is cursed")
 
     async with consuming(settings, refuse):
         await ann.does(c.Say(text="A calculator"))
         await ann.phase("failed")
         await store(bus, b"nonsense", subject=f"session.{ann.id}.planner.plan.drafted")
-        code, text = await told(settings, ann, capsys)
+        code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "planner: it is cursed" in text
     assert "1, the last at 3: unguarded" in text
@@ -141,41 +141,41 @@ async def test_given_up_and_put_aside(
     assert "plan_store answers" in text
 
 
-async def test_it_waits_for_a_person(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
+async def test_it_waits_for_the_user(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
     model = ScriptedModel(PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"]))
     async with working(settings, model, "planner"):
         await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=100_000)))
         await ann.phase("awaiting_approval")
-    code, text = await told(settings, ann, capsys)
+    code, text = await diagnose(settings, ann, capsys)
     assert code == 0
     assert "It waits for a person: to approve the plan, or to say what to change." in text
     assert "of 100000 tokens" in text
 
 
 @pytest.mark.parametrize("priced", [True, False])
-async def test_a_cost_budget_without_prices_is_told_of(
+async def test_a_cost_budget_without_prices_is_a_warning(
     settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said, priced: bool
 ) -> None:
     await ann.does(c.Say(text="A calculator", settings=SessionSettings(cost_budget=2)))
     prices: dict[str, tuple[float, float, float]] = {"big": (1, 1, 1)} if priced else {}
-    _, text = await told(settings.model_copy(update={"parley_prices": prices}), ann, capsys)
+    _, text = await diagnose(settings.model_copy(update={"parley_prices": prices}), ann, capsys)
     assert "$0.0000 of $2" in text
     assert ("the cost budget never triggers" in " ".join(text.split())) is not priced
 
 
-async def test_a_question_is_told_without_its_tricks(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_control_characters_of_a_question_are_made_visible(settings: Settings, ann: Person, capsys: Said) -> None:
     async def asks(_: WorkContext) -> c.Ask:
         return c.Ask(about="request", text="Which \x1b[31mone?")
 
     async with working(settings, ScriptedModel(), "planner", handlers={"planner": asks}):
         await ann.does(c.Say(text="A calculator"))
         await ann.phase("awaiting_input")
-    _, text = await told(settings, ann, capsys)
+    _, text = await diagnose(settings, ann, capsys)
     assert "It waits for a person: to answer “Which" in text
     assert "\x1b" not in text
 
 
-async def test_a_fork_is_told_with_what_it_has_of_its_parent(settings: Settings, bus: Bus, ann: Person) -> None:
+async def test_a_fork_includes_its_parents_events(settings: Settings, bus: Bus, ann: Person) -> None:
     async def drafts(_: WorkContext) -> c.DraftPlan:
         return c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),))
 
@@ -183,9 +183,9 @@ async def test_a_fork_is_told_with_what_it_has_of_its_parent(settings: Settings,
         await ann.does(c.Say(text="A calculator"))
         session = await ann.phase("awaiting_approval")
     await fork(bus.log, session, f"{ann.id}-2", person())
-    folded = await fold(bus.log, f"{ann.id}-2")
+    folded = await fold_session(bus.log, f"{ann.id}-2")
     assert folded.session == (await InMemoryStore(bus.log).load(f"{ann.id}-2")).session
-    assert (await fold(bus.log, ann.id, until=1)).session.phase == "planning"
+    assert (await fold_session(bus.log, ann.id, until=1)).session.phase == "planning"
 
 
 async def test_a_session_that_a_newer_release_has_continued(
@@ -194,13 +194,13 @@ async def test_a_session_that_a_newer_release_has_continued(
     await ann.does(c.Say(text="A calculator"))
     subject, body, headers = newer_message(await ann.load())
     position = (await bus.client.jetstream().publish(subject, body, headers=headers)).seq
-    await settled(bus, "plan_store")
-    code, text = await told(settings, ann, capsys)
+    await until_idle(bus, "plan_store")
+    code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert f"It goes on at position {position}" in text
     assert "It is in the hands of a newer release: upgrade this Parley, all services" in text
-    broker = Check("NATS", "ok", "")
+    broker = DoctorCheck("NATS", "ok", "")
     checked = await check_upgrade(settings, broker)
-    assert (checked.outcome, checked.found.split()[0]) == ("fail", "1")
+    assert (checked.outcome, checked.finding.split()[0]) == ("fail", "1")
     assert "upgrade all services" in checked.advice
     assert (await check_upgrade(settings, broker._replace(outcome="fail"))).outcome == "ok", "Parley is not running"

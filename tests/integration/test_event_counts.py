@@ -9,10 +9,10 @@ from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.settings import Settings
-from tests.support.rehearsed import rehearsed
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 
-# The type of every stored event, in order. README.md shows the same three sessions.
+# The type of every stored event, in order. README.md and docs/architecture.md show the same three sessions.
 APPROVED_CODE = ["message.received", "plan.drafted", "plan.approved", "code.drafted", "code.verified", "code.approved"]
 WAVE = ["actions.started", "actions.finished"]
 READ = ["turn.planned", "actions.finished", "turn.verified"]  # a quiet one: it begins with the turn
@@ -30,12 +30,14 @@ DATA_QUESTION = [
     *("turn.changed", "approval.given", *WAVE * 2),
     *("turn.verified", "answer.given"),
 ]
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "architecture.md")
 
 
-def test_the_readme_shows_as_many() -> None:
+def test_the_readme_has_the_same_counts() -> None:
     """The number of each row that these sessions end with."""
-    rows = re.findall(r"^\| (?:\d+–)?(\d+) \| `(?:\w+)\.([\w.]+)`", README.read_text("utf-8"), re.MULTILINE)
+    text = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
+    rows = re.findall(r"^\| (?:\d+–)?(\d+) \| `(?:\w+)\.([\w.]+)`", text, re.MULTILINE)
     ends = [int(number) for number, kind in rows if kind in ("code.approved", "answer.given")]
     assert ends == [len(APPROVED_CODE), len(CANCELLED_ORDER), len(DATA_QUESTION)] == [6, 14, 26]
 
@@ -43,9 +45,11 @@ def test_the_readme_shows_as_many() -> None:
 async def plays(settings: Settings, bus: Bus, session_id: str, request: c.Say) -> list[str]:
     """The session's events, for a person who says yes to everything."""
     person = Person(bus, session_id)
-    async with rehearsed(settings) as server, working(server.settings, server.model):
+    async with rehearsal_server(settings) as server, working(server.settings, server.model):
         await person.does(request)
-        while (session := await person.sees(lambda s: s.asking or s.phase in ("resting", "failed"))).asking:
+        while (
+            session := await person.sees(lambda s: s.is_awaiting_user or s.phase in ("resting", "failed"))
+        ).is_awaiting_user:
             await person.does(yes(session))
         assert session.phase == "resting", session.failure
         assert session.spent.calls == len(await server.calls())
@@ -56,7 +60,7 @@ def yes(session: Session) -> AnyCommand:
     if session.question:
         return c.Answer(text="yes")
     if session.turn:
-        action = next(one for one in session.turn.actions if waits(one))
+        action = next(action_to_approve for action_to_approve in session.turn.actions if waits(action_to_approve))
         return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
     item = session.code or session.plan
     assert item

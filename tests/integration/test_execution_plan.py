@@ -1,4 +1,4 @@
-"""Plans that act over a real bus and the real store: drafted, approved as they stand, carried out, told of."""
+"""Execution plans over a real bus and the real store: drafted, approved, carried out, reported."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from services.planner.agentflow_prompt import MoreTools
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.stack import Person, working
@@ -40,22 +40,22 @@ def plan(*steps: StepDraft) -> StepsDraft:
 
 
 @asynccontextmanager
-async def asked(
-    settings: Settings, bus: Bus, session_id: str, *replies: Any, **wanted: Any
+async def open_session(
+    settings: Settings, bus: Bus, session_id: str, *replies: Any, **session_settings: Any
 ) -> AsyncIterator[tuple[Person, ScriptedModel]]:
     model = ScriptedModel(*replies)
     async with working(settings, model):
         ann = Person(bus, session_id)
-        said = c.Say(text="Cancel my order", workflow="execution_plan", settings=SessionSettings(**wanted))
-        await ann.does(said)
+        message = c.Say(text="Cancel my order", workflow="execution_plan", settings=SessionSettings(**session_settings))
+        await ann.does(message)
         yield ann, model
 
 
 async def approve(ann: Person) -> Session:
-    shown = await ann.phase("awaiting_approval", "failed")
-    assert shown.plan, shown.failure
-    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
-    return shown
+    session = await ann.phase("awaiting_approval", "failed")
+    assert session.plan, session.failure
+    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+    return session
 
 
 async def order_status(settings: Settings) -> str:
@@ -71,14 +71,14 @@ async def order_status(settings: Settings) -> str:
 async def test_what_the_plan_shows_is_approved_once_and_carried_out(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, model):
-        shown = await ann.phase("awaiting_approval")
-        assert shown.plan
-        assert [step.effect for step in shown.plan.steps] == ["read", "read", "write"]
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, model):
+        session = await ann.phase("awaiting_approval")
+        assert session.plan
+        assert [step.effect for step in session.plan.steps] == ["read", "read", "write"]
         assert await order_status(settings) == "pending"
         await approve(ann)
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, done.plan and done.plan.status) == ("answered", "completed")
+        ended = await ann.phase("resting", "failed")
+        assert (ended.rest_reason, ended.plan and ended.plan.status) == ("answered", "completed")
         assert await order_status(settings) == "cancelled"
         kinds = [event.type for event in await ann.events()]
         assert kinds == [
@@ -86,23 +86,23 @@ async def test_what_the_plan_shows_is_approved_once_and_carried_out(
             *("actions.started", "actions.finished") * 3,
             *("turn.verified", "answer.given"),
         ]
-        assert done.answer.text.startswith("All 3 steps were carried out.")
-        assert "\n3. Cancel it" in done.answer.text
+        assert ended.answer.text.startswith("All 3 steps were carried out.")
+        assert "\n3. Cancel it" in ended.answer.text
         assert len(model.prompts) == 1  # neither verdict nor report asks a model
 
 
 async def test_a_change_whose_values_come_from_a_step_is_shown_with_them(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE)) as (ann, _):
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE)) as (ann, _):
         await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
-        (action,) = undecided(waiting.turn)
+        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        (action,) = undecided_actions(waiting.turn)
         assert action.spec.arguments["order_id"] == ORDER["order_id"]
         assert await order_status(settings) == "pending"
         await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, await order_status(settings)) == ("answered", "cancelled")
+        outcome = await ann.phase("resting", "failed")
+        assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
 
 
 async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
@@ -111,12 +111,12 @@ async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
     lost = BY_REFERENCE.model_copy(
         update={"arguments": {"order_id": "{{steps.s2.output.items[9].item_id}}", "reason": "no longer needed"}}
     )
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
         await approve(ann)
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert (done.rest_reason, done.plan.status) == ("answered", "failed")
-        assert "there is no 9 in what step s2 gave" in done.answer.text
+        session = await ann.phase("resting", "failed")
+        assert session.plan
+        assert (session.rest_reason, session.plan.status) == ("answered", "failed")
+        assert "there is no 9 in what step s2 gave" in session.answer.text
         assert await order_status(settings) == "pending"
         assert "actions.started" in [event.type for event in await ann.events()]
 
@@ -127,20 +127,20 @@ async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
     fly = StepDraft(id="s1", tool="fly", arguments={}, text="Fly", after=["s9"])
     short = StepDraft(id="s2", tool="get_order_details", arguments={}, text="Look", after=["step 1"])
     replies = (MoreTools(words="flying"), plan(fly, short), plan(WHO, LOOK))
-    async with asked(settings, bus, session_id, *replies) as (ann, model):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan
-        assert [step.id for step in shown.plan.steps] == ["s1", "s2"]
-        told = model.prompts[2].text
-        assert "depends on s9, which is no step" in told
-        assert "there is no tool “fly” here" in told
-        assert "Step 2 comes after “step 1”, which is no id of a step" in told
-        assert "order_id" in told
+    async with open_session(settings, bus, session_id, *replies) as (ann, model):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan
+        assert [step.id for step in session.plan.steps] == ["s1", "s2"]
+        result = model.prompts[2].text
+        assert "depends on s9, which is not a step of the plan" in result
+        assert "there is no tool “fly” here" in result
+        assert "Step 2 comes after “step 1”, which is no id of a step" in result
+        assert "order_id" in result
 
 
 async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus, session_id: str) -> None:
     new = StepDraft(tool="get_user_details", arguments={"user_id": "{{steps.s1.output}}"}, text="Look the customer up")
-    async with asked(settings, bus, session_id, plan(WHO, LOOK), plan(WHO, LOOK, new)) as (ann, model):
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK), plan(WHO, LOOK, new)) as (ann, model):
         first = await ann.phase("awaiting_approval")
         await ann.does(c.Say(text="Look the customer up, too", feedback=True))
         second = await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
@@ -150,9 +150,9 @@ async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus
         assert second.plan.task == first.plan.task
         assert '"id": "s2"' in model.prompts[1].text
         await approve(ann)
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert done.plan.status == "completed"
+        ended = await ann.phase("resting", "failed")
+        assert ended.plan
+        assert ended.plan.status == "completed"
         changed = [event for event in await ann.events() if isinstance(event, facts.TurnChanged)]
         assert changed[0].actions[-1].arguments == {"user_id": ORDER["user_id"]}
 
@@ -165,7 +165,7 @@ async def test_a_step_that_failed_is_retried_then_left_out_and_the_rest_is_done(
 ) -> None:
     look = LOOK.model_copy(update={"id": "s4"})
     last = CANCEL.model_copy(update={"after": ["s2", "s4"]})
-    async with asked(settings, bus, session_id, plan(WHO, WRONG, look, last)) as (ann, _):
+    async with open_session(settings, bus, session_id, plan(WHO, WRONG, look, last)) as (ann, _):
         await approve(ann)
         stuck = await ann.phase("resting", "failed")
         assert (stuck.plan and stuck.plan.status, await order_status(settings)) == ("failed", "pending")
@@ -177,10 +177,10 @@ async def test_a_step_that_failed_is_retried_then_left_out_and_the_rest_is_done(
         retried = [event for event in await ann.events() if isinstance(event, facts.SessionRetried)]
         assert retried[0].planned_again == (f"{again.task}.s2", f"{again.task}.s3")
         await ann.does(c.Skip(action_id=step.spec.id))
-        done = await ann.sees(lambda session: session.plan is not None and session.plan.status == "completed")
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, await order_status(settings)) == ("answered", "cancelled")
-        assert "You left out “Look the order up”" in done.answer.text
+        outcome = await ann.sees(lambda session: session.plan is not None and session.plan.status == "completed")
+        outcome = await ann.phase("resting", "failed")
+        assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
+        assert "You left out “Look the order up”" in outcome.answer.text
 
 
 async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_what_was_done(
@@ -188,18 +188,23 @@ async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_wha
 ) -> None:
     right = LOOK.model_copy(update={"id": "s4"})
     last = CANCEL.model_copy(update={"after": ["s4"]})
-    async with asked(settings, bus, session_id, plan(WHO, WRONG, CANCEL), plan(WHO, right, last)) as (ann, model):
+    async with open_session(settings, bus, session_id, plan(WHO, WRONG, CANCEL), plan(WHO, right, last)) as (
+        ann,
+        model,
+    ):
         await approve(ann)
         stuck = await ann.phase("resting", "failed")
         await ann.does(c.Say(text="You have the wrong order: it is another one"))
-        shown = await approve(ann)
-        assert shown.task == stuck.task
+        screen = await approve(ann)
+        assert screen.task == stuck.task
         assert "t2.s1 find_user_id_by_email: finished" in model.prompts[1].text
         assert "t2.s2 get_order_details: failed" in model.prompts[1].text
-        done = await ann.phase("resting", "failed")
-        assert (done.plan and done.plan.status, await order_status(settings)) == ("completed", "cancelled")
-        begun = [one.action_id for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
-        assert begun == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]
+        session = await ann.phase("resting", "failed")
+        assert (session.plan and session.plan.status, await order_status(settings)) == ("completed", "cancelled")
+        started = [
+            action.action_id for e in await ann.events() if isinstance(e, facts.ActionsStarted) for action in e.actions
+        ]
+        assert started == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]
 
 
 async def test_a_reference_to_no_field_of_a_result_goes_back_with_what_there_is(
@@ -208,23 +213,23 @@ async def test_a_reference_to_no_field_of_a_result_goes_back_with_what_there_is(
     wrong = BY_REFERENCE.model_copy(
         update={"arguments": {"order_id": "{{steps.s2.output.number}}", "reason": "no longer needed"}}
     )
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, wrong), plan(WHO, LOOK, CANCEL)) as (ann, model):
-        shown = await ann.phase("awaiting_approval", "failed")
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, wrong), plan(WHO, LOOK, CANCEL)) as (ann, model):
+        session = await ann.phase("awaiting_approval", "failed")
         assert "step s2 (get_order_details) has no “number”, only order_id, user_id, address" in model.prompts[1].text
-        assert shown.plan
-        assert [check.ok for check in shown.plan.checks] == [True] * 6
-        assert all(step.fingerprint for step in shown.plan.steps)
+        assert session.plan
+        assert [check.ok for check in session.plan.checks] == [True] * 6
+        assert all(step.fingerprint for step in session.plan.steps)
 
 
 async def test_what_the_tools_declare_is_as_they_are_when_the_plan_runs_or_it_does_not_run(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
-        shown = await ann.phase("awaiting_approval")
-        assert shown.plan
-        *others, cancel = shown.plan.steps
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
+        ended = await ann.phase("awaiting_approval")
+        assert ended.plan
+        *others, cancel = ended.plan.steps
         older = (*others, cancel.model_copy(update={"fingerprint": "0" * 64}))
-        await ann.does(c.EditPlan(base=shown.plan.version, steps=older))
+        await ann.does(c.EditPlan(base=ended.plan.version, steps=older))
         await approve(ann)
         done = await ann.phase("resting", "failed")
         assert (done.plan and done.plan.status, await order_status(settings)) == ("failed", "pending")
@@ -245,12 +250,12 @@ async def test_what_the_tools_declare_is_as_they_are_when_the_plan_runs_or_it_do
         assert await order_status(settings) == "cancelled"
 
 
-async def test_only_tools_that_are_allowed_are_offered_and_instructions_are_told_to_every_version(
+async def test_only_allowed_tools_are_offered_and_every_version_gets_the_instructions(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     tools = (WHO.tool, LOOK.tool)
-    wanted = {"tools": tools, "instructions": "Look everything up twice.", "model": "big"}
-    async with asked(settings, bus, session_id, plan(WHO, CANCEL), plan(WHO, LOOK), plan(WHO), **wanted) as (
+    expected = {"tools": tools, "instructions": "Look everything up twice.", "model": "big"}
+    async with open_session(settings, bus, session_id, plan(WHO, CANCEL), plan(WHO, LOOK), plan(WHO), **expected) as (
         ann,
         model,
     ):
@@ -267,10 +272,10 @@ async def test_only_tools_that_are_allowed_are_offered_and_instructions_are_told
             assert "Look everything up twice." not in prompt.messages[0]["content"]
 
 
-async def test_a_plan_that_uses_no_allowed_tool_is_told_to_the_person(
+async def test_a_plan_without_an_allowed_tool_is_reported_to_the_user(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    async with asked(settings, bus, session_id, *[plan(CANCEL)] * 5, tools=(WHO.tool,)) as (ann, _):
+    async with open_session(settings, bus, session_id, *[plan(CANCEL)] * 5, tools=(WHO.tool,)) as (ann, _):
         failed = await ann.phase("failed")
         assert failed.failure
         assert "cancel_pending_order is not among the tools that this plan may use" in failed.failure.reason

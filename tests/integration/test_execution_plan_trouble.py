@@ -1,4 +1,4 @@
-"""Execution plans in trouble: too many steps, circles of references, several tabs at once, steps that hang."""
+"""Failure cases of execution plans: too many steps, cyclic references, concurrent tabs, hanging steps."""
 
 import asyncio
 import json
@@ -13,11 +13,11 @@ from parley.client import Parley
 from parley.events import facts
 from shared.bus import Bus
 from shared.domain import commands as c
+from shared.domain.batches import running_actions
 from shared.domain.plan_steps import task_status
-from shared.domain.waves import running
 from shared.settings import Settings
-from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, asked, order_status, plan
-from tests.integration.test_execution_plans_rest import serves
+from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, open_session, order_status, plan
+from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.plan_plugins import install_plugins
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
 
 
 async def test_a_hundred_steps_and_no_more(settings: Settings, bus: Bus) -> None:
-    async with serves(settings) as there:
+    async with serving_plans(settings) as there:
         steps = [adds(number) for number in range(1, 102)]
         refused = await there.post("/store", description="Much", steps=steps)
         assert (there.status, "100 items at most: leave some out" in refused["message"]) == (422, True)
@@ -41,13 +41,13 @@ async def test_a_hundred_steps_and_no_more(settings: Settings, bus: Bus) -> None
         assert (await there.get())["total"] == 1
 
 
-async def test_a_circle_of_orders_and_references_is_told_with_its_steps(settings: Settings, bus: Bus) -> None:
+async def test_a_cycle_of_orders_and_references_is_reported_with_its_steps(settings: Settings, bus: Bus) -> None:
     circles = (
         [adds(1, after=["s2"]), adds(2, after=["s1"])],
         [adds(1, "{{steps.s2.output}} + 1"), adds(2, after=["s1"])],
         [adds(1, "{{steps.s2.output}}"), adds(2, "{{steps.s1.output}}")],
     )
-    async with serves(settings) as there:
+    async with serving_plans(settings) as there:
         for steps in circles:
             refused = await there.post("/store", description="Round", steps=[*steps, adds(3)])
             assert (there.status, refused["message"]) == (422, "Steps 1 (s1), 2 (s2) wait for each other.")
@@ -60,13 +60,13 @@ async def test_the_steps_in_the_documents_are_a_plan(settings: Settings, bus: Bu
     (steps,) = re.findall(
         r"```json\n(\[.*?\])\n```", (ROOT / "docs" / "execution-plans.md").read_text("utf-8"), re.DOTALL
     )
-    async with serves(settings) as there:
+    async with serving_plans(settings) as there:
         stored = await there.post("/store", description="Count orders", steps=json.loads(steps))
         assert (there.status, len(stored["steps"])) == (201, 4), stored
 
 
-async def test_nobody_says_that_a_plan_is_approved_but_by_approving_it(settings: Settings, bus: Bus) -> None:
-    async with serves(settings) as there:
+async def test_only_an_approval_approves_a_plan(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings) as there:
         for name in ("user_approved", "status", "approved"):
             refused = await there.post("/store", description="Add", steps=[adds(1)], **{name: True})
             assert (there.status, f"`{name}` is not known here" in refused["message"]) == (422, True)
@@ -78,17 +78,17 @@ async def test_nobody_says_that_a_plan_is_approved_but_by_approving_it(settings:
 async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is_done_twice(
     settings: Settings, bus: Bus
 ) -> None:
-    """Whichever comes first: the others are told, the approved version is the one that runs, and it runs once."""
+    """The first one wins, the others are notified, and the approved version runs exactly once."""
     async with (
-        serves(settings) as there,
+        serving_plans(settings) as there,
         Parley(there.url) as parley,
         httpx2.AsyncClient(base_url=there.url, timeout=60) as http,
     ):
         for tab in range(4):
             stored = await there.post("/store", description="Work it out", steps=[adds(1)])
-            task, seen = f"/api/execution-plans/{stored['task_id']}", stored["version"]
-            edit = {"version": seen, "steps": [adds(1, "2 + 2")]}
-            approvals, edits = [{"version": seen, "hash": stored["hash"]}] * 2, [edit] * (1 + tab % 2)
+            task, observed = f"/api/execution-plans/{stored['task_id']}", stored["version"]
+            edit = {"version": observed, "steps": [adds(1, "2 + 2")]}
+            approvals, edits = [{"version": observed, "hash": stored["hash"]}] * 2, [edit] * (1 + tab % 2)
             answers = await asyncio.gather(
                 *(http.post(f"{task}/approve", json=body) for body in approvals),
                 *(http.post(f"{task}/modify", json=body) for body in edits),
@@ -99,16 +99,16 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
                 assert answer.status_code in (200, 409, 422), answer.text
                 assert answer.status_code == 200 or answer.json()["message"]
             events = await parley.session(stored["session_id"]).journal()
-            begun = [event for event in events if isinstance(event, facts.ActionsStarted)]
+            started = [event for event in events if isinstance(event, facts.ActionsStarted)]
             approved = [event for event in events if isinstance(event, facts.PlanApproved)]
             edited = [event for event in events if isinstance(event, facts.PlanEdited)]
             assert (len(approved), len(edited) - 1) == (
                 sum(taken[:2]),
                 sum(taken[2:]),
             )
-            assert [event.plan_version for event in approved] in ([seen], [])
+            assert [event.plan_version for event in approved] in ([observed], [])
             overtaken = bool(approved) and edited[-1].version > approved[0].version  # an edit begins nothing more
-            assert len(begun) in ((0, 1) if overtaken else (len(approved),))
+            assert len(started) in ((0, 1) if overtaken else (len(approved),))
             if approved and not any(taken[2:]):
                 assert answers[taken.index(True)].json()["steps"][0]["output"] == "2.0"
 
@@ -125,13 +125,13 @@ async def test_a_step_that_never_ends_is_stopped_and_tried_again_by_a_retry(
 
     await bus.subscribe("$O.ARTEFACTS.M.>", stored)
     hangs = settings.model_copy(update={"parley_step_executors": ("hangsreading",)})
-    async with asked(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
+    async with open_session(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
         await approve(ann)
         for attempt in (1, 2):
             async with asyncio.timeout(60):
                 await began.get()
             await ann.does(c.Stop())
-            stopped = await ann.sees(lambda session: session.phase == "resting" and not running(session))
+            stopped = await ann.sees(lambda session: session.phase == "resting" and not running_actions(session))
             assert stopped.turn
             assert (stopped.rest_reason, task_status(stopped)) == ("stopped", "paused")
             assert [action.status for action in stopped.turn.actions] == ["finished", "failed", "skipped"]

@@ -1,4 +1,4 @@
-"""Execution plans over REST, with the real services and the real store: by the names that the field has for them."""
+"""Execution plans over REST, with the real services and the real store."""
 
 import json
 from collections.abc import AsyncIterator
@@ -9,14 +9,14 @@ import httpx2
 import pytest
 
 from parley.client import Parley
-from parley.client.errors import Refused
+from parley.client.errors import RequestRefused
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
+from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, WRONG, order_status, plan
 from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
@@ -32,7 +32,7 @@ STEPS = [
 ]
 
 
-class There:
+class PlanRestClient:
     def __init__(self, http: httpx2.AsyncClient, address: str, model: ScriptedModel) -> None:
         self._http = http
         self.url = f"http://{address}"
@@ -53,24 +53,24 @@ class There:
 
 
 @asynccontextmanager
-async def serves(settings: Settings, *replies: Any) -> AsyncIterator[There]:
-    mine = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, own = PlanStore(settings), Bus(mine, "gateway")
+async def serving_plans(settings: Settings, *replies: Any) -> AsyncIterator[PlanRestClient]:
+    other = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
+    plan_store, own = PlanStore(settings), Bus(other, "gateway")
     await plan_store.start()
-    app, model = build(mine, own, Store(own), LateLog(own)), ScriptedModel(*replies)
+    app, model = build(other, own, PlanStoreClient(own), DeferredLog(own)), ScriptedModel(*replies)
     try:
         async with (
-            working(settings, model, store=Store),
+            working(settings, model, store=PlanStoreClient),
             serving(app) as address,
             httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
         ):
-            yield There(http, address, model)
+            yield PlanRestClient(http, address, model)
     finally:
         await plan_store.stop()
 
 
-async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, LOOK, CANCEL)) as there:
+async def test_a_plan_is_generated_read_approved_and_returns_its_result(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, LOOK, CANCEL)) as there:
         drafted = await there.post(request="Cancel my order")
         assert (there.status, drafted["status"], drafted["user_approved"]) == (201, "pending_approval", False)
         assert [step["tool"] for step in drafted["steps"]] == [WHO.tool, LOOK.tool, CANCEL.tool]
@@ -81,34 +81,34 @@ async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(setti
         assert f"3. [planned] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
         await there.post(f"{task}/execute")
         assert there.status == 409
-        done = await there.post(f"{task}/approve", version=drafted["version"], hash=drafted["hash"])
-        assert (there.status, done["status"], done["user_approved"]) == (200, "completed", True)
-        assert done["result"].startswith("All 3 steps were carried out.")
-        assert {step["status"] for step in done["steps"]} == {"finished"}
+        outcome = await there.post(f"{task}/approve", version=drafted["version"], hash=drafted["hash"])
+        assert (there.status, outcome["status"], outcome["user_approved"]) == (200, "completed", True)
+        assert outcome["result"].startswith("All 3 steps were carried out.")
+        assert {step["status"] for step in outcome["steps"]} == {"finished"}
         assert await order_status(settings) == "cancelled"
-        assert await there.get(task) == done
-        assert (await there.post(f"{task}/execute")) == done
+        assert await there.get(task) == outcome
+        assert (await there.post(f"{task}/execute")) == outcome
         listed = await there.get()
-        assert [(one["task_id"], one["status"]) for one in listed["plans"]] == [(done["session_id"], "completed")]
-        assert (await there.get(f"/{done['session_id']}"))["task_id"] == done["task_id"]
+        assert [(item["task_id"], item["status"]) for item in listed["plans"]] == [(outcome["session_id"], "completed")]
+        assert (await there.get(f"/{outcome['session_id']}"))["task_id"] == outcome["task_id"]
         async with Parley(there.url) as parley:
-            session = parley.session(done["session_id"])
+            session = parley.session(outcome["session_id"])
             text, data = await session.export(), json.loads(await session.export("json"))
-            with pytest.raises(Refused, match="This session has no code"):
+            with pytest.raises(RequestRefused, match="This session has no code"):
                 await session.export("py")
         assert f"3. [finished] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
-        assert [(one["decision"], one["about"], one["hash"]) for one in data["decisions"]] == [
+        assert [(item["decision"], item["about"], item["hash"]) for item in data["decisions"]] == [
             ("approved", "plan", drafted["hash"])
         ]
-        assert [(one["tool"], one["status"], one["approved_by"]) for one in data["calls"]] == [
-            (step["tool"], "finished", data["decisions"][0]["by"]) for step in done["steps"]
+        assert [(item["tool"], item["status"], item["approved_by"]) for item in data["calls"]] == [
+            (step["tool"], "finished", data["decisions"][0]["by"]) for step in outcome["steps"]
         ]
         assert data["calls"][2]["result"]["status"] == "cancelled"
-        assert data["execution_plan"] == json.loads(json.dumps(done | {"created_at": None, "updated_at": None}))
+        assert data["execution_plan"] == json.loads(json.dumps(outcome | {"created_at": None, "updated_at": None}))
 
 
-async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
-    async with serves(settings) as there:
+async def test_a_users_own_plan_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings) as there:
         stored = await there.post("/store", description="Look it up", steps=STEPS, id="once")
         assert (there.status, stored["status"], stored["number"]) == (201, "pending_approval", 1)
         assert [(step["id"], step["effect"]) for step in stored["steps"]] == [("s1", "read"), ("s2", "read")]
@@ -126,8 +126,8 @@ async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settin
         assert (await there.get())["total"] == 0
 
 
-async def test_what_failed_is_told_and_goes_on_by_execute(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, WRONG, CANCEL)) as there:
+async def test_a_failure_is_reported_and_execute_resumes_the_plan(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, WRONG, CANCEL)) as there:
         drafted = await there.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
         failed = await there.post(f"{task}/approve", version=drafted["version"])
@@ -142,8 +142,8 @@ async def test_what_failed_is_told_and_goes_on_by_execute(settings: Settings, bu
         assert (again["status"], again["steps"][1]["attempt"]) == ("failed", 2)
 
 
-async def test_an_earlier_task_of_a_session_is_read_and_no_more(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+async def test_an_earlier_task_of_a_session_is_read_only(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
         first = await there.post(request="Look my order up")
         session, old = first["session_id"], f"/{first['task_id']}"
         await there.post(f"{old}/modify", version=first["version"], description="Find me", steps=STEPS[:1])
@@ -159,23 +159,23 @@ async def test_an_earlier_task_of_a_session_is_read_and_no_more(settings: Settin
         assert (await there.get(f"{old}/status"))["steps"] == {"s1": "finished"}
         assert (await there.get(f"/{session}"))["task_id"] == second["task_id"]
         history = (await there.get(f"{old}/versions"))["plans"]
-        assert [one["version"] for one in history] == [first["version"], first["version"] + 1]
-        assert [one["version"] for one in (await there.get(f"/{session}/versions"))["plans"]] == [second["version"]]
+        assert [item["version"] for item in history] == [first["version"], first["version"] + 1]
+        assert [item["version"] for item in (await there.get(f"/{session}/versions"))["plans"]] == [second["version"]]
         diff = await there.get(f"{old}/diff", params={"from": first["version"], "to": first["version"] + 1})
         assert [change["kind"] for change in diff["steps"]].count("removed") == 1
         refused = await there.get(f"{old}/diff", params={"from": first["version"], "to": second["version"]})
-        assert (there.status, f"Version {second['version']} is none of this task's." in refused["message"]) == (
+        assert (there.status, f"Version {second['version']} does not belong to this task." in refused["message"]) == (
             404,
             True,
         )
 
         listed = await there.get("", params={"session": session})
-        assert [(one["task_id"], one["status"], one["steps"]) for one in listed["plans"]] == [
+        assert [(item["task_id"], item["status"], item["steps"]) for item in listed["plans"]] == [
             (second["task_id"], "pending_approval", 2),
             (first["task_id"], "completed", 1),
         ]
         page = await there.get("", params={"session": session, "limit": 1, "offset": 1})
-        assert ([one["description"] for one in page["plans"]], page["total"]) == (["Find me"], 2)
+        assert ([item["description"] for item in page["plans"]], page["total"]) == (["Find me"], 2)
         assert (await there.get())["total"] == 1
         assert len((await parley.execution_plans.list(session_id=session)).plans) == 2
         for name, body in (
@@ -203,8 +203,8 @@ async def test_an_earlier_task_of_a_session_is_read_and_no_more(settings: Settin
         assert (there.status, (await there.get("", params={"session": session}))["total"]) == (404, 0)
 
 
-async def test_what_cannot_be_is_refused_with_what_to_do(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO)) as there:
+async def test_impossible_requests_are_refused_with_a_hint(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO)) as there:
         loop = [{**STEPS[0], "after": ["s2"]}, {**STEPS[1], "id": "s2"}]
         refused = await there.post("/store", description="x", steps=loop)
         assert there.status == 422
@@ -226,30 +226,33 @@ async def test_what_cannot_be_is_refused_with_what_to_do(settings: Settings, bus
         assert there.status == 404
 
 
-async def test_the_same_from_a_program(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+async def test_the_same_requests_through_the_sdk(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
         plans = parley.execution_plans
         first = await plans.generate("Look my order up")
         second = await plans.modify(first, "It is another one")
         assert (first.number, second.number, second.task_id) == (1, 2, first.task_id)
-        with pytest.raises(Refused, match="not the one in review"):
+        with pytest.raises(RequestRefused, match="not the one in review"):
             await plans.approve(first)
-        begun = await plans.approve(second)
-        done = await plans.execute(begun)
-        assert (done.status, (await plans.status(done)).steps) == ("completed", {"s1": "finished", "s2": "finished"})
-        assert "1. [finished] Find the customer" in await plans.format(done)
-        assert [one.task_id for one in (await plans.list()).plans] == [done.session_id]
+        started = await plans.approve(second)
+        outcome = await plans.execute(started)
+        assert (outcome.status, (await plans.status(outcome)).steps) == (
+            "completed",
+            {"s1": "finished", "s2": "finished"},
+        )
+        assert "1. [finished] Find the customer" in await plans.format(outcome)
+        assert [line.task_id for line in (await plans.list()).plans] == [outcome.session_id]
         own = await plans.store("Find the customer", STEPS[:1])
         assert (await plans.cancel(own)).status == "cancelled"
         await plans.delete(own)
-        assert (await plans.get(done.task_id)).result == done.result
+        assert (await plans.get(outcome.task_id)).result == outcome.result
 
 
-async def test_a_plan_that_was_accepted_is_an_example_for_the_next_one_like_it(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, LOOK), plan(WHO)) as there, Parley(there.url) as parley:
+async def test_an_accepted_plan_is_an_example_for_the_next_similar_request(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, LOOK), plan(WHO)) as there, Parley(there.url) as parley:
         drafted = await there.post(request="Look my order up")
-        done = await there.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
-        session = parley.session(done["session_id"])
+        outcome = await there.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
+        session = parley.session(outcome["session_id"])
         assert {"judge", "save_to_library"} <= set((await session.snapshot()).can)
         await session.send(type="save_to_library")
         (entry,) = (await parley.library()).items
@@ -258,16 +261,16 @@ async def test_a_plan_that_was_accepted_is_an_example_for_the_next_one_like_it(s
         await there.post(request="Look my other order up")
         first, second = (prompt.data for prompt in there.model.prompts)
         assert "<examples>\n" not in first
-        told = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
-        assert (told["request"], [step["tool"] for step in told["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
+        result = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
+        assert (result["request"], [step["tool"] for step in result["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
 
 
-async def test_a_plan_is_generated_with_some_tools_a_model_and_instructions(settings: Settings, bus: Bus) -> None:
-    async with serves(settings, plan(WHO, LOOK)) as there, Parley(there.url) as parley:
-        made = await parley.execution_plans.generate(
+async def test_a_plan_is_generated_with_given_tools_model_and_instructions(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings, plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+        created = await parley.execution_plans.generate(
             "Look my order up", tools=[WHO.tool, LOOK.tool], model="big", instructions="Be quick."
         )
-        assert {check.name: check.ok for check in made.checks}["references"] is True
+        assert {check.name: check.ok for check in created.checks}["references"] is True
         assert there.model.prompts[0].model == "big"
         assert "<instructions>\nBe quick.\n</instructions>" in there.model.prompts[0].data
         refused = await there.post(request="x", tools=["get_order_detail"])

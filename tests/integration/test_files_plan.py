@@ -11,16 +11,16 @@ import pytest
 from parley.events import facts
 from parley.events.values import Service
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
+from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.files import object_name
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.support.executors import executor
 from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import Person, working
@@ -56,16 +56,16 @@ async def planned(
 
 
 async def approve(ann: Person) -> None:
-    shown = await ann.phase("awaiting_approval", "failed")
-    assert shown.plan, shown.failure
-    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+    session = await ann.phase("awaiting_approval", "failed")
+    assert session.plan, session.failure
+    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
 
 
 async def ended(ann: Person) -> Session:
-    done = await ann.phase("resting", "failed", "awaiting_input")
-    assert done.plan
-    assert (done.phase, done.plan.status) == ("resting", "completed"), done.answer.text
-    return done
+    session = await ann.phase("resting", "failed", "awaiting_input")
+    assert session.plan
+    assert (session.phase, session.plan.status) == ("resting", "completed"), session.answer.text
+    return session
 
 
 async def text(bus: Bus, session: Session, name: str) -> str:
@@ -80,8 +80,8 @@ async def test_a_plan_writes_reads_and_deletes_once_a_person_has_seen_what(
     steps = (WRITE, read(), delete(after=["s2"]))
     async with planned(settings, bus, session_id, *steps) as ann:
         await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
-        (action,) = undecided(waiting.turn)
+        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        (action,) = undecided_actions(waiting.turn)
         assert (action.spec.arguments, action.spec.effect) == ({"name": "notes/tea.md"}, "write")
         assert waiting.turn
         assert waiting.turn.actions[1].result == {
@@ -92,25 +92,25 @@ async def test_a_plan_writes_reads_and_deletes_once_a_person_has_seen_what(
         }
         assert await text(bus, waiting, "notes/tea.md") == "Green"
         await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
-        done = await ended(ann)
-        assert done.files == {}
+        outcome = await ended(ann)
+        assert outcome.files == {}
         changes = [
-            one.files
+            ending.files
             for event in await ann.events()
             if isinstance(event, facts.ActionsFinished)
-            for one in event.outcomes
+            for ending in event.outcomes
         ]
         assert changes == [waiting.files, {}, {"notes/tea.md": None}]
 
 
-async def test_writes_of_one_name_in_one_wave_follow_each_other(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, bus: Bus, session_id: str) -> None:
     steps = (append(1), append(2), append(3))
     async with planned(settings, bus, session_id, *steps) as ann:
         await approve(ann)
-        done = await ended(ann)
+        outcome = await ended(ann)
         started = [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
         assert [len(event.actions) for event in started] == [3]
-        assert await text(bus, done, "log") == "1" * 30_000 + "2" * 30_000 + "3" * 30_000
+        assert await text(bus, outcome, "log") == "1" * 30_000 + "2" * 30_000 + "3" * 30_000
 
 
 @pytest.mark.parametrize("moment", ["C", "M"], ids=["while it writes", "before it is recorded"])
@@ -135,8 +135,8 @@ async def test_an_executor_that_is_killed_writes_once(
                 await written.wait()
             victim.kill()
             async with working(settings, ScriptedModel(), "executor"):
-                done = await ended(ann)
-            assert await text(bus, done, "log") == "1" * 30_000 + "2" * 30_000
+                outcome = await ended(ann)
+            assert await text(bus, outcome, "log") == "1" * 30_000 + "2" * 30_000
             assert "action.uncertain" not in [event.type for event in await ann.events()]
     finally:
         with suppress(ProcessLookupError):
@@ -149,12 +149,12 @@ async def test_an_executor_that_is_killed_writes_once(
 async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """Over plan_store, for Ann."""
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
-    mine = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, own = PlanStore(settings), Bus(mine, "gateway")
+    other = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
+    plan_store, own = PlanStore(settings), Bus(other, "gateway")
     await plan_store.start()
     try:
         async with (
-            serving(build(mine, own, Store(own), LateLog(own))) as address,
+            serving(build(other, own, PlanStoreClient(own), DeferredLog(own))) as address,
             httpx2.AsyncClient(
                 base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
             ) as http,

@@ -18,13 +18,13 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.support.executors import executor
+from tests.support.flow_walk import walked
 from tests.support.path_play import waiting
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
-from tests.support.walking import walked
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
@@ -64,36 +64,36 @@ async def folding(settings: Settings) -> AsyncIterator[None]:
         await plan_store.stop()
 
 
-async def opens(bus: Bus, person: Person, done: Session) -> None:
+async def assert_views_match(bus: Bus, person: Person, session: Session) -> None:
     """What plan_store folded is what the log says, and the page is shown the whole walk."""
-    assert done.rest_reason == "answered", (done.failure, done.answer.text)
-    kept = await Store(bus).load(person.id, at_least=(await person.load()).position)
-    assert kept.session == done
-    seen = snapshot(kept.session)
-    assert seen.path is not None
-    assert [tool.partition(".")[2] for tool in seen.path.walked] == walked(done)
-    assert (seen.path.planned_execution_path, seen.path.remaining) == (seen.path.walked, ())
-    assert (seen.path.current_path_index, seen.path.fallback) == (len(seen.path.walked) - 1, False)
+    assert session.rest_reason == "answered", (session.failure, session.answer.text)
+    stored = await PlanStoreClient(bus).load(person.id, at_least=(await person.load()).position)
+    assert stored.session == session
+    observed = snapshot(stored.session)
+    assert observed.path is not None
+    assert [tool.partition(".")[2] for tool in observed.path.walked] == walked(session)
+    assert (observed.path.planned_execution_path, observed.path.remaining) == (observed.path.walked, ())
+    assert (observed.path.current_path_index, observed.path.fallback) == (len(observed.path.walked) - 1, False)
 
 
 async def test_a_request_of_each_flow_ends_and_can_be_opened(settings: Settings, bus: Bus) -> None:
-    async with folding(settings), rehearsed(settings) as model, working(model.settings, model.model):
+    async with folding(settings), rehearsal_server(settings) as model, working(model.settings, model.model):
         bob, ann = await says(bus, "asks", QUESTION), await says(bus, "complains", COMPLAINT)
-        asked = await bob.phase("resting", "failed")
+        session = await bob.phase("resting", "failed")
         await allows(ann, await ann.phase("awaiting_approval", "resting", "failed"))
         complained = await ann.phase("resting", "failed")
-        await opens(bus, bob, asked)
-        await opens(bus, ann, complained)
+        await assert_views_match(bus, bob, session)
+        await assert_views_match(bus, ann, complained)
     pending = sum(order["status"] == "pending" for order in STORE["orders"].values())
-    assert str(pending) in asked.answer.text
+    assert str(pending) in session.answer.text
     assert walked(complained) == WAY
     assert await refunds(settings) == len(ORDER["payment_history"])
 
 
-class Mortal:
+class KillableExecutor:
     """One executor at a time; `dies` kills it and starts the next."""
 
-    def __init__(self, model: Rehearsed) -> None:
+    def __init__(self, model: RehearsalServer) -> None:
         self.model = model
         self.deaths: list[int] = []
 
@@ -112,16 +112,16 @@ class Mortal:
 
 
 @asynccontextmanager
-async def mortal(settings: Settings) -> AsyncIterator[Mortal]:
-    async with folding(settings), rehearsed(settings) as model, AsyncExitStack() as opened:
-        one = Mortal(model)
-        await one.begins()
-        opened.push_async_callback(one.ends)
+async def killable_executor(settings: Settings) -> AsyncIterator[KillableExecutor]:
+    async with folding(settings), rehearsal_server(settings) as model, AsyncExitStack() as opened:
+        item = KillableExecutor(model)
+        await item.begins()
+        opened.push_async_callback(item.ends)
         await opened.enter_async_context(working(model.settings, model.model, "planner", "verifier", "generator"))
-        yield one
+        yield item
 
 
-async def dies_when_it_begins(one: Mortal, bus: Bus, session: Session, node: str) -> asyncio.Event:
+async def kill_at_start_of(executor: KillableExecutor, bus: Bus, session: Session, node: str) -> asyncio.Event:
     """The executor is killed as soon as this node is recorded as begun; the event is set then."""
     assert session.turn
     (meant,) = (action.spec.id for action in session.turn.actions if action.spec.tool == f"complaint_triage.{node}")
@@ -132,7 +132,7 @@ async def dies_when_it_begins(one: Mortal, bus: Bus, session: Session, node: str
         begun = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
         if meant in begun and not died.is_set():
             died.set()
-            await one.dies()
+            await executor.dies()
 
     await bus.subscribe(f"feed.{session.id}.>", stored)
     return died
@@ -142,23 +142,29 @@ async def dies_when_it_begins(one: Mortal, bus: Bus, session: Session, node: str
 async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would_have_been(
     settings: Settings, bus: Bus
 ) -> None:
-    async with mortal(settings) as one:
-        await one.model.fault(task="complaint_triage.assess", latency=HANGS, times=1)
+    async with killable_executor(settings) as outcome:
+        await outcome.model.fault(task="complaint_triage.assess", latency=HANGS, times=1)
         ann = await says(bus, "complains", COMPLAINT)
-        await one.model.until(lambda calls: any(call["task"].endswith("assess") for call in calls), seconds=30)
-        await one.dies()  # while the model is asked
-        asked = await ann.phase("awaiting_approval", "resting", "failed", seconds=40)
-        died = await dies_when_it_begins(one, bus, asked, "cancel_order")
-        await allows(ann, asked)
-        done = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
+        await outcome.model.wait_for_calls(
+            lambda calls: any(call["task"].endswith("assess") for call in calls), seconds=30
+        )
+        await outcome.dies()  # while the model is asked
+        paused = await ann.phase("awaiting_approval", "resting", "failed", seconds=40)
+        died = await kill_at_start_of(outcome, bus, paused, "cancel_order")
+        await allows(ann, paused)
+        session = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
         assert died.is_set()
-        assert (done.rest_reason, walked(done)) == ("answered", WAY), (done.phase, done.failure, done.question)
+        assert (session.rest_reason, walked(session)) == ("answered", WAY), (
+            session.phase,
+            session.failure,
+            session.question,
+        )
         finished = [
-            one.action_id
+            outcome.action_id
             for event in await ann.events()
             if isinstance(event, facts.ActionsFinished)
-            for one in event.outcomes
+            for outcome in event.outcomes
         ]
         assert len(finished) == len(set(finished)) == len(WAY)
-        assert one.deaths == [-9, -9]
+        assert outcome.deaths == [-9, -9]
     assert await refunds(settings) == len(ORDER["payment_history"])

@@ -1,4 +1,4 @@
-"""Paths while executors are killed right before a change: it is made once, and every path comes to its end."""
+"""Executors killed right before a change: it is made exactly once, and every path ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,10 +16,10 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.support.executors import executor
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.flow_walk import walked
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
-from tests.support.walking import walked
 
 PAIRS = 2  # a question and a complaint each
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
@@ -28,16 +28,16 @@ COMPLAINT = ["classify_complaint", "find_customer", "read_order", "assess", "can
 
 async def kill_before_changes(settings: Settings, bus: Bus, running: list[asyncio.subprocess.Process]) -> None:
     """Whenever a path has just been changed for a node that writes, the only executor dies, and the next one starts."""
-    said: asyncio.Queue[SessionEvent] = asyncio.Queue()
+    message: asyncio.Queue[SessionEvent] = asyncio.Queue()
 
     async def stored(_: str, data: bytes) -> None:
         event = parse_event(data)
         if isinstance(event, facts.TurnChanged) and event.actions[0].effect == "write":
-            said.put_nowait(event)
+            message.put_nowait(event)
 
     feed = await bus.subscribe("feed.>", stored)
     try:
-        while await said.get():
+        while await message.get():
             running[-1].kill()
             await running[-1].wait()
             running.append(await executor(settings))
@@ -46,9 +46,11 @@ async def kill_before_changes(settings: Settings, bus: Bus, running: list[asynci
 
 
 @asynccontextmanager
-async def killed(settings: Settings, bus: Bus) -> AsyncIterator[tuple[Rehearsed, list[asyncio.subprocess.Process]]]:
+async def killed(
+    settings: Settings, bus: Bus
+) -> AsyncIterator[tuple[RehearsalServer, list[asyncio.subprocess.Process]]]:
     """The model, and all executors there have been: the last one runs."""
-    async with rehearsed(settings) as model:
+    async with rehearsal_server(settings) as model:
         plan_store = PlanStore(model.settings)
         await plan_store.start()
         running = [await executor(model.settings)]
@@ -64,14 +66,14 @@ async def killed(settings: Settings, bus: Bus) -> AsyncIterator[tuple[Rehearsed,
             await plan_store.stop()
 
 
-async def asks(bus: Bus, number: int) -> Session:
+async def run_question(bus: Bus, number: int) -> Session:
     ann = Person(bus, f"asks-{number}")
     chosen = SessionSettings(confirm="nothing")
     await ann.does(c.Say(text="How many orders are pending?", workflow="flow", settings=chosen))
     return await ann.phase("resting", "failed", seconds=90)
 
 
-async def complains(bus: Bus, number: int) -> Session:
+async def run_complaint(bus: Bus, number: int) -> Session:
     order: Any = PENDING[number]
     ann = Person(bus, f"complains-{number}")
     email = STORE["users"][order["user_id"]]["email"]
@@ -88,12 +90,20 @@ async def test_every_path_ends_and_every_change_is_made_once(settings: Settings,
         killed(settings, bus) as (model, running),
         working(model.settings, model.model, "planner", "verifier", "generator"),
     ):
-        complaints = await asyncio.gather(*(complains(bus, number) for number in range(PAIRS)))
-        questions = await asyncio.gather(*(asks(bus, number) for number in range(PAIRS)))
-    for done in complaints:
-        assert (done.rest_reason, walked(done)) == ("answered", COMPLAINT), (done.phase, done.answer.text, done.failure)
-    for done in questions:
-        assert str(len(PENDING) - PAIRS) in done.answer.text, (done.phase, done.answer.text, done.failure)
+        complaints = await asyncio.gather(*(run_complaint(bus, number) for number in range(PAIRS)))
+        questions = await asyncio.gather(*(run_question(bus, number) for number in range(PAIRS)))
+    for complaint in complaints:
+        assert (complaint.rest_reason, walked(complaint)) == ("answered", COMPLAINT), (
+            complaint.phase,
+            complaint.answer.text,
+            complaint.failure,
+        )
+    for complaint in questions:
+        assert str(len(PENDING) - PAIRS) in complaint.answer.text, (
+            complaint.phase,
+            complaint.answer.text,
+            complaint.failure,
+        )
     assert [process.returncode for process in running[:-1]] == [-9] * PAIRS
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()

@@ -1,4 +1,4 @@
-"""Flows over a real bus and the real store: planned, walked, asked, approved, answered; by all four services."""
+"""Flows over a real bus and the real store, with all four services: planning, questions, approvals, answers."""
 
 import json
 from collections.abc import AsyncIterator
@@ -13,9 +13,9 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.llm import ModelByTask
 from shared.settings import Settings
+from tests.support.flow_walk import walked
 from tests.support.stack import Person, working
 from tests.support.store import STORE
-from tests.support.walking import walked
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -47,13 +47,13 @@ def planned(flow: str, *nodes: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def talking(
-    settings: Settings, bus: Bus, session_id: str, text: str, path: dict[str, Any], **wanted: Any
+async def open_session(
+    settings: Settings, bus: Bus, session_id: str, text: str, path: dict[str, Any], **session_settings: Any
 ) -> AsyncIterator[tuple[Person, ModelByTask]]:
     model = ModelByTask({"path": path} | SAYS)
     async with working(settings, model):
         ann = Person(bus, session_id)
-        await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(**wanted)))
+        await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(**session_settings)))
         yield ann, model
 
 
@@ -68,15 +68,15 @@ async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_we
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     path = planned("text_to_sql", *QUESTION)
-    async with talking(settings, bus, session_id, "How many orders are pending?", path) as (ann, model):
-        asked = await ann.phase("awaiting_input", "failed")
-        assert asked.question, asked.failure
-        assert asked.question.form
+    async with open_session(settings, bus, session_id, "How many orders are pending?", path) as (ann, model):
+        paused = await ann.phase("awaiting_input", "failed")
+        assert paused.question, paused.failure
+        assert paused.question.form
         await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
         await allow(ann)
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, done.answer.text) == ("answered", f"{PENDING} orders.")
-        assert tuple(walked(done)) == QUESTION
+        session = await ann.phase("resting", "failed")
+        assert (session.rest_reason, session.answer.text) == ("answered", f"{PENDING} orders.")
+        assert tuple(walked(session)) == QUESTION
         assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
         spent = [call.action_id for event in await ann.events() for call in event.usage]
         assert spent[0] == ""  # the planner's
@@ -87,28 +87,28 @@ async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     path = planned("complaint_triage", *COMPLAINT)
-    async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, _):
+    async with open_session(settings, bus, session_id, "I don't want it any more", path) as (ann, _):
         waiting = await ann.phase("awaiting_approval", "failed")
         assert waiting.turn, waiting.failure
         spec = next(action.spec for action in waiting.turn.actions if action.spec.approval_reason)
         assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
         await allow(ann)
-        done = await ann.phase("resting", "failed")
-        assert (done.answer.text, tuple(walked(done))) == ("Your order is cancelled.", COMPLAINT)
+        session = await ann.phase("resting", "failed")
+        assert (session.answer.text, tuple(walked(session))) == ("Your order is cancelled.", COMPLAINT)
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
     await worlds.close()
 
 
-async def test_the_order_of_somebody_else_is_left_alone(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_another_customer_s_order_is_left_alone(settings: Settings, bus: Bus, session_id: str) -> None:
     other = next(user for user in STORE["users"].values() if ORDER["order_id"] not in user["orders"])
     says = {"outputs": SAYS["complaint_triage.classify_complaint"]["outputs"] | {"email": other["email"]}}
     path = planned("complaint_triage", *COMPLAINT)
-    async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, model):
+    async with open_session(settings, bus, session_id, "I don't want it any more", path) as (ann, model):
         model.replies["complaint_triage.classify_complaint"] = says
-        done = await ann.phase("resting", "failed", "awaiting_approval")
-        assert walked(done) == ["classify_complaint", "find_customer", "read_order", "write_reply"]
+        session = await ann.phase("resting", "failed", "awaiting_approval")
+        assert walked(session) == ["classify_complaint", "find_customer", "read_order", "write_reply"]
 
 
 async def test_the_executor_tells_of_its_flows(settings: Settings, bus: Bus, session_id: str) -> None:

@@ -1,11 +1,11 @@
-"""A step that is done for each item of a list, with the real executor: expanded, asked about, gathered, retried."""
+"""A step for each item of a list, with the real executor: expansion, approval, gathering, retries."""
 
 from typing import Any
 
 from services.planner.execution_plan_prompt import StepDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.session import undecided
+from shared.domain.session import undecided_actions
 from shared.settings import Settings
 from tests.integration.test_waiting_plan import planned, results
 
@@ -22,17 +22,17 @@ async def test_it_writes_and_reads_each_and_gathers(settings: Settings, bus: Bus
     read = step(3, "read_file", "{{steps.s2.output}}", name="{{item.name}}")
     total = step(4, "run_program", code="print(len(input()))", inputs={"all": "{{steps.s3.output}}"})
     async with planned(settings, bus, session_id, listed, write, read, total) as ann:
-        asked = await ann.phase("awaiting_approval", "failed")
-        assert [action.spec.arguments["name"] for action in undecided(asked.turn)] == ["1.md", "2.md", "3.md"]
-        for action in undecided(asked.turn):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert [action.spec.arguments["name"] for action in undecided_actions(session.turn)] == ["1.md", "2.md", "3.md"]
+        for action in undecided_actions(session.turn):
             now = (await ann.load()).session
             await ann.does(c.Approve(version=now.version, action_id=action.spec.id, hash=action.hash))
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert done.plan.status == "completed", done.answer.text
-        assert [one["name"] for one in results(done)["s2"]] == ["1.md", "2.md", "3.md"]
-        assert [one["text"] for one in results(done)["s3"]] == ["x", "xx", "xxx"]
-        assert results(done)["s4"] > 100
+        ended = await ann.phase("resting", "failed")
+        assert ended.plan
+        assert ended.plan.status == "completed", ended.answer.text
+        assert [result["name"] for result in results(ended)["s2"]] == ["1.md", "2.md", "3.md"]
+        assert [result["text"] for result in results(ended)["s3"]] == ["x", "xx", "xxx"]
+        assert results(ended)["s4"] > 100
 
 
 async def test_what_is_no_list_or_too_long_fails_before_it_begins(
@@ -41,22 +41,22 @@ async def test_what_is_no_list_or_too_long_fails_before_it_begins(
     many = step(1, "run_program", code="import json\nprint(json.dumps(list(range(51))))")
     each = step(2, "read_file", "{{steps.s1.output}}", name="{{item}}")
     async with planned(settings, bus, session_id, many, each) as ann:
-        done = await ann.phase("resting", "failed")
-        assert done.turn
-        assert done.turn.actions[1].error == "{{steps.s1.output}} has 51 items, and a step can be done for 50."
+        session = await ann.phase("resting", "failed")
+        assert session.turn
+        assert session.turn.actions[1].error == "{{steps.s1.output}} has 51 items, and a step can be done for 50."
 
 
-async def test_an_item_that_fails_is_told_and_the_others_are_done(
+async def test_a_failing_item_is_reported_and_the_others_are_done(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     names = step(1, "run_program", code='print(\'["a.md", "b.md"]\')')
     write = step(5, "write_file", name="a.md", text="x")
     each = step(2, "read_file", "{{steps.s1.output}}", name="{{item}}").model_copy(update={"after": ["s5"]})
     async with planned(settings, bus, session_id, names, write, each) as ann:
-        done = await ann.phase("resting", "failed")
-        assert done.turn
-        status = {action.spec.id.partition(".")[2]: action.status for action in done.turn.actions}
+        session = await ann.phase("resting", "failed")
+        assert session.turn
+        status = {action.spec.id.partition(".")[2]: action.status for action in session.turn.actions}
         assert (status["s2[0]"], status["s2[1]"], status["s2"]) == ("finished", "failed", "skipped")
-        await ann.does(c.Skip(action_id=next(a.spec.id for a in done.turn.actions if a.status == "failed")))
+        await ann.does(c.Skip(action_id=next(a.spec.id for a in session.turn.actions if a.status == "failed")))
         left = await ann.phase("resting", "failed")
-        assert [one and one["text"] for one in results(left)["s2"]] == ["x", None]
+        assert [result and result["text"] for result in results(left)["s2"]] == ["x", None]

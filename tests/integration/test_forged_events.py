@@ -15,13 +15,13 @@ from shared.bus.connection import address
 from shared.domain import commands as c
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.llm import ScriptedModel
-from shared.log import SessionAtPosition, accept, guard, subject_of
+from shared.log import SessionAtPosition, accept, guard_headers, subject_of
 from shared.settings import Settings
 from shared.story import Story
-from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, stored, talking, turn
+from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, open_session, stored, turn
 from tests.support.stack import Person, working
 
 OWN = ActionSpec.model_validate({"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"})
@@ -31,7 +31,7 @@ async def append_as(nats: NatsServer, user: str, loaded: SessionAtPosition, even
     """Store the event as a reader of the log accepts it, with the rights of this service's user."""
     client = await client_of.connect(**address(Settings(nats_url=nats.url_of(user))).options)
     subject = subject_of(event, due(evolve(loaded.session, event)))
-    headers = guard(loaded.session.id, loaded.position, event.id)
+    headers = guard_headers(loaded.session.id, loaded.position, event.id)
     try:
         reply = await client.request(subject, dump_event(event), headers=headers, timeout=20)
         assert "seq" in json.loads(reply.data)
@@ -54,7 +54,7 @@ async def refused(bus: Bus, session_id: str) -> list[str]:
     return reasons
 
 
-async def test_an_approval_that_is_not_of_this_plan_by_a_person_has_no_code_written(
+async def test_a_forged_plan_approval_gets_no_code_written(
     settings: Settings, nats: NatsServer, bus: Bus, session_id: str
 ) -> None:
     model = ScriptedModel(CodeDraft(code="print(1)", explanation=""))
@@ -65,7 +65,7 @@ async def test_an_approval_that_is_not_of_this_plan_by_a_person_has_no_code_writ
         session = (await ann.load()).session
         assert session.plan
         yes = c.Approve(version=session.plan.version, hash=session.plan.hash)
-        honest = decide(session, yes, Story(session).by(yes))
+        honest = decide(session, yes, Story(session).meta(yes))
         forged: tuple[dict[str, Any], ...] = (
             {"hash": "deadbeef"},
             {"plan_version": 99},
@@ -89,15 +89,15 @@ async def test_an_approval_that_is_not_of_this_plan_by_a_person_has_no_code_writ
         assert [event.type for event in await ann.events()].count("plan.approved") == 1
 
 
-async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
+async def test_only_a_users_approval_of_this_call_lets_a_write_run(
     settings: Settings, nats: NatsServer, bus: Bus, session_id: str
 ) -> None:
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer("It is cancelled."))
-    async with talking(settings, bus, session_id, *replies, world="own") as (ann, _):
+    async with open_session(settings, bus, session_id, *replies, world="own") as (ann, _):
         waiting = await ann.phase("awaiting_approval")
-        [action] = undecided(waiting.turn)
+        [action] = undecided_actions(waiting.turn)
         yes = c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash)
-        honest = decide(waiting, yes, Story(waiting).by(yes))
+        honest = decide(waiting, yes, Story(waiting).meta(yes))
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][-1]
         bold = tuple(
             spec.model_copy(update={"decision": "proceed", "approval_reason": None}) for spec in planned.actions
@@ -148,7 +148,7 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
         events = await ann.events()
         assert [event.begins for event in events if event.begins] == [("1.1",), ("2.1",)]
         starts = [event for event in events if isinstance(event, facts.ActionsStarted)]
-        assert [one.action_id for start in starts for one in start.actions] == [action.spec.id]
+        assert [action.action_id for start in starts for action in start.actions] == [action.spec.id]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
         ({"effect": "read"}, "it changes something; the plan says that it only reads"),
     ],
 )
-async def test_a_planner_that_is_due_cannot_talk_the_executor_into_a_write(
+async def test_a_planner_cannot_make_the_executor_run_an_unapproved_write(
     settings: Settings, nats: NatsServer, bus: Bus, session_id: str, understated: dict[str, Any], reason: str
 ) -> None:
     async with working(settings, ScriptedModel(), "executor"):
@@ -166,10 +166,10 @@ async def test_a_planner_that_is_due_cannot_talk_the_executor_into_a_write(
         await ann.does(c.Say(text="Cancel my order", workflow="agentflow"))
         loaded = await ann.load()
         command = c.PlanTurn(sub_goal="Cancel", actions=(OWN,))
-        honest = decide(loaded.session, command, Story(loaded.session).by(command))
+        honest = decide(loaded.session, command, Story(loaded.session).meta(command))
         bold = OWN.model_copy(update={"decision": "proceed", "approval_reason": None} | understated)
         await append_as(nats, "planner", loaded, honest.model_copy(update={"actions": (bold,)}))
         waiting = await ann.phase("awaiting_approval")
-        assert [action.spec.approval_reason for action in undecided(waiting.turn)] == [reason]
+        assert [action.spec.approval_reason for action in undecided_actions(waiting.turn)] == [reason]
         types = [event.type for event in await ann.events()]
         assert types == ["message.received", "turn.planned", "turn.changed"]

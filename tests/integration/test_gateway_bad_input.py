@@ -1,12 +1,12 @@
-"""Whatever a client sends: a clear typed error, the socket stays, the session is unharmed."""
+"""Invalid input: each is a clear typed error, the socket stays open, and the session is unchanged."""
 
 import json
 from typing import Any
 
 import pytest
 
-from services.gateway.inbound import MAX_MESSAGE
-from services.gateway.transport import MAX_FRAME
+from services.gateway.http_protocol import MAX_FRAME_BYTES
+from services.gateway.parsing import MAX_MESSAGE_BYTES
 from shared.domain import commands as c
 from tests.support.gateway import World, client, serving
 
@@ -29,7 +29,7 @@ BAD: list[tuple[str, str]] = [
     ('{"type": "user_message", "content": "hi", "session_id": "*"}', "bad_message"),
     ('{"type": "user_message", "content": "hi", "id": "no spaces"}', "bad_message"),
     ('{"type": "user_message", "content": "' + "x" * 50_001 + '"}', "too_large"),
-    ('{"type": "user_message", "content": "' + "x" * MAX_MESSAGE + '"}', "too_large"),
+    ('{"type": "user_message", "content": "' + "x" * MAX_MESSAGE_BYTES + '"}', "too_large"),
     ('{"type": "user_message", "content": "hi", "settings": {"max_turns": 0}}', "bad_message"),
     ('{"type": "approval"}', "bad_message"),
     ('{"type": "approval", "approved": "yes"}', "bad_message"),
@@ -49,7 +49,7 @@ BAD: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "code"), BAD, ids=range(len(BAD)))
-async def test_messages_that_cannot_be_read(text: str, code: str) -> None:
+async def test_unreadable_messages_are_refused(text: str, code: str) -> None:
     world = World()
     await world.story("s").plan()
     before = list(world.log.messages)
@@ -65,16 +65,16 @@ async def test_messages_that_cannot_be_read(text: str, code: str) -> None:
         await her.event("plan.approved")
 
 
-async def test_frames_that_are_no_messages() -> None:
+async def test_frames_that_are_not_messages_are_refused() -> None:
     world = World()
     async with serving(world.app) as address, client(address) as her:
         await her.connection.send(b"\x00\x01")
         await her.error("bad_message")
-        await her.connection.send("x" * (MAX_FRAME - 1000))
+        await her.connection.send("x" * (MAX_FRAME_BYTES - 1000))
         await her.error("too_large")
         await her.send("user_message", content="Still here")
         await her.event("message.received")
-        await her.connection.send("x" * (MAX_FRAME + 1))
+        await her.connection.send("x" * (MAX_FRAME_BYTES + 1))
         assert await her.closed() == 1009
     assert len(world.log.messages) == 1
 
@@ -107,7 +107,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_the_session_does_not_allow() -> None:
+async def test_messages_that_the_session_does_not_allow_are_refused() -> None:
     world = World()
     await world.story("s").plan()
     before = list(world.log.messages)
@@ -121,7 +121,7 @@ async def test_what_the_session_does_not_allow() -> None:
         assert world.log.messages == before
 
 
-async def test_feedback_when_nothing_is_going_on() -> None:
+async def test_feedback_is_refused_when_nothing_is_in_review_or_at_work() -> None:
     world = World()
     story = world.story("s")
     await story.plan()
@@ -131,7 +131,7 @@ async def test_feedback_when_nothing_is_going_on() -> None:
         await her.error("not_now")
 
 
-async def test_approval_without_a_version_means_what_this_socket_has_shown() -> None:
+async def test_an_approval_without_a_version_means_the_one_last_shown_on_this_socket() -> None:
     world = World()
     story = world.story("s")
     await story.plan()
@@ -148,12 +148,14 @@ async def test_approval_without_a_version_means_what_this_socket_has_shown() -> 
         await story.commit(c.EditPlan(base=2, steps=session.plan.steps[:2]))
         await her.send("approval", approved=True)
         await her.error("stale_version")
-        assert {"text_plan_review": 3}.items() <= {one["type"]: one["version"] for one in her.heard}.items()
+        assert {"text_plan_review": 3}.items() <= {
+            message["type"]: message["version"] for message in her.received
+        }.items()
         await her.send("approval", approved=True)
         assert (await her.event("plan.approved"))["plan_version"] == 3
 
 
-async def test_the_same_message_twice_does_it_once() -> None:
+async def test_a_message_sent_twice_is_carried_out_once() -> None:
     world = World()
     async with serving(world.app) as address, client(address) as her:
         for _ in range(3):
@@ -165,13 +167,13 @@ async def test_the_same_message_twice_does_it_once() -> None:
         await her.event("plan.approved")
         await her.send("rename", title="Done", id="r1")
         await her.event("session.renamed")
-        assert [message["type"] for message in her.heard if message["type"] == "error"] == []
+        assert [message["type"] for message in her.received if message["type"] == "error"] == []
         assert her.versions == [1, 2, 3, 4]
         await her.send("approval", approved=True, id="a1")  # long after
         assert (await her.until("snapshot", version=4))["title"] == "Done"
 
 
-async def test_a_second_screen_that_approves_the_same_plan_is_told_that_it_is_done() -> None:
+async def test_a_second_approval_of_the_same_plan_is_refused() -> None:
     world = World()
     await world.story("s").plan()
     async with serving(world.app) as address, client(address) as her, client(address) as other:
@@ -189,7 +191,7 @@ async def test_a_second_screen_that_approves_the_same_plan_is_told_that_it_is_do
     assert len(world.log.messages) == 3
 
 
-async def test_what_is_missing_is_told_without_a_promise() -> None:
+async def test_unavailable_features_are_reported_without_a_promise() -> None:
     async with serving(World().app) as address, client(address) as her:
         await her.send("stop", session_id="nope")
         error = await her.error("not_found")
@@ -198,7 +200,7 @@ async def test_what_is_missing_is_told_without_a_promise() -> None:
         assert "share" not in error["hint"]
 
 
-async def test_too_many_messages_at_once() -> None:
+async def test_too_many_messages_at_once_are_refused() -> None:
     world = World(max_requests_per_second=3)
     async with serving(world.app) as address, client(address) as her:
         for _ in range(30):

@@ -1,4 +1,4 @@
-"""Bodies of REST requests: read as messages of `/ws` are, and what is accepted can be read again by everybody."""
+"""REST request bodies: parsed as strictly as messages of `/ws`; every accepted one can be read again."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
-from services.gateway.inbound import MAX_DEPTH, parse
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
+from services.gateway.parsing import MAX_DEPTH, parse_message
 from shared.domain import commands as c
 from shared.store_api import JournalPage
 from tests.support.gateway import World
@@ -39,14 +39,14 @@ TOOL = ToolSpec(name="t", description="Takes anything.", parameters={"type": "ob
 
 
 def offering() -> World:
-    """With a tool that takes whatever can be kept."""
+    """An executor with a tool that accepts any value."""
     world = World(max_requests_per_second=0)
     world.bus.answers[TOOLS_LIST] = lambda _: ToolPage(tools=(TOOL,), total=1).model_dump_json().encode()
     return world
 
 
 async def in_review(world: World, session_id: str) -> None:
-    """A plan of one call."""
+    """A session with a plan of one call in review."""
     step = Step(text="x", tool="t", arguments={}, id="s1")
     story = world.story(session_id)
     await story.commit(c.Say(text="Do it", workflow="execution_plan"))
@@ -54,7 +54,7 @@ async def in_review(world: World, session_id: str) -> None:
 
 
 class Rest:
-    """A session in review behind the gateway's REST, and what has become of it."""
+    """The REST client of a session in review."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -69,7 +69,7 @@ class Rest:
         return await self._http.post(url, content=body, headers={"content-type": "application/json"})
 
     async def version(self) -> int:
-        """After all that is stored has been read, folded and answered."""
+        """The session's version, after all stored events have been read, folded and served."""
         events = await self._world.store.events(self.session_id)
         assert len(events) == len(await self._world.log.read(self.session_id))
         page = (await self._http.get(f"/api/sessions/{self.session_id}/journal?limit=1000")).content
@@ -81,7 +81,7 @@ class Rest:
 
 
 @pytest.mark.parametrize("value", UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_could_not_be_kept_is_refused_with_words(value: str | bytes) -> None:
+async def test_values_that_cannot_be_stored_are_refused_with_a_reason(value: str | bytes) -> None:
     world = World()
     await world.story("s").plan()
     rest = Rest(world)
@@ -92,12 +92,12 @@ async def test_what_could_not_be_kept_is_refused_with_words(value: str | bytes) 
     assert answer.json()["hint"]
     assert await rest.version() == 2
     if isinstance(value, str):
-        with pytest.raises(Trouble) as refused:
-            parse(EDIT % (2, value))
+        with pytest.raises(ApiError) as refused:
+            parse_message(EDIT % (2, value))
         assert refused.value.message == answer.json()["message"]
 
 
-async def test_what_is_just_allowed_is_kept() -> None:
+async def test_values_at_the_limits_are_stored() -> None:
     world = offering()
     await in_review(world, "s")
     rest = Rest(world)
@@ -122,14 +122,14 @@ TEXTS = st.recursive(
 )
 
 
-def test_whatever_is_accepted_can_be_read_again() -> None:
+def test_every_accepted_body_can_be_read_again() -> None:
     world = offering()
     rest = Rest(world)
     statuses = Counter[int]()
 
     @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
     @given(value=TEXTS)
-    def one(value: str) -> None:
+    def send_one(value: str) -> None:
         runner.run(sent(value))
 
     async def sent(value: str) -> None:
@@ -140,5 +140,5 @@ def test_whatever_is_accepted_can_be_read_again() -> None:
         assert await rest.version() == 2 + (answer.status_code == 200)
 
     with asyncio.Runner() as runner:
-        one()
+        send_one()
     assert statuses.keys() == {200, 422}

@@ -1,4 +1,4 @@
-"""What browsers ask for again: files that never change, compressed at build, and lists that may be the same."""
+"""Caching: immutable files compressed at build time, and lists with ETags."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from parley.protocol.pages import SessionPage, SessionSummary
 from services.gateway.app import build
-from services.gateway.rest.assets import accepted
-from services.gateway.rest.lists import REQUEST, rows
+from services.gateway.rest.assets import accepted_encodings
+from services.gateway.rest.session_rows import MAX_REQUEST_CHARS, session_rows_response
 from shared.store_api import SESSION_LIST
 from tests.support.gateway import FakeStore, World, gateway_settings, serving
 
@@ -33,7 +33,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "encoding", "body"),
+    ("accept", "encoding", "body"),
     [
         ("gzip, deflate, br", "br", b"as brotli"),
         ("gzip", "gzip", b"as gzip"),
@@ -41,10 +41,10 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
         ("identity", None, SCRIPT),
     ],
 )
-async def test_a_script_is_sent_as_small_as_the_browser_can_read(
-    http: httpx2.AsyncClient, wanted: str, encoding: str | None, body: bytes
+async def test_a_script_is_sent_in_the_smallest_encoding_the_browser_accepts(
+    http: httpx2.AsyncClient, accept: str, encoding: str | None, body: bytes
 ) -> None:
-    async with http.stream("GET", "/assets/index-1a2b.js", headers={"accept-encoding": wanted}) as answer:
+    async with http.stream("GET", "/assets/index-1a2b.js", headers={"accept-encoding": accept}) as answer:
         raw = b"".join([part async for part in answer.aiter_raw()])
     assert (answer.status_code, answer.headers.get("content-encoding"), raw) == (200, encoding, body)
     assert answer.headers["content-type"].startswith("text/javascript")
@@ -54,66 +54,66 @@ async def test_a_script_is_sent_as_small_as_the_browser_can_read(
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip", "identity"])
-async def test_a_script_that_the_browser_has_is_not_sent_again(http: httpx2.AsyncClient, encoding: str) -> None:
-    wanted = {"accept-encoding": encoding}
-    head = await http.head("/assets/index-1a2b.js", headers=wanted)
+async def test_a_cached_script_is_not_sent_again(http: httpx2.AsyncClient, encoding: str) -> None:
+    headers = {"accept-encoding": encoding}
+    head = await http.head("/assets/index-1a2b.js", headers=headers)
     size = {"br": len(b"as brotli"), "gzip": len(b"as gzip"), "identity": len(SCRIPT)}[encoding]
     assert (head.status_code, head.headers["content-length"], head.content) == (200, str(size), b"")
-    again = await http.get("/assets/index-1a2b.js", headers=wanted | {"if-none-match": head.headers["etag"]})
+    again = await http.get("/assets/index-1a2b.js", headers=headers | {"if-none-match": head.headers["etag"]})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", head.headers["etag"])
     assert again.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert again.headers["vary"] == "Accept-Encoding"
 
 
-async def test_what_was_not_compressed_goes_as_it_is(http: httpx2.AsyncClient) -> None:
+async def test_files_without_a_compressed_copy_are_sent_uncompressed(http: httpx2.AsyncClient) -> None:
     answer = await http.get("/assets/small.css")
     assert (answer.text, answer.headers.get("content-encoding")) == ("p {}", None)
     assert (await http.head("/assets/small.css")).headers["content-length"] == "4"
 
 
-async def test_a_file_that_there_is_not_is_no_page(http: httpx2.AsyncClient) -> None:
+async def test_a_missing_file_is_a_404_and_not_the_page(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/assets/index-of-yesterday.js")).status_code == 404
     assert (await http.get("/assets/../index.html")).text == "<p>Parley</p>"
 
 
-async def test_the_page_itself_is_never_kept(http: httpx2.AsyncClient) -> None:
+async def test_the_page_itself_is_never_cached(http: httpx2.AsyncClient) -> None:
     assert (await http.get("/")).headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "encodings"),
     [("", {""}), ("br", {"br"}), ("gzip;q=0.5, br;q=0.0", {"gzip"}), ("BR , GZIP", {"br", "gzip"})],
 )
-def test_encodings_are_read(header: str, found: set[str]) -> None:
-    assert accepted(header) == found
+def test_accept_encoding_is_parsed(header: str, encodings: set[str]) -> None:
+    assert accepted_encodings(header) == encodings
 
 
 def page(**more: object) -> SessionPage:
-    one = {"id": "s", "owner": "ann", "title": "T", "request": "r" * 50_000, "workflow": "flow", "phase": "resting"}
+    fields = {"id": "s", "owner": "ann", "title": "T", "request": "r" * 50_000, "workflow": "flow", "phase": "resting"}
     two = {"state": "completed", "paused": False, "version": 3, "position": 7, "parent": None, "work_since": None}
     when = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
-    row = SessionSummary.model_validate(one | two | when | {"work_service": None, "work_version": None} | more)
+    row = SessionSummary.model_validate(fields | two | when | {"work_service": None, "work_version": None} | more)
     return SessionPage(sessions=(row,), total=1)
 
 
-def test_a_list_has_short_rows() -> None:
-    body = bytes(rows(page(), "").body)
-    assert len(body) < REQUEST + 400
+def test_session_lists_have_short_rows() -> None:
+    body = bytes(session_rows_response(page(), "").body)
+    assert len(body) < MAX_REQUEST_CHARS + 400
     assert b"position" not in body
 
 
-def test_a_list_that_is_the_same_is_not_sent_again() -> None:
-    first = rows(page(), "")
+def test_an_unchanged_list_is_not_sent_again() -> None:
+    first = session_rows_response(page(), "")
     tag = first.headers["etag"]
-    for seen in (tag, f'"other", {tag}', f"W/{tag}"):
-        again = rows(page(position=9), seen)
+    for etags in (tag, f'"other", {tag}', f"W/{tag}"):
+        again = session_rows_response(page(position=9), etags)
         assert (again.status_code, bytes(again.body), again.headers["etag"]) == (304, b"", tag)
-    assert rows(page(title="U"), tag).status_code == 200
+    assert session_rows_response(page(title="U"), tag).status_code == 200
     assert first.headers["cache-control"] == "private, no-cache"
 
 
 class OneSession(FakeStore):
-    """A plan_store whose lists all have the same session, under this title."""
+    """A plan_store whose lists contain one session with this title."""
 
     title = "T"
 
@@ -131,10 +131,10 @@ async def test_a_poll_is_answered_with_304_until_a_row_changes(path: str) -> Non
     app = build(gateway_settings(), world.bus, store, world.log)
     async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
         first = await http.get(path)
-        seen = {"if-none-match": first.headers["etag"]}
-        again = await http.get(path, headers=seen)
+        headers = {"if-none-match": first.headers["etag"]}
+        again = await http.get(path, headers=headers)
         store.title = "U"
-        changed = await http.get(path, headers=seen)
+        changed = await http.get(path, headers=headers)
     assert (first.status_code, first.headers["cache-control"]) == (200, "private, no-cache")
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
     assert again.headers["cache-control"] == "private, no-cache"

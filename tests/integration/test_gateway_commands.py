@@ -1,4 +1,4 @@
-"""A command is decided on what the gateway has of a session already: what that saves, and what it must not do."""
+"""Commands are decided on the session that the gateway already follows: what that saves, and that it is safe."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,15 +9,15 @@ import pytest_asyncio
 
 from parley.protocol import client as m
 from services.gateway import handlers
-from services.gateway.access.users import LOCAL
+from services.gateway.access.users import LOCAL_USER
 from services.gateway.app import build
 from shared.domain import commands as c
-from shared.domain.errors import Refused
+from shared.domain.errors import CommandRefused
 from shared.log import SessionAtPosition, StoredMessage
 from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
 
 
-class Counted(World):
+class CountingWorld(World):
     """Counts the loads from plan_store and the reads of the log's leader."""
 
     def __init__(self) -> None:
@@ -38,24 +38,24 @@ class Counted(World):
 
 
 @pytest.fixture
-def world() -> Counted:
-    return Counted()
+def world() -> CountingWorld:
+    return CountingWorld()
 
 
 @pytest_asyncio.fixture
-async def address(world: Counted) -> AsyncIterator[str]:
+async def address(world: CountingWorld) -> AsyncIterator[str]:
     async with serving(world.app) as address:
         yield address
 
 
-async def test_a_first_message_costs_one_load(world: Counted, address: str) -> None:
+async def test_the_first_message_of_a_session_causes_one_load(world: CountingWorld, address: str) -> None:
     async with client(address) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
         assert world.loads == 1
 
 
-async def test_a_command_where_somebody_looks_costs_none(world: Counted, address: str) -> None:
+async def test_a_command_to_a_followed_session_causes_no_load(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     async with client(address) as her:
         await her.send("resume", session_id="s")
@@ -69,8 +69,8 @@ async def test_a_command_where_somebody_looks_costs_none(world: Counted, address
         assert world.loads == 0
 
 
-async def test_a_copy_that_is_behind_refuses_nothing_wrongly(world: Counted, address: str) -> None:
-    """The feed is silent: what somebody else appended is not heard, and only the log knows it."""
+async def test_a_stale_cached_session_causes_no_wrong_refusal(world: CountingWorld, address: str) -> None:
+    """The feed is silent, so an event of another writer is only in the log."""
     story = world.story("s")
     await story.commit(c.Say(text="A calculator"))
     async with client(address) as her:
@@ -83,7 +83,7 @@ async def test_a_copy_that_is_behind_refuses_nothing_wrongly(world: Counted, add
         assert approved["plan_version"] == 2
 
 
-async def test_a_copy_that_is_behind_lets_nothing_through(world: Counted, address: str) -> None:
+async def test_a_stale_cached_session_lets_nothing_through(world: CountingWorld, address: str) -> None:
     story = world.story("s")
     await story.plan()
     async with client(address) as her:
@@ -95,7 +95,7 @@ async def test_a_copy_that_is_behind_lets_nothing_through(world: Counted, addres
         await her.error("not_now")
 
 
-async def test_a_message_that_another_gateway_has_carried_out_is_done_once(world: Counted, address: str) -> None:
+async def test_a_message_carried_out_by_another_gateway_is_not_repeated(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     other = build(gateway_settings(), world.bus, FakeStore(world.log), world.log)
     async with serving(other) as there, client(address) as her, client(there) as him:
@@ -111,20 +111,20 @@ async def test_a_message_that_another_gateway_has_carried_out_is_done_once(world
         assert (await her.event("session.renamed"))["version"] == 4
 
 
-async def test_a_refusal_costs_one_read_of_the_leader(world: Counted, address: str) -> None:
+async def test_a_refusal_causes_one_read_from_the_leader(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     gateway = world.app.state.gateway
-    channel = gateway.hub.enter("s")
-    await channel.fresh()
+    channel = gateway.hub.join("s")
+    await channel.refresh()
     world.loads = world.reads = 0
     approval = m.Approval(type="approval", session_id="s", approved=True, version=1)
-    with pytest.raises(Refused):
-        await handlers.act(approval, "s", handlers.Sender(LOCAL), gateway.core, channel)
+    with pytest.raises(CommandRefused):
+        await handlers.act(approval, "s", handlers.Sender(LOCAL_USER), gateway.core, channel)
     assert (world.loads, world.reads) == (0, 1)
     await gateway.hub.leave("s")
 
 
-async def test_a_message_over_rest_is_decided_on_the_copy_of_whoever_looks(world: Counted, address: str) -> None:
+async def test_a_rest_message_is_decided_on_the_followed_session(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     async with client(address) as her:
         await her.send("resume", session_id="s")

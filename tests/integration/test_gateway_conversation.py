@@ -1,4 +1,4 @@
-"""Conversations over a real socket; the services' part is played by the test, through the log."""
+"""Conversations over a real socket; the test appends the services' events to the log."""
 
 import json
 
@@ -16,7 +16,7 @@ def world() -> World:
     return World()
 
 
-async def test_a_client_that_knows_only_the_first_messages(world: World) -> None:
+async def test_a_client_that_knows_only_the_basic_messages(world: World) -> None:
     """user_message, approval, feedback, replan; and text_plan_review, code_review, feedback_request, completion."""
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="Help me create a simple calculator")
@@ -53,12 +53,12 @@ async def test_a_client_that_knows_only_the_first_messages(world: World) -> None
         again = await her.event("message.received")
         assert again["session_id"] == her.session_id
         assert (again["intent"], again["version"]) == ("remark", len(her.versions))
-        for message in her.heard:
+        for message in her.received:
             SERVER_MESSAGES.validate_python(message)
             assert message["session_id"] == her.session_id
 
 
-async def test_the_continue_loop(world: World) -> None:
+async def test_the_options_at_rest_can_be_chosen_again_and_again(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         story = world.story("loop")
         await her.send("user_message", content="A calculator", session_id="loop")
@@ -86,7 +86,7 @@ async def test_the_continue_loop(world: World) -> None:
         assert (await her.event("message.received"))["intent"] == "remark"
 
 
-async def test_edits_and_remarks_during_work(world: World) -> None:
+async def test_edits_are_refused_and_remarks_recorded_during_work(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
@@ -114,7 +114,7 @@ async def test_edits_and_remarks_during_work(world: World) -> None:
         assert (await her.event("code.edited"))["code"] == "print(2)\n"
 
 
-async def test_tokens_as_they_come_and_usage(world: World) -> None:
+async def test_drafts_are_streamed_and_usage_is_reported(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
@@ -126,9 +126,9 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
         world.bus.draft = piece.model_copy(update={"text": "Goal: A calculator"}).model_dump_json().encode()
         async with client(address) as other:
             await other.send("resume", session_id=her.session_id)
-            shown = await other.until("snapshot")
-            assert shown["draft"]["text"] == "Goal: A calculator"
-            assert shown["state"] == "text_plan_generation"
+            snapshot = await other.until("snapshot")
+            assert snapshot["draft"]["text"] == "Goal: A calculator"
+            assert snapshot["state"] == "text_plan_generation"
 
         call = ModelCall(
             model="m",
@@ -155,14 +155,14 @@ async def test_fork(world: World) -> None:
         await her.send("fork", id="f1")
         assert (await her.until("forked"))["fork_id"] == fork_id
         await her.send("resume", session_id=fork_id)
-        shown = await her.until("snapshot")
-        assert (shown["parent"], shown["version"]) == ("parent", 1)
+        snapshot = await her.until("snapshot")
+        assert (snapshot["parent"], snapshot["version"]) == ("parent", 1)
         await her.send("approval", approved=True)
         assert (await her.event("plan.approved"))["session_id"] == fork_id
         assert (await world.story("parent").load()).phase == "awaiting_approval"
 
 
-async def test_what_is_not_there_yet_says_so(world: World) -> None:
+async def test_unavailable_features_say_so(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="x", workflow="gardening")
         await her.error("not_available")
@@ -172,7 +172,7 @@ async def test_what_is_not_there_yet_says_so(world: World) -> None:
         assert json.loads((await world.log.read("s"))[-1].data)["type"] == "plan.drafted"
 
 
-async def test_closing_leaves_the_session(world: World) -> None:
+async def test_closing_the_socket_does_not_end_the_session(world: World) -> None:
     async with serving(world.app) as address:
         async with client(address) as her:
             await world.story("s").plan()
@@ -186,7 +186,7 @@ async def test_closing_leaves_the_session(world: World) -> None:
         assert (await world.story("s").load()).phase == "awaiting_approval"
 
 
-async def test_a_remark_is_answered_in_words_and_the_review_stays(world: World) -> None:
+async def test_a_remark_is_answered_and_the_review_stays_open(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         story = world.story("r")
         await her.send("user_message", content="A calculator", session_id="r")
@@ -211,7 +211,7 @@ async def test_a_remark_is_answered_in_words_and_the_review_stays(world: World) 
         assert (await her.event("plan.approved"))["plan_version"] == review["version"]
 
 
-async def test_a_workflow_that_there_is_not_is_refused_in_words(world: World) -> None:
+async def test_an_unknown_workflow_is_refused_with_a_reason(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="x", workflow="dance")
         error = await her.error("not_available")

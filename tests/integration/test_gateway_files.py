@@ -1,4 +1,4 @@
-"""A session's files over REST: listed, downloaded and never shown, copied for a fork. The object store is a fake."""
+"""A session's files over REST: listed, downloaded, never displayed, copied for a fork. The object store is a fake."""
 
 from hashlib import sha256
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from parley.events.values import ActionSpec, FileRef
 from shared.domain import commands as c
-from shared.story import finish
+from shared.story import finish_action
 from tests.support.gateway import World, serving
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=a,bob=b", "parley_secret": "s" * 40}
@@ -22,7 +22,7 @@ def rest(address: str, key: str = "") -> httpx2.AsyncClient:
 
 
 async def holding(world: World, files: dict[str, bytes], owner: str = "local") -> None:
-    """Session s, at rest, with these files."""
+    """Session s, at rest, with the given files."""
     story = world.story("s")
     await story.commit(c.Say(text="Note it", workflow="agentflow"), user=owner)
     actions = (ActionSpec(id="1.1", tool="write_file", arguments={}, effect="write"),)
@@ -34,16 +34,16 @@ async def holding(world: World, files: dict[str, bytes], owner: str = "local") -
     )
     await story.commit(c.Start())
     refs = {name: FileRef(sha256=sha256(data).hexdigest(), size=len(data)) for name, data in files.items()}
-    world.bus.kept |= {f"s/files/{refs[name].sha256}": data for name, data in files.items()}
-    await story.commit(finish("1.1", files=refs))
+    world.bus.objects |= {f"s/files/{refs[name].sha256}": data for name, data in files.items()}
+    await story.commit(finish_action("1.1", files=refs))
     await story.commit(c.Stop(), user=owner)
 
 
-async def test_a_file_is_a_download_whatever_it_holds() -> None:
+async def test_every_file_is_sent_as_a_download() -> None:
     await holding(world := World(), NAMES)
     async with serving(world.app) as address, rest(address) as http:
         listed = (await http.get("/sessions/s/files")).json()
-        assert [one["name"] for one in listed["files"]] == sorted(NAMES)
+        assert [file["name"] for file in listed["files"]] == sorted(NAMES)
         assert (listed["bytes"], listed["files"][0]["size"]) == (len(PAGE) + 3, len(PAGE))
         for name, data in NAMES.items():
             got = await http.get(
@@ -66,7 +66,7 @@ async def test_a_file_is_a_download_whatever_it_holds() -> None:
 @pytest.mark.parametrize(
     "name", ["notes", "NOTES/today.html", "%2E%2E/x", "a%00b", "%2Fetc%2Fpasswd", "x" * 1_001, "%FF"]
 )
-async def test_what_is_no_file_is_not_found(name: str) -> None:
+async def test_a_missing_file_is_not_found(name: str) -> None:
     await holding(world := World(), NAMES)
     async with serving(world.app) as address, rest(address) as http:
         refused = await http.get(f"/sessions/s/files/{name}")
@@ -74,16 +74,16 @@ async def test_what_is_no_file_is_not_found(name: str) -> None:
         assert PAGE.decode() not in refused.text
 
 
-async def test_other_bytes_in_the_place_of_a_file_are_not_given() -> None:
+async def test_a_file_with_the_wrong_hash_is_not_sent() -> None:
     await holding(world := World(), NAMES)
-    world.bus.kept = dict.fromkeys(world.bus.kept, b"another's")
+    world.bus.objects = dict.fromkeys(world.bus.objects, b"another's")
     async with serving(world.app) as address, rest(address) as http:
         assert (await http.get("/sessions/s/files/notes/today.html")).status_code == 404
         assert (await fork(http)).status_code == 404
     assert world.log.messages[-1].subject.endswith("session.stopped")
 
 
-async def test_an_object_store_that_is_away_is_told() -> None:
+async def test_an_unreachable_object_store_is_reported() -> None:
     await holding(world := World(), NAMES)
     async with serving(world.app) as address, rest(address) as http:
         world.bus.down = True
@@ -91,7 +91,7 @@ async def test_an_object_store_that_is_away_is_told() -> None:
         assert (await fork(http)).status_code == 503
 
 
-async def test_files_are_for_those_who_may_read_the_session() -> None:
+async def test_files_require_permission_to_read_the_session() -> None:
     await holding(world := World(**KEYS), NAMES, "alice")
     async with serving(world.app) as address, rest(address, "a") as alice, rest(address, "b") as bob:
         for path in ("/sessions/s/files", "/sessions/s/files/notes/today.html"):
@@ -107,22 +107,22 @@ async def fork(http: httpx2.AsyncClient, **fields: Any) -> httpx2.Response:
     return await http.post("/sessions/s/messages", json={"type": "fork"} | fields)
 
 
-async def test_a_fork_has_files_of_its_own() -> None:
+async def test_a_fork_has_its_own_files() -> None:
     await holding(world := World(), NAMES)
     async with serving(world.app) as address, rest(address) as http:
         child = (await fork(http, id="f")).json()["fork_id"]
         assert (await fork(http, id="f")).json()["fork_id"] == child
-        world.bus.kept = {name: data for name, data in world.bus.kept.items() if not name.startswith("s/")}
+        world.bus.objects = {name: data for name, data in world.bus.objects.items() if not name.startswith("s/")}
         assert (await http.get("/sessions/s/files/notes/today.html")).status_code == 404
         assert (await http.get(f"/sessions/{child}/files/notes/today.html")).content == PAGE
         assert len((await http.get(f"/sessions/{child}/files")).json()["files"]) == len(NAMES)
 
 
-async def test_what_a_fork_copies_counts_as_stored() -> None:
+async def test_files_copied_by_a_fork_count_as_stored_bytes() -> None:
     await holding(world := World(max_stored_bytes_per_day=60_000), {"a": b"x" * 40_000, "b": b"x" * 40_000})
     async with serving(world.app) as address, rest(address) as http:
         assert (await fork(http)).status_code == 200
-        before = set(world.bus.kept)
+        before = set(world.bus.objects)
         assert (await fork(http)).status_code == 429
     assert len(before) == 2, "one body, in each of the two sessions"
-    assert set(world.bus.kept) == before
+    assert set(world.bus.objects) == before

@@ -1,4 +1,4 @@
-"""Floods of WebSocket frames: the socket ends with words, and the gateway has other things to do meanwhile."""
+"""Floods of WebSocket frames: the socket closes with a reason, and the gateway stays responsive."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from services.gateway.live.frames import FRAMES_PER_SECOND, MAX_FRAGMENTS
-from services.gateway.transport import MAX_FRAME
+from services.gateway.http_protocol import MAX_FRAME_BYTES
+from services.gateway.live.websocket_protocol import FRAMES_PER_SECOND, MAX_FRAGMENTS
 from tests.support.gateway import Client, World, client, serving
 
 FLOOD = 64 * 1024  # bytes
@@ -22,14 +22,14 @@ async def connected(**options: Any) -> AsyncIterator[tuple[Client, World]]:
 
 
 async def _closed(her: Client) -> tuple[int, str]:
-    """Code and reason with which the gateway ends the socket."""
+    """The code and reason with which the gateway closes the socket."""
     code = await her.closed()
     assert code
     return code, her.connection.close_reason or ""
 
 
 def _frames(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
-    """As many as fit into `FLOOD` bytes."""
+    """As many frames as fit into `FLOOD` bytes."""
     frame = Frame(opcode, data, fin).serialize(mask=True)
     return frame * (FLOOD // len(frame))
 
@@ -42,7 +42,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
-async def test_too_many_frames_in_a_second_end_the_socket(flood: bytes) -> None:
+async def test_too_many_frames_in_a_second_close_the_socket(flood: bytes) -> None:
     async with connected() as (her, _):
         her.connection.transport.write(flood)
         code, reason = await _closed(her)
@@ -53,31 +53,31 @@ async def test_too_many_frames_in_a_second_end_the_socket(flood: bytes) -> None:
         }
 
 
-async def test_too_many_fragments_of_a_message_end_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.live.frames.FRAMES_PER_SECOND", 1_000_000)
+async def test_too_many_fragments_of_a_message_close_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.gateway.live.websocket_protocol.FRAMES_PER_SECOND", 1_000_000)
     async with connected() as (her, _):
         her.connection.transport.write(FLOODS["empty fragments"])
         assert await _closed(her) == (1008, f"a message in more than {MAX_FRAGMENTS} frames")
 
 
-async def test_messages_that_come_too_fast_are_read_no_faster_than_they_are_refused() -> None:
+async def test_messages_are_read_no_faster_than_they_are_refused() -> None:
     async with connected() as (her, world):
         her.connection.transport.write(_frames(Opcode.TEXT, b"{}"))
         for _ in range(20):
             await her.until("error", code="slow_down")
-        unread = FLOOD // len(Frame(Opcode.TEXT, b"{}").serialize(mask=True)) - len(her.heard)
+        unread = FLOOD // len(Frame(Opcode.TEXT, b"{}").serialize(mask=True)) - len(her.received)
         assert unread > FLOOD // 20, "all of it was read"
         await world.story("s").plan()  # and the gateway goes on
 
 
-async def test_a_message_in_many_frames_is_one_message() -> None:
+async def test_a_fragmented_message_is_one_message() -> None:
     async with connected(compression=None) as (her, _):
         text = '{"type": "user_message", "content": "' + "A calculator. " * 100 + '"}'
         await her.connection.send(text[at : at + 2] for at in range(0, len(text), 2))
         await her.event("message.received")
 
 
-async def test_compressed_messages_do_not_grow_over_all_bounds() -> None:
+async def test_the_size_limit_applies_to_decompressed_messages() -> None:
     async with connected() as (her, _):
-        await her.connection.send("x" * (50 * MAX_FRAME))
+        await her.connection.send("x" * (50 * MAX_FRAME_BYTES))
         assert (await _closed(her))[0] == 1009

@@ -1,4 +1,4 @@
-"""A login link logs in at once only whom it should: nobody becomes somebody else because a page sent them there."""
+"""Login links: no user is switched to another account because a page sent them to a link."""
 
 import re
 from collections.abc import AsyncIterator
@@ -19,16 +19,16 @@ HERE = r"/([^/\\\t].*)?"  # a path, and nothing that a browser takes for a host
 
 
 class Browser:
-    """What a browser does with links and forms; `site` is the Sec-Fetch-Site it sends, "" for one that sends none."""
+    """A browser that opens links and submits forms; `site` is the Sec-Fetch-Site that it sends, "" for none."""
 
     def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
         self.http, self.origin = http, f"http://{address}"
 
-    async def goes(self, path: str, site: str = "none") -> httpx2.Response:
+    async def open(self, path: str, site: str = "none") -> httpx2.Response:
         return await self.http.get(path, headers={"sec-fetch-site": site} if site else {})
 
-    async def presses(self, page: httpx2.Response, **headers: str) -> httpx2.Response:
-        """The button of the question."""
+    async def confirm(self, page: httpx2.Response, **headers: str) -> httpx2.Response:
+        """Submit the confirmation form."""
         form = {name: unescape(text) for name, text in re.findall(r'name="(\w+)" value="([^"]*)"', page.text)}
         return await self.http.post("/login", data=form, headers={"origin": self.origin} | headers)
 
@@ -44,43 +44,43 @@ async def browsing(world: World) -> AsyncIterator[Browser]:
 
 
 @pytest.mark.parametrize("site", ["none", "same-origin"])
-async def test_an_address_that_a_person_opens_logs_in_at_once(site: str) -> None:
+async def test_a_link_that_the_user_opens_logs_in_at_once(site: str) -> None:
     async with browsing(World(**KEYS)) as browser:
-        answer = await browser.goes("/s/abc?view=inbox&token=ka", site)
+        answer = await browser.open("/s/abc?view=inbox&token=ka", site)
         assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
         assert await browser.user() == "alice"
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", ""])
-async def test_led_there_by_another_page_it_is_asked(site: str) -> None:
+async def test_a_link_on_another_site_asks_for_confirmation(site: str) -> None:
     async with browsing(World(**KEYS)) as browser:
-        page = await browser.goes("/s/abc?token=ka&view=inbox", site)
+        page = await browser.open("/s/abc?token=ka&view=inbox", site)
         assert page.status_code == 200
         assert "Log in to Parley as <bdi>alice</bdi>?" in page.text
         assert not browser.http.cookies
         assert await browser.user() == ""
-        answer = await browser.presses(page)
+        answer = await browser.confirm(page)
         assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
         assert await browser.user() == "alice"
 
 
 @pytest.mark.parametrize("site", ["none", "same-origin", "cross-site"])
-async def test_nobody_becomes_another_user_without_a_yes(site: str) -> None:
+async def test_switching_to_another_user_needs_confirmation(site: str) -> None:
     async with browsing(World(**KEYS)) as browser:
-        await browser.goes("/?token=ka")
-        page = await browser.goes("/?token=kb", site)
+        await browser.open("/?token=ka")
+        page = await browser.open("/?token=kb", site)
         assert "Log in to Parley as <bdi>bob</bdi>? You are logged in as <bdi>alice</bdi> now." in page.text
         assert await browser.user() == "alice"
-        assert (await browser.goes("/?token=ka")).status_code == 303, "the same user again is no change"
-        await browser.presses(page)
+        assert (await browser.open("/?token=ka")).status_code == 303, "the same user again is no change"
+        await browser.confirm(page)
         assert await browser.user() == "bob"
 
 
-async def test_the_yes_comes_from_our_own_page() -> None:
+async def test_the_confirmation_must_come_from_our_own_page() -> None:
     async with browsing(World(**KEYS)) as browser:
-        page = await browser.goes("/?token=kb", "cross-site")
+        page = await browser.open("/?token=kb", "cross-site")
         for headers in ({"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}):
-            assert (await browser.presses(page, **headers)).status_code == 403
+            assert (await browser.confirm(page, **headers)).status_code == 403
         bare = await browser.http.post("/login", data={"token": "kb"})
         assert bare.status_code == 403
         assert await browser.user() == ""
@@ -89,42 +89,42 @@ async def test_the_yes_comes_from_our_own_page() -> None:
         assert "no-store" in page.headers["cache-control"]
 
 
-async def test_with_the_one_login_of_a_machine_no_name_is_asked_for() -> None:
+async def test_the_confirmation_names_no_user_if_there_is_only_one() -> None:
     async with browsing(World(**LOGIN)) as browser:
-        page = await browser.goes(f"/?token={TOKEN}", "cross-site")
+        page = await browser.open(f"/?token={TOKEN}", "cross-site")
         assert "Log in to Parley?" in page.text
         assert "local" not in page.text
-        await browser.presses(page)
+        await browser.confirm(page)
         assert await browser.user() == "local"
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/%09/evil.example", "/%5Cevil.example", "/\\evil.example"])
-async def test_neither_the_answer_nor_cancel_leads_to_another_host(path: str) -> None:
+async def test_neither_confirming_nor_cancelling_leads_to_another_host(path: str) -> None:
     async with browsing(World(**KEYS)) as browser:
-        page = await browser.goes(f"{path}?token=ka", "cross-site")
+        page = await browser.open(f"{path}?token=ka", "cross-site")
         (cancel,) = re.findall(r'<a href="([^"]*)"', page.text)
-        for target in (unescape(cancel), (await browser.presses(page)).headers["location"]):
+        for target in (unescape(cancel), (await browser.confirm(page)).headers["location"]):
             assert re.fullmatch(HERE, target), target
         evil = {"origin": browser.origin}
-        for wanted in ("//evil.example/", "/\t/evil.example", "https://evil.example/", "\\evil.example"):
-            answer = await browser.http.post("/login", data={"token": "ka", "next": wanted}, headers=evil)
+        for link in ("//evil.example/", "/\t/evil.example", "https://evil.example/", "\\evil.example"):
+            answer = await browser.http.post("/login", data={"token": "ka", "next": link}, headers=evil)
             assert re.fullmatch(HERE, answer.headers["location"]), answer.headers["location"]
 
 
-async def test_what_is_shown_is_text() -> None:
+async def test_the_confirmation_page_escapes_its_values() -> None:
     name = "<img><b>alice"
     world = World(**KEYS | {"parley_api_keys": f"{name}=k'\"<b>"})
     async with browsing(world) as browser:
-        page = await browser.goes("/?token=k'%22%3Cb%3E&x=%22%3E%3Cscript%3E", "cross-site")
+        page = await browser.open("/?token=k'%22%3Cb%3E&x=%22%3E%3Cscript%3E", "cross-site")
         assert "&lt;img&gt;&lt;b&gt;alice" in page.text
         assert "<img" not in page.text
         assert "<script" not in page.text
-        assert (await browser.presses(page)).status_code == 303
+        assert (await browser.confirm(page)).status_code == 303
 
 
-async def test_wrong_links_and_wrong_answers_are_counted_and_refused() -> None:
+async def test_failed_logins_by_link_are_counted_and_refused() -> None:
     async with browsing(World(**KEYS, max_failed_logins_per_minute=2)) as browser:
-        assert (await browser.goes("/?token=wrong", "cross-site")).status_code == 401
+        assert (await browser.open("/?token=wrong", "cross-site")).status_code == 401
         own = {"origin": browser.origin}
         assert (await browser.http.post("/login", data={"token": "wrong"}, headers=own)).status_code == 401
         assert (await browser.http.post("/login", data={"token": "ka"}, headers=own)).status_code == 429

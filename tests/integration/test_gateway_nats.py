@@ -1,4 +1,4 @@
-"""The gateway on a real nats-server with the real plan_store; drafts are made by the test, through the log."""
+"""The gateway on a real nats-server with the real plan_store; the test appends drafts to the log."""
 
 import asyncio
 import random
@@ -12,17 +12,17 @@ import pytest
 
 from cli.nats_server import NatsServer
 from parley.client import Parley
-from parley.client.errors import Refused
+from parley.client.errors import RequestRefused
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
+from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.services import WORKERS
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from tests.support.gateway import Client, client, serving
 from tests.support.nats import kill9
 from tests.support.stories import CODE, Conversation
@@ -41,14 +41,14 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
     """Two gateways on the same NATS."""
     mine = settings.model_copy(update={"parley_auth": "none"})
     buses = Bus(mine, "gateway"), Bus(mine, "gateway")
-    one, two = (build(mine, bus, Store(bus), LateLog(bus)) for bus in buses)
-    async with serving(one) as first, serving(two) as second:
+    gateway, other_gateway = (build(mine, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
+    async with serving(gateway) as first, serving(other_gateway) as second:
         await asyncio.gather(*(_ready(address) for address in (first, second)))
         yield first, second
 
 
 async def _ready(address: str, status: int = 200) -> Any:
-    """Wait until the readiness check answers with this status; what it says then."""
+    """Wait until the readiness check responds with this status. Returns its checks."""
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(10):
         while (await http.get("/readyz")).status_code != status:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.02)
@@ -77,10 +77,12 @@ async def test_a_conversation_seen_through_another_gateway(addresses: tuple[str,
 
 async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
-        begun = await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
-        assert begun.status_code == 201, begun.text
-        assert (await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})).json() == begun.json()
-        session_id = begun.json()["session_id"]
+        created = await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
+        assert created.status_code == 201, created.text
+        assert (
+            await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
+        ).json() == created.json()
+        session_id = created.json()["session_id"]
         where = f"/api/sessions/{session_id}"
         story = Conversation(bus.log, session_id, "local")
         await story.drafts()
@@ -99,8 +101,8 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
         assert (await http.get(f"{where}/plans/3")).json()["by"] == "user:local"
         assert (await http.get(f"{where}/plans/9")).status_code == 404
 
-        shown = (await http.get(f"{where}/plans/3")).json()["hash"]
-        yes = {"type": "approval", "approved": True, "version": 3, "hash": shown}
+        plan_hash = (await http.get(f"{where}/plans/3")).json()["hash"]
+        yes = {"type": "approval", "approved": True, "version": 3, "hash": plan_hash}
         assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
         assert (await http.get(f"{where}/export", params={"format": "py"})).status_code == 404
         await story.codes()
@@ -127,8 +129,8 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
         assert (await http.get(f"/api/sessions/{fork}/plans")).json()["plans"][0]["goal"] == "A calculator"
 
 
-async def test_two_clients_race(addresses: tuple[str, str], bus: Bus) -> None:
-    """Approvals, edits, stops and retries of one session from two gateways: one history, every loser told why."""
+async def test_racing_clients_produce_one_history_and_clear_refusals(addresses: tuple[str, str], bus: Bus) -> None:
+    """Approvals, edits, stops and retries of one session from two gateways: one history, every refusal has a reason."""
     session_id = uuid4().hex
     story = Conversation(bus.log, session_id, "local")
     await story.plan()
@@ -151,24 +153,24 @@ async def test_two_clients_race(addresses: tuple[str, str], bus: Bus) -> None:
 
 
 async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> tuple[int, int]:
-    """How many of `rounds` messages were carried out, and how many refused (each with a reason)."""
+    """Send `rounds` random messages. Returns how many were carried out and how many refused, each with a reason."""
     dice = random.Random(seed)
     await who.send("resume", session_id=session_id)
     await who.until("event", version=2)
-    shown, won, lost = 2, 0, 0
+    version, won, lost = 2, 0, 0
     for number in range(rounds):
         key = f"{seed}-{number}"
         kind = dice.choice(["approval", "edit", "stop", "retry", "replan"])
         known: dict[str, dict[str, Any]] = {
-            "approval": {"approved": True, "version": shown},
-            "edit": {"version": shown, "steps": [f"Step {key}"]},
+            "approval": {"approved": True, "version": version},
+            "edit": {"version": version, "steps": [f"Step {key}"]},
         }
         await asyncio.sleep(0.06)  # a person's pace, and below the limit for one socket
         await who.send(kind, id=key, **known.get(kind, {}))
         while True:
             message = await who.next()
             if message["type"] == "text_plan_review":
-                shown = message["version"]
+                version = message["version"]
             if message["type"] == "error" and message["reply_to"] == key:
                 assert message["code"] in ("not_now", "stale_version", "invalid"), message
                 lost += 1
@@ -179,7 +181,7 @@ async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> t
     return won, lost
 
 
-async def test_each_stop_of_a_session_is_stored(addresses: tuple[str, str], bus: Bus) -> None:
+async def test_every_stop_of_a_session_is_stored(addresses: tuple[str, str], bus: Bus) -> None:
     async with client(addresses[0]) as her:
         for _ in range(10):
             await her.send("user_message", content="Again")
@@ -188,7 +190,7 @@ async def test_each_stop_of_a_session_is_stored(addresses: tuple[str, str], bus:
             await her.until("stopped")
 
 
-async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
+async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
     async with client(addresses[0]) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
@@ -207,10 +209,10 @@ async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, na
         await her.until("text_plan_review")
 
 
-async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
+async def test_the_gateway_can_start_before_nats_and_plan_store(tmp_path: Path) -> None:
     settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
     bus = Bus(settings, "gateway")
-    async with serving(build(settings, bus, Store(bus, wait=0.5), LateLog(bus))) as address:
+    async with serving(build(settings, bus, PlanStoreClient(bus, wait=0.5), DeferredLog(bus))) as address:
         async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")
@@ -242,8 +244,8 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         await bus.answer(TOOLS_PREVIEW, preview, queue="executor")
         assert (await http.get("/tools", params={"q": "look"})).json()["tools"][0]["description"] == "look"
 
-        begun = await http.post("/sessions", json={"request": "Cancel #W1", "workflow": "agentflow"})
-        session_id = begun.json()["session_id"]
+        created = await http.post("/sessions", json={"request": "Cancel #W1", "workflow": "agentflow"})
+        session_id = created.json()["session_id"]
         where = f"/sessions/{session_id}"
         story = Conversation(bus.log, session_id, "local")
         actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
@@ -251,31 +253,31 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         assert (await http.get(f"{where}/actions/1.1/preview")).json()["known"] is False
         assert asked == [PreviewCall(session_id=session_id, tool="cancel_order", arguments={"order_id": "#W1"})]
         waiting = await _listed(http, "/inbox", "sessions")
-        assert [(one["id"], one["state"]) for one in waiting] == [(session_id, "action_approval")]
+        assert [(row["id"], row["state"]) for row in waiting] == [(session_id, "action_approval")]
 
         await bus.keep(f"{session_id}/1/1.1/1", b"much" * 50_000)
         assert (await http.get(f"{where}/artefacts/1/1.1")).content == b"much" * 50_000
         assert (await http.get(f"{where}/artefacts/1/1.2")).status_code == 404
         await story.commit(c.Stop())
         assert (await http.get("/memories", params={"q": "nothing like it"})).json()["total"] == 0
-        found = await _listed(http, "/memories?q=cancel", "items")
-        assert found[0]["request"] == "Cancel #W1"
+        memories = await _listed(http, "/memories?q=cancel", "items")
+        assert memories[0]["request"] == "Cancel #W1"
         for nothing in (f"{session_id}.2", "nobody.1", "nonsense", f"{session_id}.0", "a.b.1", "x" * 80):
             refused = await http.delete(f"/memories/{nothing}")
             assert (refused.status_code, refused.json()["message"]) == (404, f"You have no memory {nothing}.")
         async with Parley(f"http://{addresses[0]}") as parley:
-            assert [one.id for one in (await parley.memories()).items] == [found[0]["id"]] == [f"{session_id}.1"]
-            await parley.forget(found[0]["id"])
+            assert [row.id for row in (await parley.memories()).items] == [memories[0]["id"]] == [f"{session_id}.1"]
+            await parley.forget(memories[0]["id"])
             assert (await parley.memories()).total == 0
-            with pytest.raises(Refused, match=r"You have no memory nonsense\."):
+            with pytest.raises(RequestRefused, match=r"You have no memory nonsense\."):
                 await parley.forget("nonsense")
 
 
-async def test_what_was_put_aside_is_put_away_over_rest(addresses: tuple[str, str], bus: Bus) -> None:
+async def test_dead_letters_are_dismissed_over_rest(addresses: tuple[str, str], bus: Bus) -> None:
     await bus.client.jetstream().publish("session.zzz.planner.x", b"what?")
     async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
-        [parked] = await _listed(http, "/dead", "parked")
-        where = f"/dead/SESSIONS/{parked['position']}"
+        [dead_letter] = await _listed(http, "/dead", "parked")
+        where = f"/dead/SESSIONS/{dead_letter['position']}"
         gone = await http.delete(where)
         assert (gone.status_code, gone.json()) == (200, {"stream": "SESSIONS", "stream_seq": 1, "entries": 1})
         again = await http.delete(where)
@@ -288,8 +290,8 @@ async def test_what_was_put_aside_is_put_away_over_rest(addresses: tuple[str, st
 
 
 async def _listed(http: httpx2.AsyncClient, path: str, name: str) -> Any:
-    """What this list holds, once the projection has come so far."""
+    """The list, once the projection has caught up."""
     async with asyncio.timeout(10):
-        while not (found := (await http.get(path)).json().get(name)):  # noqa: ASYNC110  a list over REST is polled
+        while not (rows := (await http.get(path)).json().get(name)):  # noqa: ASYNC110  a list over REST is polled
             await asyncio.sleep(0.05)
-    return found
+    return rows

@@ -1,4 +1,4 @@
-"""A path that a person changes: before it is walked, while it is, and what they say of its answer."""
+"""Paths that a user edits before and while they run, and judgements of their answers."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -9,8 +9,8 @@ import pytest
 from parley.events.values import SessionSettings
 from parley.protocol.flows import FLOWS_LIST
 from shared.domain import commands as c
+from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import Client, World, client, serving
-from tests.support.walks import SQL, Services, flows_for
 
 REQUEST = "How many orders are pending?"
 
@@ -31,12 +31,12 @@ async def _begin(her: Client, confirm: str) -> None:
 
 
 async def _snapshot(her: Client) -> dict[str, Any]:
-    """The view, and no event that she has heard again."""
+    """The snapshot after a resume without past events."""
     await her.send("resume", session_id=her.session_id, after=max(her.versions))
     return await her.until("snapshot")
 
 
-async def test_a_path_in_review_is_edited_by_the_names_of_its_nodes() -> None:
+async def test_a_path_in_review_is_edited_by_node_names() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "path")
@@ -64,7 +64,7 @@ async def test_a_path_in_review_is_edited_by_the_names_of_its_nodes() -> None:
         assert (path["planned_execution_path"], path["walked"], path["remaining"]) == (tools, tools, [])
 
 
-async def test_the_rest_of_a_path_is_changed_while_it_is_walked() -> None:
+async def test_the_rest_of_a_running_path_is_changed() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nodes")
@@ -96,7 +96,7 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked() -> None:
 
 
 def _checking(address: str, her: Client) -> Callable[..., Awaitable[httpx2.Response]]:
-    """Asks what is wrong with these nodes, in her session or another one."""
+    """A function that checks nodes, in the session or in another one."""
 
     async def ask(nodes: Sequence[str], *, session_id: str = "", **more: Any) -> httpx2.Response:
         async with httpx2.AsyncClient(base_url=f"http://{address}/api") as http:
@@ -106,7 +106,7 @@ def _checking(address: str, her: Client) -> Callable[..., Awaitable[httpx2.Respo
     return ask
 
 
-async def test_a_path_in_review_is_checked_while_a_person_changes_it() -> None:
+async def test_edits_of_a_path_in_review_are_checked() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         ask = _checking(address, her)
@@ -125,7 +125,7 @@ async def test_a_path_in_review_is_checked_while_a_person_changes_it() -> None:
         assert (await ask(whole, more=1)).status_code == 422
 
 
-async def test_the_rest_of_a_path_is_checked_from_where_it_stands() -> None:
+async def test_the_rest_of_a_running_path_is_checked_from_its_position() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         ask = _checking(address, her)
@@ -148,7 +148,7 @@ async def test_the_rest_of_a_path_is_checked_from_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "given", "words"),
+    ("nodes", "values", "words"),
     [
         ([], {}, "name the nodes that are to come"),
         (_tools("generate"), {}, "text_to_sql has no node “generate”"),
@@ -161,20 +161,20 @@ async def test_the_rest_of_a_path_is_checked_from_where_it_stands() -> None:
         (_tools("generate_sql", "format_final_response") * 2, {}, "format_final_response is not followed by"),
     ],
 )
-async def test_a_rest_that_cannot_be_walked_says_all_that_is_wrong(
-    nodes: list[str], given: dict[str, Any], words: str
+async def test_an_impossible_rest_of_a_path_is_refused_with_all_problems(
+    nodes: list[str], values: dict[str, Any], words: str
 ) -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nodes")
         await her.until("question", about="action")
         version = (await world.story(her.session_id).load()).version
-        await her.send("edit_path", after="1.2", nodes=nodes, given=given)
+        await her.send("edit_path", after="1.2", nodes=nodes, given=values)
         assert words in (await her.error("invalid"))["message"]
         assert (await world.story(her.session_id).load()).version == version
 
 
-async def test_a_second_flow_may_follow() -> None:
+async def test_a_path_may_continue_in_a_second_flow() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nodes")
@@ -185,7 +185,7 @@ async def test_a_second_flow_may_follow() -> None:
         assert (await _snapshot(her))["path"]["walked"][-1] == "complaint_triage.write_reply"
 
 
-async def test_an_answer_is_judged_and_kept() -> None:
+async def test_an_answer_is_judged_and_saved() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nothing")
@@ -204,7 +204,7 @@ async def test_an_answer_is_judged_and_kept() -> None:
         assert (await her.event("answer.judged"))["saved"] is False
 
 
-async def test_without_an_executor_a_path_is_not_changed() -> None:
+async def test_a_path_cannot_be_changed_without_an_executor() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nodes")

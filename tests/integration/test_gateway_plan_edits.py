@@ -1,4 +1,4 @@
-"""A plan that acts, changed by its person: held against the tools there are, and refused with all that is wrong."""
+"""A user's edits of execution plans: checked against the tools, and refused with every problem."""
 
 from typing import Any
 
@@ -40,11 +40,11 @@ async def _in_review(world: World, her: Client) -> dict[str, Any]:
 
 
 async def _plan(world: World, her: Client) -> Any:
-    session: Session = (await world.story(her.session_id).loaded()).session
+    session: Session = (await world.story(her.session_id).load_at_position()).session
     return session.plan
 
 
-async def test_new_steps_get_ids_and_what_their_tools_do() -> None:
+async def test_new_steps_get_ids_and_the_effects_of_their_tools() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _in_review(world, her)
@@ -75,13 +75,13 @@ async def test_new_steps_get_ids_and_what_their_tools_do() -> None:
         ({"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"}, "Two steps have the id s1"),
         (
             {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s3", "after": ["s9"]},
-            "s9, which is no step",
+            "s9, which is not a step of the plan",
         ),
         (
             {"text": "Look", "tool": "look", "arguments": {"id": "{{steps.s3.output}}"}, "id": "s3"},
             "Step 3 (s3) waits for itself",
         ),
-        ({"text": "Look", "tool": "look", "arguments": {"id": "{{s1}}"}, "id": "s3"}, "is no reference"),
+        ({"text": "Look", "tool": "look", "arguments": {"id": "{{s1}}"}, "id": "s3"}, "is not a reference"),
         ({"text": "Purge", "tool": "purge", "arguments": {"id": "1"}, "id": "s3"}, "purge must not be used here"),
         (
             {"text": "Ask", "tool": "query", "arguments": {"sql": "SELECT {{steps.s1.output}}"}, "id": "s3"},
@@ -89,19 +89,20 @@ async def test_new_steps_get_ids_and_what_their_tools_do() -> None:
         ),
     ],
 )
-async def test_what_could_not_be_carried_out_is_refused(step: dict[str, Any], words: str) -> None:
+async def test_plans_that_cannot_be_executed_are_refused(step: dict[str, Any], words: str) -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _in_review(world, her)
-        kept = [
-            one.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for one in (LOOK, CANCEL)
+        steps = [
+            original.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
+            for original in (LOOK, CANCEL)
         ]
-        await her.send("edit", version=review["version"], steps=[*kept, step])
+        await her.send("edit", version=review["version"], steps=[*steps, step])
         assert words in (await her.error("invalid"))["message"]
         assert (await _plan(world, her)).version == review["version"]
 
 
-async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
+async def test_one_refusal_lists_the_problems_of_every_step() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _in_review(world, her)
@@ -114,7 +115,7 @@ async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
         error = await her.error("invalid")
         assert error["steps"] == {
             "s1": ["look: id is missing"],
-            "s3": ["depends on s9, which is no step.", "there is no tool “fly” here."],
+            "s3": ["depends on s9, which is not a step of the plan.", "there is no tool “fly” here."],
         }
         circle = [
             {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1", "after": ["s2"]},
@@ -123,7 +124,8 @@ async def test_one_refusal_tells_of_every_step_what_is_wrong_with_it() -> None:
         await her.send("edit", version=review["version"], steps=circle)
         assert (await her.error("invalid"))["steps"] == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
         same = [
-            one.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for one in (LOOK, CANCEL)
+            step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
+            for step in (LOOK, CANCEL)
         ]
         await her.send("edit", version=review["version"], steps=same)
         review = await her.until("text_plan_review")  # held against the tools as they are now
@@ -136,7 +138,7 @@ def _now(*tools: ToolSpec) -> Any:
 
 
 async def _reviewed(world: World, her: Client) -> dict[str, Any]:
-    """A version in review that was held against the tools as they are."""
+    """A version in review that was checked against the current tools."""
     review = await _in_review(world, her)
     steps = [
         step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for step in (LOOK, CANCEL)
@@ -145,7 +147,7 @@ async def _reviewed(world: World, her: Client) -> dict[str, Any]:
     return await her.until("text_plan_review")
 
 
-async def test_a_plan_is_not_approved_once_a_tool_has_changed_and_saving_it_again_takes_the_tool_as_it_is() -> None:
+async def test_a_plan_with_a_changed_tool_is_approved_only_after_saving_it_again() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _reviewed(world, her)
@@ -168,7 +170,7 @@ async def test_a_plan_is_not_approved_once_a_tool_has_changed_and_saving_it_agai
         assert (await _plan(world, her)).status == "executing"
 
 
-async def test_a_plan_is_approved_while_no_executor_answers() -> None:
+async def test_a_plan_can_be_approved_while_no_executor_answers() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _reviewed(world, her)
@@ -178,7 +180,7 @@ async def test_a_plan_is_approved_while_no_executor_answers() -> None:
         assert (await _plan(world, her)).status == "executing"
 
 
-async def test_what_a_client_says_of_a_tool_is_not_believed_and_the_checks_are_recorded() -> None:
+async def test_a_clients_claims_about_a_tool_are_ignored_and_the_checks_recorded() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _in_review(world, her)
@@ -186,7 +188,7 @@ async def test_what_a_client_says_of_a_tool_is_not_believed_and_the_checks_are_r
         await her.send("edit", version=review["version"], steps=[step, step | {"id": "s3"}])
         await her.until("text_plan_review")
         plan = await _plan(world, her)
-        assert {one.fingerprint for one in plan.steps} == {TOOLS[1].fingerprint}
+        assert {plan_step.fingerprint for plan_step in plan.steps} == {TOOLS[1].fingerprint}
         assert {check.name: check.ok for check in plan.checks} == {
             "steps": True,
             "tools": True,
@@ -197,7 +199,7 @@ async def test_what_a_client_says_of_a_tool_is_not_believed_and_the_checks_are_r
         }
 
 
-async def test_a_session_whose_plans_may_use_some_tools_only() -> None:
+async def test_a_session_can_restrict_the_tools_of_its_plans() -> None:
     world = _world()
     only = {"tools": ["look"], "instructions": "Be careful."}
     async with serving(world.app) as address, client(address) as her:
@@ -217,11 +219,13 @@ async def test_a_session_whose_plans_may_use_some_tools_only() -> None:
         }
 
 
-async def test_a_hundred_steps_are_taken_and_one_more_is_refused_in_words() -> None:
+async def test_a_plan_may_have_a_hundred_steps_and_no_more() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
         review = await _in_review(world, her)
-        steps = [{"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": f"n{one}"} for one in range(101)]
+        steps = [
+            {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": f"n{number}"} for number in range(101)
+        ]
         await her.send("edit", version=review["version"], steps=steps)
         error = await her.error("too_large")
         assert "100" in error["message"]

@@ -1,4 +1,4 @@
-"""Flows over REST: what there is, a path planned, a chat answered at once or as it happens, and everything refused."""
+"""Flows over REST: lists, planned paths, chats with and without streaming, and refusals."""
 
 import asyncio
 import json
@@ -10,11 +10,11 @@ import httpx2
 import pytest
 
 from parley.protocol.flows import FLOWS_LIST
-from services.gateway.rest.flow_models import LEAST_WAIT
+from services.gateway.rest.flow_models import MIN_WAIT
 from shared.domain import commands as c
-from shared.domain.said import said_before
+from shared.domain.messages import chat_history
+from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import World, client, serving
-from tests.support.walks import SQL, Services, flows_for
 
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "How many orders are pending?"}]}
 PATH = [
@@ -33,7 +33,7 @@ KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_sec
 
 @asynccontextmanager
 async def _there(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.AsyncClient, Services, str]]:
-    """A gateway whose services walk paths by rules."""
+    """A gateway whose services follow paths by rules."""
     world.bus.answers[FLOWS_LIST] = flows_for
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with (
@@ -52,7 +52,7 @@ async def _chat(http: httpx2.AsyncClient, words: str, **more: Any) -> dict[str, 
 
 
 async def _refused(http: httpx2.AsyncClient, status: int, path: str, body: Any) -> dict[str, Any]:
-    """The refusal, which must have this status and the shape of all refusals."""
+    """The problem of a response, which must have this status."""
     got = await http.post(path, json=body)
     assert got.status_code == status, got.text
     problem: dict[str, Any] = got.json()
@@ -61,28 +61,28 @@ async def _refused(http: httpx2.AsyncClient, status: int, path: str, body: Any) 
 
 
 def _events(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream: their names ("" for none), and their data."""
-    found = []
+    """The events of a stream: names ("" for none) and data."""
+    events = []
     for block in text.strip().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.split("\n"))
-        found.append((lines.get("event", ""), json.loads(lines["data"])))
-    return found
+        events.append((lines.get("event", ""), json.loads(lines["data"])))
+    return events
 
 
-async def test_the_flows_there_are() -> None:
+async def test_flows_are_listed() -> None:
     async with _there(World()) as (http, _, _):
-        found = (await http.get("/planning/flows")).json()
-        assert [flow["name"] for flow in found["flows"]] == ["text_to_sql", "complaint_triage"]
-        assert found["troubles"] == ["broken.yaml: the node “x” cannot be reached."]
-        one = (await http.get("/planning/flows/text_to_sql")).json()
-        assert one["full_path"][0] == "classify_prompt"
-        assert one["nodes"][0]["possible_next_nodes"] == ["get_relevant_tables", "format_final_response"]
+        listed = (await http.get("/planning/flows")).json()
+        assert [flow["name"] for flow in listed["flows"]] == ["text_to_sql", "complaint_triage"]
+        assert listed["troubles"] == ["broken.yaml: the node “x” cannot be reached."]
+        single = (await http.get("/planning/flows/text_to_sql")).json()
+        assert single["full_path"][0] == "classify_prompt"
+        assert single["nodes"][0]["possible_next_nodes"] == ["get_relevant_tables", "format_final_response"]
         missing = await http.get("/planning/flows/text_to_sqll")
         assert missing.status_code == 404
         assert "text_to_sql, complaint_triage" in missing.json()["hint"]
 
 
-async def test_a_planned_path_waits_to_be_approved() -> None:
+async def test_a_planned_path_awaits_approval() -> None:
     world = World()
     async with _there(world) as (http, _, _):
         asked = {
@@ -111,15 +111,15 @@ async def test_a_planned_path_waits_to_be_approved() -> None:
 
 
 async def _until_answered(http: httpx2.AsyncClient, where: str) -> dict[str, Any]:
-    """Approve what waits (tables by their proposal, the query by its hash) until there is an answer."""
+    """Approve everything (tables as proposed, the query by its hash) until there is an answer."""
     session_id = where.rpartition("/")[2]
     address = str(http.base_url.netloc, "ascii")
     async with client(address) as her:
         await her.send("resume", session_id=session_id)
-        while (told := await her.next())["type"] != "continue":
-            if asked := told if told["type"] == "question" else told.get("question"):
+        while (message := await her.next())["type"] != "continue":
+            if asked := message if message["type"] == "question" else message.get("question"):
                 await her.send("answer", content="yes", question_id=asked["question_id"])
-            if waiting := told if told["type"] == "approval_request" else told.get("approval_request"):
+            if waiting := message if message["type"] == "approval_request" else message.get("approval_request"):
                 action = waiting["actions"][0]
                 await her.send("approval", approved=True, action_id=action["action_id"], hash=action["hash"])
     snapshot: dict[str, Any] = (await http.get(where)).json()
@@ -144,20 +144,20 @@ async def test_a_chat_is_answered_in_a_session_that_can_be_opened() -> None:
 async def test_the_earlier_messages_of_a_chat_come_with_its_request() -> None:
     world = World()
     async with _there(world) as (http, _, _):
-        said = [{"role": "assistant", "content": "416"}, {"role": "user", "content": "Only in Oregon"}]
-        got = await http.post("/chat", json={"messages": [*ASK["messages"], *said]})
+        messages = [{"role": "assistant", "content": "416"}, {"role": "user", "content": "Only in Oregon"}]
+        got = await http.post("/chat", json={"messages": [*ASK["messages"], *messages]})
         session = await world.story(got.json()["session_id"]).load()
         assert session.words.request == "Only in Oregon"
-        assert said_before(session) == "user: How many orders are pending?\n\nassistant: 416"
+        assert chat_history(session) == "user: How many orders are pending?\n\nassistant: 416"
 
 
-async def test_without_planning_the_full_graph_is_walked() -> None:
+async def test_without_planning_the_full_graph_runs() -> None:
     async with _there(World()) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", use_planning=False)
         assert (reply["fallback"], reply["why"]) == (True, "The full graph was asked for.")
 
 
-async def test_a_chat_goes_on_in_its_session_and_keeps_what_is_not_named() -> None:
+async def test_a_chat_continues_its_session_and_keeps_its_settings() -> None:
     world = World()
     async with _there(world) as (http, _, _):
         first = await _chat(http, "How many orders are pending?", max_retries=7, confirm="nodes")
@@ -174,13 +174,13 @@ async def test_a_chat_goes_on_in_its_session_and_keeps_what_is_not_named() -> No
         assert (session.settings.confirm, session.settings.planning.max_retries) == ("nodes", 7)
 
 
-async def test_the_path_itself_can_wait_for_a_yes() -> None:
+async def test_a_chat_can_require_approval_of_the_path() -> None:
     async with _there(World()) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", confirm="path")
         assert (reply["review"]["kind"], reply["walked"], reply["path"]) == ("path", [], PATH)
 
 
-async def test_a_question_and_a_failure_are_told() -> None:
+async def test_a_question_and_a_failure_are_returned() -> None:
     async with _there(World()) as (http, _, _):
         asked = await _chat(http, "which one?")
         assert asked["question"]["options"] == ["text_to_sql", "complaint_triage"]
@@ -191,21 +191,21 @@ async def test_a_question_and_a_failure_are_told() -> None:
         assert (plan["path"], plan["question"]["content"]) == ([], "Which flow should this go through?")
 
 
-async def test_a_stream_tells_what_happens_and_ends_with_the_result() -> None:
+async def test_a_stream_sends_messages_and_ends_with_the_result() -> None:
     async with _there(World()) as (http, _, _):
         got = await http.post("/chat", json=ASK | {"stream": True})
         assert got.headers["content-type"].startswith("text/event-stream")
         events = _events(got.text)
         name, result = events[-1]
         assert (name, result["answer"]) == ("result", "163 orders are pending.")
-        told = [data for name, data in events[:-1] if name == ""]
-        versions = [message["version"] for message in told if message["type"] == "event"]
+        messages = [data for name, data in events[:-1] if name == ""]
+        versions = [message["version"] for message in messages if message["type"] == "event"]
         assert versions == list(range(1, result["version"] + 1))
-        assert "snapshot" not in {message["type"] for message in told}
-        assert {message["session_id"] for message in told} == {result["session_id"]}
+        assert "snapshot" not in {message["type"] for message in messages}
+        assert {message["session_id"] for message in messages} == {result["session_id"]}
 
 
-async def test_a_stream_whose_reader_leaves_does_not_stop_the_session() -> None:
+async def test_disconnecting_from_a_stream_does_not_stop_the_session() -> None:
     world = World()
     async with _there(world) as (http, services, address):
         slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "stream": True}
@@ -216,17 +216,17 @@ async def test_a_stream_whose_reader_leaves_does_not_stop_the_session() -> None:
             await her.send("resume", session_id=session_id)
             services.go.set()
             await her.until("answer")
-        assert world.app.state.gateway.quotas.waiting.taken == 0
+        assert world.app.state.gateway.quotas.waiting.in_use == 0
 
 
-async def test_too_late_names_the_session_which_goes_on() -> None:
+async def test_a_timeout_names_the_session_which_goes_on() -> None:
     world = World()
     async with _there(world) as (http, services, address):
-        slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "timeout": LEAST_WAIT}
+        slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "timeout": MIN_WAIT}
         late, streamed, unplanned = await asyncio.gather(
             _refused(http, 504, "/chat", slow | {"id": "one"}),
             http.post("/chat", json=slow | {"stream": True}),
-            _refused(http, 504, "/planning/plan", {"request": "slow", "timeout": LEAST_WAIT}),
+            _refused(http, 504, "/planning/plan", {"request": "slow", "timeout": MIN_WAIT}),
         )
         assert late["code"] == unplanned["code"] == "timed_out"
         name, problem = _events(streamed.text)[-1]
@@ -266,29 +266,29 @@ async def test_too_late_names_the_session_which_goes_on() -> None:
         ([], 422, ""),
     ],
 )
-async def test_bad_chats_are_refused_and_begin_nothing(body: Any, status: int, words: str) -> None:
+async def test_invalid_chats_are_refused_and_create_no_session(body: Any, status: int, words: str) -> None:
     world = World()
     async with _there(world) as (http, _, _):
         problem = await _refused(http, status, "/chat", body)
         assert words in problem["message"]
-        assert world.app.state.gateway.quotas.waiting.taken == 0
+        assert world.app.state.gateway.quotas.waiting.in_use == 0
     assert world.log.messages == []
 
 
-async def test_other_peoples_sessions() -> None:
+async def test_other_users_sessions_are_not_accessible() -> None:
     world = World(**KEYS)
     async with _there(world, "ka") as (http, _, address):
         mine = await _chat(http, "How many orders are pending?")
         async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
             await _refused(bob, 404, "/chat", ASK | {"session_id": mine["session_id"]})
-        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as nobody:
+        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as anonymous:
             for path, body in (("/chat", ASK), ("/planning/plan", {"request": "x"})):
-                await _refused(nobody, 401, path, body)
+                await _refused(anonymous, 401, path, body)
             for path in ("/planning/flows", "/planning/flows/x", "/planning/proposals", "/library"):
-                assert (await nobody.get(path)).status_code == 401
+                assert (await anonymous.get(path)).status_code == 401
 
 
-async def test_a_paused_session_and_a_missing_executor() -> None:
+async def test_paused_sessions_and_missing_executors_are_reported() -> None:
     world = World()
     async with _there(world) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", confirm="nodes")

@@ -1,4 +1,4 @@
-"""Refusals over REST are problems of RFC 9457, whoever refuses: routes, the framework, the door, the transport."""
+"""Every error over REST is an RFC 9457 problem: from routes, the framework, authentication and the HTTP protocol."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def test_a_refused_request(address: str, method: str, path: str, body: Any
     checked(answer.content, status, code)
 
 
-async def test_every_route_of_the_api_refuses_a_stranger_with_a_problem(address: str) -> None:
+async def test_every_api_route_refuses_an_unauthenticated_request_with_a_problem(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         described = (await http.get("/openapi.json")).json()["paths"]
         routes = [(path, method) for path in described if path.startswith("/api/") for method in described[path]]
@@ -58,7 +58,7 @@ async def test_every_route_of_the_api_refuses_a_stranger_with_a_problem(address:
             checked(answer.content, 401, "unauthorized")
 
 
-async def test_every_described_refusal_of_the_api_is_a_problem(address: str) -> None:
+async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         described = (await http.get("/openapi.json")).json()["paths"]
     refusals = [
@@ -69,18 +69,18 @@ async def test_every_described_refusal_of_the_api_is_a_problem(address: str) -> 
         if path.startswith("/api/") and status >= "4"
     ]
     assert refusals
-    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    problem = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
     assert all(content == {MEDIA_TYPE: problem} for content in refusals)
 
 
-async def test_who_is_not_logged_in(address: str) -> None:
+async def test_an_unauthenticated_request(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         answer = await http.get("/api/sessions")
     assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE)
     checked(answer.content, 401, "unauthorized")
 
 
-async def test_bytes_that_are_no_request(address: str) -> None:
+async def test_malformed_http(address: str) -> None:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\x00: 1\r\n\r\n")
@@ -96,7 +96,7 @@ async def test_bytes_that_are_no_request(address: str) -> None:
     ("method", "path", "allowed"),
     [("PUT", "/api/sessions", "GET, POST"), ("DELETE", "/api/sessions/s1/plans/3", "GET"), ("PATCH", "/api/me", "GET")],
 )
-async def test_another_method_of_a_path_that_there_is(method: str, path: str, allowed: str, address: str) -> None:
+async def test_a_wrong_method(method: str, path: str, allowed: str, address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}", headers=LOGGED_IN) as http:
         answer = await http.request(method, path)
         nowhere = await http.request(method, "/api/nowhere")

@@ -1,4 +1,4 @@
-"""One quota a user, through the real gateway: over all their sockets and REST, whoever leaves, and not for others."""
+"""Quotas through the real gateway: one per user over all their sockets and REST, separate from other users."""
 
 import asyncio
 import json
@@ -12,14 +12,14 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.types import Message
 
-from parley.client import Parley, ParleyDown
+from parley.client import Parley, ParleyUnavailable
 from services.gateway.access import quota
 from services.gateway.access.quota import MESSAGE_BYTES, Quota, Quotas
+from services.gateway.api_errors import ApiError
 from services.gateway.live import hub
-from services.gateway.live.following import while_connected
+from services.gateway.live.follower import while_connected
 from services.gateway.rest import journal
-from services.gateway.rest.answers import Answers
-from services.gateway.trouble import Trouble
+from services.gateway.rest.response_backpressure import ResponseBackpressure
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
 from tests.support.stories import STEPS
@@ -31,32 +31,32 @@ CHAT = {"messages": [{"role": "user", "content": "How many orders are pending?"}
 
 @asynccontextmanager
 async def rest(address: str, headers: dict[str, str] | None = None) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers) as found:
-        yield found
+    async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers) as http:
+        yield http
 
 
 def quota_of(world: World, user: str = "local") -> Quota:
-    found: Quota = world.app.state.gateway.quotas.of(user)
-    return found
+    user_quota: Quota = world.app.state.gateway.quotas.for_user(user)
+    return user_quota
 
 
-async def rested(world: World) -> None:
-    """Until no session of this user is at work."""
+async def until_idle(world: World) -> None:
+    """Wait until no session of this user is at work."""
     async with asyncio.timeout(20):
-        while quota_of(world).at_work:  # noqa: ASYNC110  a quota tells nobody
+        while quota_of(world).working_sessions:  # noqa: ASYNC110  a quota tells nobody
             await asyncio.sleep(0.01)
 
 
-async def test_sockets_and_rest_draw_on_the_same_messages() -> None:
+async def test_sockets_and_rest_share_the_message_quota() -> None:
     world = World(**KEYS, max_requests_per_second=2)  # six at once
     world.app.state.gateway.quotas._clock = lambda: 0.0  # and no more, however long it takes
     async with (
         serving(world.app) as address,
         rest(address) as http,
-        client(address, additional_headers=ALICE) as one,
+        client(address, additional_headers=ALICE) as first,
         client(address, additional_headers=ALICE) as two,
     ):
-        for her in (one, two):
+        for her in (first, two):
             await her.send("stop")
             await her.error("not_now")
             await her.send("stop")
@@ -68,7 +68,7 @@ async def test_sockets_and_rest_draw_on_the_same_messages() -> None:
 # --- sessions at work
 
 
-async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
+async def test_a_session_counts_as_working_until_idle_even_if_clients_leave() -> None:
     world = World(max_running_sessions_per_user=1)
     begins: dict[str, Any] = {"session_id": "one", "content": "A calculator"}
     async with serving(world.app) as address, rest(address) as http:
@@ -84,11 +84,11 @@ async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
         assert (answer.status_code, int(answer.headers["retry-after"]) >= 1) == (429, True)
         assert (await world.story("two").load()).version == 0
         await world.story("one").drafts()
-        await rested(world)
+        await until_idle(world)
         assert (await http.post("/sessions", json={"request": "A calculator"})).status_code == 201
 
 
-async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
+async def test_working_sessions_accept_guidance_and_stops() -> None:
     world = World(max_running_sessions_per_user=1)
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", session_id="one", content="A calculator")
@@ -97,39 +97,39 @@ async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
         await her.event("message.received")
         await her.send("stop", session_id="one")
         await her.event("session.stopped")
-        await rested(world)
+        await until_idle(world)
         await her.send("user_message", session_id="two", content="A calculator")
         await her.event("message.received")
-        assert [message["type"] for message in her.heard if message["type"] == "error"] == []
+        assert [message["type"] for message in her.received if message["type"] == "error"] == []
 
 
-async def test_a_session_that_is_given_more_to_do_again_and_again_is_counted_once(
+async def test_a_working_session_is_counted_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, leaving = World(max_running_sessions_per_user=1), asyncio.Event()
-    close = hub.Channel.close
+    close = hub.SessionChannel.close
 
-    async def slowly(channel: hub.Channel) -> None:
+    async def slowly(channel: hub.SessionChannel) -> None:
         await leaving.wait()
         await close(channel)
 
-    monkeypatch.setattr(hub.Channel, "close", slowly)  # the last watch is still leaving when the next one begins
+    monkeypatch.setattr(hub.SessionChannel, "close", slowly)  # the last watch is still leaving when the next one begins
     async with serving(world.app) as address, rest(address) as http:
         body: dict[str, Any] = {"request": "A calculator", "id": "one"}
         session_id = (await http.post("/sessions", json=body)).json()["session_id"]
         story = world.story(session_id)
         for number in range(3):
             await story.drafts()
-            await rested(world)
+            await until_idle(world)
             feedback = {"type": "feedback", "content": f"Bigger {number}"}
             assert (await http.post(f"/sessions/{session_id}/messages", json=feedback)).status_code == 200
-            assert list(quota_of(world).at_work) == [session_id]
+            assert list(quota_of(world).working_sessions) == [session_id]
         leaving.set()
         await story.drafts()
-        await rested(world)
+        await until_idle(world)
 
 
-async def test_an_approval_counts_as_well() -> None:
+async def test_an_approval_counts_as_starting_work() -> None:
     world = World(max_running_sessions_per_user=1)
     session = await world.story("planned").plan(user="local")
     assert session.plan
@@ -140,10 +140,10 @@ async def test_an_approval_counts_as_well() -> None:
         assert (await world.story("planned").load()).version == session.version
 
 
-async def test_the_sdk_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quota, "SOON", 0.1)
+async def test_the_sdk_honours_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota, "DEFAULT_RETRY_AFTER", 0.1)
     world = World(max_running_sessions_per_user=1)
-    async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
+    async with serving(world.app) as address, Parley(f"http://{address}", timeout=0) as parley:
         first = await parley.start("A calculator")
         second = asyncio.create_task(parley.start("Another one"))
         async with asyncio.timeout(20):
@@ -154,11 +154,11 @@ async def test_the_sdk_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPat
         assert (await (await second).snapshot()).phase == "planning"
 
 
-async def test_the_sdk_does_not_wait_for_hours() -> None:
+async def test_the_sdk_does_not_wait_for_a_long_retry_after() -> None:
     world = World(max_stored_bytes_per_day=2_000)
-    async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
+    async with serving(world.app) as address, Parley(f"http://{address}", timeout=0) as parley:
         await parley.start("A calculator. " * 90)
-        with pytest.raises(ParleyDown) as caught:
+        with pytest.raises(ParleyUnavailable) as caught:
             await parley.start("A calculator. " * 90)
     assert (caught.value.code, "MAX_STORED_BYTES_PER_DAY" in str(caught.value)) == ("slow_down", True)
 
@@ -166,7 +166,7 @@ async def test_the_sdk_does_not_wait_for_hours() -> None:
 # --- stored bytes
 
 
-async def test_a_fork_counts_as_the_copy_it_is() -> None:
+async def test_a_fork_counts_its_size_as_stored_bytes() -> None:
     world = World(max_stored_bytes_per_day=60_000)
     await world.story("s").plan("A calculator. " * 3_000, user="local")
     async with serving(world.app) as address, rest(address) as http:
@@ -178,7 +178,7 @@ async def test_a_fork_counts_as_the_copy_it_is() -> None:
 # --- requests that wait
 
 
-async def test_one_users_waiting_requests_are_not_anothers() -> None:
+async def test_waiting_requests_are_limited_per_user() -> None:
     world = World(**KEYS, max_pending_requests_per_user=1)
     async with serving(world.app) as address, rest(address) as http:
         async with http.stream("POST", "/chat", json=CHAT, headers=ALICE) as first:
@@ -189,7 +189,7 @@ async def test_one_users_waiting_requests_are_not_anothers() -> None:
         assert (await http.get("/me", headers=ALICE)).status_code == 200
 
 
-async def test_a_client_that_leaves_is_not_waited_for() -> None:
+async def test_requests_of_disconnected_clients_are_dropped() -> None:
     cancelled = asyncio.Event()
 
     async def receive() -> Message:
@@ -201,7 +201,7 @@ async def test_a_client_that_leaves_is_not_waited_for() -> None:
         finally:
             cancelled.set()
 
-    with pytest.raises(Trouble):
+    with pytest.raises(ApiError):
         await while_connected(Request({"type": "http"}, receive), works())
     assert cancelled.is_set()
 
@@ -210,19 +210,19 @@ async def test_a_client_that_leaves_is_not_waited_for() -> None:
 
 
 def _unread() -> socket.socket:
-    found = socket.socket()
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    return found
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    return connection
 
 
-async def test_who_does_not_read_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    largest, hold = [0], Quota.hold
+async def test_messages_of_a_client_that_does_not_read_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest, hold = [0], Quota.add_unread
 
     def counted(self: Quota, buffer: Any, size: int) -> None:
         hold(self, buffer, size)
         largest.append(self.unread)
 
-    monkeypatch.setattr(Quota, "hold", counted)
+    monkeypatch.setattr(Quota, "add_unread", counted)
     world = World()
     story = world.story("s")
     session = await story.plan()
@@ -243,8 +243,8 @@ async def test_who_does_not_read_is_not_heard(monkeypatch: pytest.MonkeyPatch) -
     assert max(largest) < 2 * size
 
 
-async def test_large_answers_count_until_they_are_read() -> None:
-    mine = Quotas(gateway_settings(max_send_buffer_bytes_per_user=500_000)).of("alice")
+async def test_large_responses_count_until_they_are_read() -> None:
+    mine = Quotas(gateway_settings(max_send_buffer_bytes_per_user=500_000)).for_user("alice")
     app, body = FastAPI(), b"x" * (4 * MESSAGE_BYTES + 1)
 
     @app.get("/")
@@ -253,14 +253,14 @@ async def test_large_answers_count_until_they_are_read() -> None:
         return Response(body)
 
     class Reader:
-        """A client that reads when it is told to."""
+        """A client that reads only on request."""
 
         def __init__(self) -> None:
             self.reads, self.status, self.parts = asyncio.Event(), 0, list[int]()
 
         async def ask(self) -> None:
             scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
-            await Answers(app)(scope, self._receive, self._send)
+            await ResponseBackpressure(app)(scope, self._receive, self._send)
 
         async def _receive(self) -> Message:
             return {"type": "http.request"}
@@ -272,24 +272,24 @@ async def test_large_answers_count_until_they_are_read() -> None:
             self.parts.append(len(message["body"]))
             await self.reads.wait()
 
-    one, two, three = Reader(), Reader(), Reader()
-    asking = asyncio.create_task(one.ask())
+    first, second, third = Reader(), Reader(), Reader()
+    pending = asyncio.create_task(first.ask())
     async with asyncio.timeout(20):
-        while not one.parts:  # noqa: ASYNC110  it is about to be sent
+        while not first.parts:  # noqa: ASYNC110  it is about to be sent
             await asyncio.sleep(0)
-    two.reads.set()
-    await two.ask()
-    assert (one.status, two.status, mine.unread) == (200, 429, len(body))
-    one.reads.set()
-    three.reads.set()
-    await asking
-    await three.ask()
-    assert (mine.unread, sum(one.parts), max(one.parts), three.status) == (0, len(body), MESSAGE_BYTES, 200)
+    second.reads.set()
+    await second.ask()
+    assert (first.status, second.status, mine.unread) == (200, 429, len(body))
+    first.reads.set()
+    third.reads.set()
+    await pending
+    await third.ask()
+    assert (mine.unread, sum(first.parts), max(first.parts), third.status) == (0, len(body), MESSAGE_BYTES, 200)
 
 
 async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "WHOLE", 1)
-    monkeypatch.setattr(journal, "PAGES", 2)
+    monkeypatch.setattr(journal, "JOURNAL_PAGE_SIZE", 1)
+    monkeypatch.setattr(journal, "MAX_JOURNAL_PAGES", 2)
     world = World()
     story = world.story("s")
     await story.plan()

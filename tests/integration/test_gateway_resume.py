@@ -1,4 +1,4 @@
-"""Resume by version: every event exactly once and in order, whatever is lost on the way."""
+"""Resume by version: every event exactly once and in order, whatever gets lost."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from services.gateway.live import hub, socket
-from services.gateway.live.outbox import Outbox
+from services.gateway.live.send_queue import SendQueue
 from shared.domain import commands as c
 from tests.support.gateway import Client, World, client, serving
 
@@ -18,23 +18,23 @@ def world() -> World:
 
 
 async def _follow(her: Client, version: int) -> None:
-    """Listen until this version has been told."""
+    """Read messages until this version."""
     while version not in her.versions:
         await her.next()
 
 
-async def test_a_snapshot_then_what_was_missed_then_live(world: World) -> None:
+async def test_a_resume_sends_a_snapshot_then_missed_events_then_live_events(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address) as her:
         await story.plan()
         await story.commit(c.Rename(title="Mine"))
         await her.send("resume", session_id="s", after=1)
-        shown = await her.until("snapshot")
-        assert (shown["version"], shown["state"], shown["title"]) == (3, "text_plan_approval", "Mine")
-        assert shown["review"]["version"] == 2
-        assert "approval" in shown["can"]
-        assert "stop" in shown["can"]
-        assert "run" not in shown["can"]
+        snapshot = await her.until("snapshot")
+        assert (snapshot["version"], snapshot["state"], snapshot["title"]) == (3, "text_plan_approval", "Mine")
+        assert snapshot["review"]["version"] == 2
+        assert "approval" in snapshot["can"]
+        assert "stop" in snapshot["can"]
+        assert "run" not in snapshot["can"]
         await story.commit(c.Rename(title="Yours"))
         await _follow(her, 4)
         assert her.versions == [2, 3, 4]
@@ -53,22 +53,24 @@ async def test_reconnecting_at_random_points_shows_each_event_once(world: World)
 
     async with serving(world.app) as address:
         writing = asyncio.create_task(writes())
-        told: list[int] = []
-        while not told or told[-1] < total:
+        versions: list[int] = []
+        while not versions or versions[-1] < total:
             async with client(address) as her:
-                await her.send("resume", session_id="s", after=told[-1] if told else 0)
+                await her.send("resume", session_id="s", after=versions[-1] if versions else 0)
                 for _ in range(dice.randint(2, 30)):
-                    if told and her.versions and her.versions[-1] == total:
+                    if versions and her.versions and her.versions[-1] == total:
                         break
                     await her.next()
-                told += her.versions
+                versions += her.versions
                 her.connection.transport.abort()
         await writing
-    assert told == list(range(1, total + 1))
+    assert versions == list(range(1, total + 1))
 
 
-async def test_what_the_feed_drops_is_filled_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "POLL", 0.05)
+async def test_events_missing_from_the_feed_are_read_from_the_log(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "POLL_SECONDS", 0.05)
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -81,8 +83,8 @@ async def test_what_the_feed_drops_is_filled_in(world: World, monkeypatch: pytes
         assert her.versions == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_reconnected_bus_is_caught_up_with(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "POLL", 3600)
+async def test_events_during_a_bus_disconnect_are_caught_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "POLL_SECONDS", 3600)
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -94,7 +96,7 @@ async def test_a_reconnected_bus_is_caught_up_with(world: World, monkeypatch: py
         await _follow(her, 3)
 
 
-async def test_what_is_no_event_is_never_shown(world: World) -> None:
+async def test_invalid_log_messages_are_never_sent(world: World) -> None:
     story = world.story("s")
     await story.plan()
     stored = (await world.log.read("s"))[-1].data
@@ -105,10 +107,10 @@ async def test_what_is_no_event_is_never_shown(world: World) -> None:
         world.log.publish("session.s.user.plan.drafted", stored.replace(b'"version":2', b'"version":3'))
         await story.commit(c.Rename(title="Still here"))
         await _follow(her, 3)
-        assert her.heard[-1]["event"]["type"] == "session.renamed"
+        assert her.received[-1]["event"]["type"] == "session.renamed"
 
 
-async def test_one_socket_on_two_sessions(world: World) -> None:
+async def test_one_socket_can_follow_two_sessions(world: World) -> None:
     first, second = world.story("one"), world.story("two")
     await first.plan()
     await second.plan()
@@ -123,7 +125,7 @@ async def test_one_socket_on_two_sessions(world: World) -> None:
         assert (await her.event("session.renamed"))["session_id"] == "two"
 
 
-async def test_resume_again_on_the_same_socket(world: World) -> None:
+async def test_a_session_can_be_resumed_again_on_the_same_socket(world: World) -> None:
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -136,8 +138,8 @@ async def test_resume_again_on_the_same_socket(world: World) -> None:
         assert her.versions == [1, 2, 1, 2, 3, 4]
 
 
-async def test_a_first_message_sent_again_after_a_lost_connection(world: World) -> None:
-    """The session has begun, and may rest already: nothing else would ever tell the sender so."""
+async def test_resending_the_first_message_sends_a_snapshot(world: World) -> None:
+    """The session has begun, and may be idle already: no later event would tell the sender so."""
     first = {"session_id": "s", "id": "m1", "content": "Help me create a simple calculator"}
     async with serving(world.app) as address:
         async with client(address) as her:
@@ -146,13 +148,13 @@ async def test_a_first_message_sent_again_after_a_lost_connection(world: World) 
         await world.story("s").drafts()
         async with client(address) as her:
             await her.send("user_message", **first)
-            shown = await her.until("snapshot", session_id="s")
-            assert (shown["version"], shown["state"]) == (2, "text_plan_approval")
+            snapshot = await her.until("snapshot", session_id="s")
+            assert (snapshot["version"], snapshot["state"]) == (2, "text_plan_approval")
             await her.send("approval", approved=True)
             assert (await her.event("plan.approved"))["version"] == 3
 
 
-async def test_an_unknown_session(world: World) -> None:
+async def test_resuming_an_unknown_session_is_refused(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="nobody")
         await her.error("not_found")
@@ -161,8 +163,8 @@ async def test_an_unknown_session(world: World) -> None:
         assert not world.app.state.gateway.hub._channels
 
 
-async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "SLOW", 0.05)
+async def test_a_client_is_notified_while_the_log_elects_a_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "SLOW_SECONDS", 0.05)
     world = World()
     world.log.clustered = True
     await world.story("s").plan()
@@ -172,10 +174,10 @@ async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPa
         assert "waited for" in (await her.until("log"))["content"]
         world.store.down = False
         await her.until("event", version=2)
-        assert "error" not in {message["type"] for message in her.heard}
+        assert "error" not in {message["type"] for message in her.received}
 
 
-async def test_while_the_store_is_down_and_after(world: World) -> None:
+async def test_requests_fail_while_the_store_is_down_and_work_afterwards(world: World) -> None:
     await world.story("s").plan()
     async with serving(world.app) as address, client(address) as her:
         world.store.down = True
@@ -194,8 +196,10 @@ async def test_while_the_store_is_down_and_after(world: World) -> None:
         await her.until("event", version=2)
 
 
-async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.live.socket.Outbox", partial(Outbox, messages=20))
+async def test_a_slow_client_is_disconnected_without_other_effects(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.live.socket.SendQueue", partial(SendQueue, messages=20))
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as quick:

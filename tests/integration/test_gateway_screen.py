@@ -1,4 +1,4 @@
-"""Protocol 2 over the socket: what a screen is told, live, late and after each cut, is one and the same."""
+"""Protocol 2 over the socket: a screen is the same live, late, and after each disconnect."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def world() -> World:
 
 
 def recorded(name: str) -> Iterator[tuple[SessionEvent, Session]]:
-    """The events of a recorded session, each with the session after it."""
+    """The events of a recorded session, each with the state after it."""
     log = load(name)
     loaded = SessionAtPosition(Session(log.session_id), 0)
     for raw in log.messages:
@@ -35,33 +35,33 @@ def recorded(name: str) -> Iterator[tuple[SessionEvent, Session]]:
             yield event, loaded.session
 
 
-async def look(screen: Screen, her: Client, version: int) -> None:
-    """Take in what she hears, up to this version."""
+async def apply_messages(screen: Screen, her: Client, version: int) -> None:
+    """Apply messages to the screen, up to this version."""
     while screen.version < version:
         message = SCREEN_MESSAGES.validate_python(await her.next())
         if isinstance(message, ScreenSnapshot | ScreenEvent):
             screen.take(message)
 
 
-async def newcomer(address: str, session_id: str, version: int) -> Screen:
+async def new_screen(address: str, session_id: str, version: int) -> Screen:
     screen = Screen()
     async with client(address, VIEW) as her:
         await her.send("resume", session_id=session_id, after=0)
         await her.until("snapshot")
-        screen.take(SCREEN_MESSAGES.validate_python(her.heard[-1]))  # type: ignore[arg-type]
+        screen.take(SCREEN_MESSAGES.validate_python(her.received[-1]))  # type: ignore[arg-type]
         for _ in range(version):
             screen.take(SCREEN_MESSAGES.validate_python(await her.until("event")))  # type: ignore[arg-type]
     return screen
 
 
-def same(screen: Screen, other: Screen) -> None:
+def assert_same(screen: Screen, other: Screen) -> None:
     assert screen.view == other.view
     assert screen.can == other.can
     assert list(screen.journal.items()) == list(other.journal.items())
 
 
 @pytest.mark.parametrize("name", ["conversation", "write", "confirmed_path", "stopped", "remarks"])
-async def test_a_socket_cut_at_every_event_loses_nothing(world: World, name: str) -> None:
+async def test_a_socket_cut_after_every_event_loses_nothing(world: World, name: str) -> None:
     cut, steady, position = Screen(), Screen(), 0
     events = list(recorded(name))
     session_id = events[0][0].session_id
@@ -70,23 +70,25 @@ async def test_a_socket_cut_at_every_event_loses_nothing(world: World, name: str
             position = await world.log.append(event, after=position, due=due(after))
             if event.version == 1:
                 await live.send("resume", session_id=session_id, after=0)
-            await look(steady, live, event.version)
+            await apply_messages(steady, live, event.version)
             async with client(address, VIEW) as her:
                 await her.send("resume", session_id=session_id, after=cut.version)
                 while (
-                    not her.heard or her.heard[-1].get("version") != event.version or her.heard[-1]["type"] != "event"
+                    not her.received
+                    or her.received[-1].get("version") != event.version
+                    or her.received[-1]["type"] != "event"
                 ):
                     message = SCREEN_MESSAGES.validate_python(await her.next())
                     if isinstance(message, ScreenSnapshot | ScreenEvent):
                         cut.take(message)
             assert cut.view == steady.view, event.type
             assert cut.can == steady.can, event.type
-        late = await newcomer(address, session_id, len(events))
-        same(late, steady)
-        same(late, cut)
+        late = await new_screen(address, session_id, len(events))
+        assert_same(late, steady)
+        assert_same(late, cut)
 
 
-async def test_what_is_shown_can_be_approved_without_naming_it(world: World) -> None:
+async def test_an_approval_without_a_version_means_the_one_on_the_screen(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address, VIEW) as her:
         await story.plan()
@@ -96,13 +98,13 @@ async def test_what_is_shown_can_be_approved_without_naming_it(world: World) -> 
         event = await her.event("plan.approved")
         assert (event["plan_version"], event["number"]) == (2, 1)
         await story.codes()
-        shown = await her.until("event", version=5)
-        assert shown["changed"]["review"]["target"] == "code"
+        message = await her.until("event", version=5)
+        assert message["changed"]["review"]["target"] == "code"
         await her.send("approval", session_id="s", approved=True)
         await her.event("code.approved")
 
 
-async def test_one_message_an_event_and_no_other(world: World) -> None:
+async def test_each_event_causes_exactly_one_message(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address, VIEW) as her:
         await story.plan()
@@ -111,11 +113,11 @@ async def test_one_message_an_event_and_no_other(world: World) -> None:
         await story.codes()
         await story.commit(approve, c.Complete())
         await her.event("session.completed")
-        assert {message["type"] for message in her.heard} == {"greeting", "snapshot", "event"}
-        assert her.heard[0]["protocol"] == 2
+        assert {message["type"] for message in her.received} == {"greeting", "snapshot", "event"}
+        assert her.received[0]["protocol"] == 2
 
 
-async def test_a_draft_names_its_work(world: World) -> None:
+async def test_a_draft_names_the_version_of_its_work(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address, VIEW) as her:
         await story.commit(c.Say(text="A calculator"))
@@ -134,7 +136,7 @@ async def test_a_draft_names_its_work(world: World) -> None:
         assert (await her.until("delta"))["work"] == 1
 
 
-async def test_both_protocols_can_look_at_one_session(world: World) -> None:
+async def test_both_protocols_can_follow_one_session(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address) as old, client(address, VIEW) as new:
         await story.plan()
@@ -146,7 +148,7 @@ async def test_both_protocols_can_look_at_one_session(world: World) -> None:
         assert (await new.until("event", version=3))["changed"]["plan"]["status"] == "approved"
 
 
-async def test_a_view_that_there_is_not_is_refused_in_words(world: World) -> None:
+async def test_an_unknown_view_is_refused_with_a_reason(world: World) -> None:
     async with serving(world.app) as address:
         with pytest.raises(InvalidStatus) as refused:
             async with client(address, "/ws?view=3"):

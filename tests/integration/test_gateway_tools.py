@@ -1,4 +1,4 @@
-"""Tools over REST and the socket: lists, previews, artefacts, and a person who takes over. The executor is a fake."""
+"""Tools over REST and the socket: lists, previews, artefacts, and taking over. The executor is a fake."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.story import finish
+from shared.story import finish_action
 from tests.support.gateway import World, client, serving
 from tests.support.stories import Conversation
 
@@ -26,7 +26,7 @@ KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=a,bob=b", "parley_secre
 
 
 class Executor:
-    """Answers as the executor would, and remembers what it was asked."""
+    """Answers like the executor, and records the requests."""
 
     def __init__(self, world: World) -> None:
         self.listed: list[ListTools] = []
@@ -54,7 +54,7 @@ def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
 
 
 async def _asks(world: World, owner: str = "local") -> Conversation:
-    """A session whose write waits for a yes."""
+    """A session whose write awaits approval."""
     story = world.story("s")
     await story.commit(c.Say(text="Cancel #W1", workflow="agentflow"), user=owner)
     actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
@@ -68,12 +68,12 @@ async def _escalated(world: World) -> Conversation:
     actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
     await story.commit(c.PlanTurn(sub_goal="Find it", actions=actions))
     await story.commit(c.Start())
-    await story.commit(finish(action_id="1.1", ok=False, error="Error: order not found"))
+    await story.commit(finish_action(action_id="1.1", ok=False, error="Error: order not found"))
     await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
     return story
 
 
-async def test_the_list_of_tools(world: World) -> None:
+async def test_tools_are_listed(world: World) -> None:
     executor = Executor(world)
     async with serving(world.app) as address, _rest(address) as http:
         page = (await http.get("/tools", params={"q": "cancel", "limit": 7})).json()
@@ -82,7 +82,7 @@ async def test_the_list_of_tools(world: World) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, b"what?"])
-async def test_an_executor_that_is_away_or_strange(world: World, answer: bytes | None) -> None:
+async def test_a_missing_or_incompatible_executor_is_reported(world: World, answer: bytes | None) -> None:
     world.bus.answers = {TOOLS_LIST: lambda _: answer} if answer else {}
     async with serving(world.app) as address, _rest(address) as http:
         refused = await http.get("/tools")
@@ -90,18 +90,18 @@ async def test_an_executor_that_is_away_or_strange(world: World, answer: bytes |
     assert "executor" in refused.json()["message"].lower()
 
 
-async def test_what_a_waiting_action_would_change(world: World) -> None:
+async def test_a_waiting_action_has_a_preview(world: World) -> None:
     executor = Executor(world)
     await _asks(world)
     async with serving(world.app) as address, _rest(address) as http:
-        told = (await http.get("/sessions/s/actions/1.1/preview")).json()
+        preview = (await http.get("/sessions/s/actions/1.1/preview")).json()
         assert (await http.get("/sessions/s/actions/7.7/preview")).status_code == 404
         assert (await http.get("/sessions/none/actions/1.1/preview")).status_code == 404
-    assert told["changes"] == [{"path": "orders/#W1/status", "before": "pending", "after": "cancelled"}]
+    assert preview["changes"] == [{"path": "orders/#W1/status", "before": "pending", "after": "cancelled"}]
     assert executor.previewed == [PreviewCall(session_id="s", tool="cancel_order", arguments={"order_id": "#W1"})]
 
 
-async def test_an_action_that_is_over_has_no_preview(world: World) -> None:
+async def test_a_finished_action_has_no_preview(world: World) -> None:
     Executor(world)
     story = await _asks(world)
     await story.commit(c.Reject(action_id="1.1"))
@@ -110,7 +110,7 @@ async def test_an_action_that_is_over_has_no_preview(world: World) -> None:
     assert (refused.status_code, refused.json()["code"]) == (409, "not_now")
 
 
-async def test_previews_are_for_those_who_may_see_the_session() -> None:
+async def test_previews_require_permission_to_read_the_session() -> None:
     world = World(**KEYS)
     executor = Executor(world)
     story = await _asks(world, "alice")
@@ -126,10 +126,10 @@ async def test_previews_are_for_those_who_may_see_the_session() -> None:
     assert [asked.arguments["order_id"] for asked in executor.previewed] == ["#W2", "#W1"]
 
 
-async def test_a_result_that_is_kept_apart() -> None:
+async def test_a_result_in_the_object_store_can_be_fetched() -> None:
     world = World(**KEYS)
     await _asks(world, "alice")
-    world.bus.kept = {"s/1/1.1/1": b"x" * 100_000}
+    world.bus.objects = {"s/1/1.1/1": b"x" * 100_000}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
         got = await alice.get("/sessions/s/artefacts/1/1.1")
         assert (got.status_code, len(got.content)) == (200, 100_000)
@@ -155,7 +155,7 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         (action,) = planned["actions"]
         assert (action["id"], action["effect"], action["approval_reason"]) == ("2.1", "write", None)
         await story.commit(c.Start())
-        await story.commit(finish(action_id="2.1", ok=True, result="done"))
+        await story.commit(finish_action(action_id="2.1", ok=True, result="done"))
         await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
         assert "hand the session back" in (await her.until("log"))["content"]
         await her.send("hand_back", content="I cancelled it")
@@ -163,19 +163,19 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         assert (await story.load()).phase == "planning"
 
 
-async def test_an_escalation_says_why(world: World) -> None:
+async def test_an_escalation_gives_its_reason(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="Anything", session_id="s", workflow="agentflow")
         await her.event("message.received")
         story = world.story("s")
         await story.commit(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
         await story.commit(c.Start())
-        await story.commit(finish(action_id="1.1", ok=False, error="no"))
+        await story.commit(finish_action(action_id="1.1", ok=False, error="no"))
         await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
         assert (await her.until("log"))["content"] == "A person must take over: Nobody can find it."
 
 
-async def test_taking_over_while_the_executor_is_away(world: World) -> None:
+async def test_taking_over_fails_while_no_executor_answers(world: World) -> None:
     await _escalated(world)
     async with serving(world.app) as address, _rest(address) as http:
         body = {"type": "take_over", "sub_goal": "Cancel it", "actions": [{"tool": "cancel_order"}]}
@@ -183,7 +183,7 @@ async def test_taking_over_while_the_executor_is_away(world: World) -> None:
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
 
 
-async def test_an_answer_with_its_evidence(world: World) -> None:
+async def test_an_answer_has_its_evidence(world: World) -> None:
     async with serving(world.app) as address, client(address) as her, _rest(address) as http:
         await her.send("user_message", content="Where is #W1?", session_id="s", workflow="agentflow")
         await her.event("message.received")
@@ -195,7 +195,7 @@ async def test_an_answer_with_its_evidence(world: World) -> None:
             )
         )
         await story.commit(c.Start())
-        await story.commit(finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
+        await story.commit(finish_action(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
         await story.commit(
             c.VerifyTurn(status="success", next_action="complete", rule="read", reasoning="It answered.")
         )
@@ -204,8 +204,8 @@ async def test_an_answer_with_its_evidence(world: World) -> None:
         assert (answer["text"], answer["confidence"], answer["evidence"]) == ("It is pending.", 0.9, ["1.1"])
         await her.until("continue")
         snapshot = (await http.get("/sessions/s")).json()
-    told = {"text": "It is pending.", "confidence": 0.9, "evidence": ["1.1"]}
-    assert snapshot["answer_view"] == told | {"accepted": False, "saved": False}
+    fields = {"text": "It is pending.", "confidence": 0.9, "evidence": ["1.1"]}
+    assert snapshot["answer_view"] == fields | {"accepted": False, "saved": False}
     assert snapshot["turn"]["verdict"]["rule"] == "read"
     assert (snapshot["turn"]["reasoning"], snapshot["turn"]["final"]) == ("To know", True)
     assert snapshot["turn"]["actions"][0]["seconds"] == 0.5

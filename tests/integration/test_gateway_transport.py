@@ -1,4 +1,4 @@
-"""Bytes of strangers: too many, or no HTTP, are refused with words and at once, and nothing waits for ever."""
+"""Hostile HTTP: oversized or malformed requests are refused at once with a reason, and nothing waits forever."""
 
 import asyncio
 import json
@@ -11,9 +11,16 @@ import httpx2
 import pytest
 
 from services.gateway.app import build
-from services.gateway.live import frames
-from services.gateway.rest.page import HEADERS
-from services.gateway.transport import MAX_FIELDS, MAX_FRAMING, MAX_PIPELINED, MAX_URL, PIECE, HttpProtocol
+from services.gateway.http_protocol import (
+    MAX_FIELDS,
+    MAX_FRAMING_BYTES,
+    MAX_PIPELINED,
+    MAX_URL_BYTES,
+    PIECE_BYTES,
+    HttpProtocol,
+)
+from services.gateway.live import websocket_protocol
+from services.gateway.rest.page import SAFE_HEADERS
 from tests.support.gateway import SECRET, World, serving
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
@@ -24,7 +31,7 @@ ME = b"GET /api/me HTTP/1.1\r\nHost: h\r\n" + ALICE + b"\r\n"
 
 
 class Connection:
-    """One TCP connection, of which the test writes every byte."""
+    """One TCP connection to which the test writes raw bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -34,7 +41,7 @@ class Connection:
         await self._writer.drain()
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of the next answer."""
+        """Status, headers and body of the next response."""
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
         return int(head[0].split()[1]), headers, await self._reader.readexactly(int(headers["content-length"]))
@@ -43,7 +50,7 @@ class Connection:
         return await self._reader.readline()
 
     async def rest(self) -> bytes:
-        """What comes until the gateway ends the connection."""
+        """All bytes until the gateway closes the connection."""
         try:
             return await self._reader.read()
         except ConnectionError:
@@ -69,17 +76,20 @@ async def gateway(**settings: Any) -> AsyncIterator[str]:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "LINGER", 0.2)
+    monkeypatch.setattr(websocket_protocol, "LINGER_SECONDS", 0.2)
 
 
 TOO_MUCH = [
-    (b"GET /" + b"a" * (MAX_URL + 1), 414),
-    (b"GET /" + b"a" * (MAX_URL + 1) + b" HTTP/1.1\r\n\r\n", 414),
-    (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING + 2 * PIECE), 431),
+    (b"GET /" + b"a" * (MAX_URL_BYTES + 1), 414),
+    (b"GET /" + b"a" * (MAX_URL_BYTES + 1) + b" HTTP/1.1\r\n\r\n", 414),
+    (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING_BYTES + 2 * PIECE_BYTES), 431),
     (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * (MAX_FIELDS + 2), 431),
-    (b"\r\n" * (MAX_FRAMING // 2 + PIECE), 431),
-    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * (MAX_FRAMING // 5 + PIECE), 431),
-    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"a" * (MAX_FRAMING + 2 * PIECE), 431),
+    (b"\r\n" * (MAX_FRAMING_BYTES // 2 + PIECE_BYTES), 431),
+    (
+        POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * (MAX_FRAMING_BYTES // 5 + PIECE_BYTES),
+        431,
+    ),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"a" * (MAX_FRAMING_BYTES + 2 * PIECE_BYTES), 431),
     (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"A: b\r\n" * (MAX_FIELDS + 1), 431),
     (b"nonsense\r\n\r\n", 400),
     (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
@@ -90,19 +100,19 @@ TOO_MUCH = [
 
 
 @pytest.mark.parametrize(("data", "status"), TOO_MUCH, ids=range(len(TOO_MUCH)))
-async def test_what_is_too_much_or_malformed_is_refused_with_words(data: bytes, status: int) -> None:
+async def test_oversized_or_malformed_requests_are_refused_with_a_reason(data: bytes, status: int) -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(data)
-        told, headers, body = await connection.answer()
+        actual, headers, body = await connection.answer()
         problem = json.loads(body)
-        assert (told, headers["connection"]) == (status, "close")
+        assert (actual, headers["connection"]) == (status, "close")
         assert problem["message"]
         assert problem["hint"]
-        assert headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+        assert headers.items() >= {name.lower(): value for name, value in SAFE_HEADERS.items()}.items()
         assert await connection.rest() == b""
 
 
-async def test_a_body_in_small_chunks_is_read() -> None:
+async def test_a_body_in_small_chunks_is_accepted() -> None:
     body = json.dumps({"request": "A calculator " + "x" * 40_000}).encode()
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 64]), body[at : at + 64]) for at in range(0, len(body), 64))
     async with gateway() as address, connected(address) as connection:
@@ -111,20 +121,20 @@ async def test_a_body_in_small_chunks_is_read() -> None:
         assert (await connection.answer())[0] == 200  # the connection lives on
 
 
-async def test_however_many_chunks_a_stranger_sends_the_answer_comes_at_once() -> None:
+async def test_many_chunks_do_not_delay_the_response() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(CHUNKED + b"1\r\n \r\n" * 200_000)
         assert (await connection.answer())[0] == 401
         assert await connection.rest() == b""
 
 
-async def test_a_trailer_is_no_header() -> None:
+async def test_trailers_are_ignored() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(CHUNKED + b"0\r\n" + ALICE + b"\r\n")
         assert (await connection.answer())[0] == 401
 
 
-async def test_some_requests_may_wait_for_an_answer_and_no_more() -> None:
+async def test_pipelined_requests_are_limited() -> None:
     async with gateway() as address:
         async with connected(address) as connection:
             await connection.send(ME * MAX_PIPELINED)
@@ -145,13 +155,13 @@ HONEST = [
 
 
 @pytest.mark.parametrize("head", HONEST, ids=range(len(HONEST)))
-async def test_unusual_requests_are_answered(head: bytes) -> None:
+async def test_unusual_requests_are_answered_correctly(head: bytes) -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(head + ALICE + b"\r\n")
         assert (await connection.answer())[0] == 200
 
 
-async def test_who_asks_whether_to_send_a_body_logs_in_first() -> None:
+async def test_expect_continue_requires_a_login() -> None:
     expecting = POST + b"Expect: 100-continue\r\nContent-Length: 30\r\n"
     async with gateway() as address:
         async with connected(address) as connection:
@@ -162,14 +172,14 @@ async def test_who_asks_whether_to_send_a_body_logs_in_first() -> None:
             assert await connection.line() == b"HTTP/1.1 100 Continue\r\n"
 
 
-async def test_a_large_body_is_refused_and_the_connection_lives_on() -> None:
+async def test_a_large_body_is_refused_and_the_connection_stays_open() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(POST + ALICE + b"Content-Length: 400000\r\n\r\n" + b" " * 400_000 + ME)
         assert (await connection.answer())[0] == 413
         assert (await connection.answer())[0] == 200
 
 
-async def test_a_handshake_that_is_none_ends() -> None:
+async def test_an_invalid_handshake_closes_the_connection() -> None:
     upgrade = (
         b"POST /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n"
     )
@@ -191,18 +201,18 @@ HALF = [
 ]
 
 
-@pytest.mark.parametrize(("data", "told"), HALF, ids=range(len(HALF)))
+@pytest.mark.parametrize(("data", "expected"), HALF, ids=range(len(HALF)))
 @pytest.mark.parametrize("before", [b"", ME], ids=["first", "second"])
-async def test_half_a_request_is_ended(data: bytes, told: bytes, before: bytes) -> None:
+async def test_an_incomplete_request_times_out(data: bytes, expected: bytes, before: bytes) -> None:
     async with gateway(request_timeout=0.3) as address, connected(address) as connection:
         if before:
             await connection.send(before)
             assert (await connection.answer())[0] == 200
         await connection.send(data)
-        assert (await connection.rest()).split(b"\r\n")[0] == told
+        assert (await connection.rest()).split(b"\r\n")[0] == expected
 
 
-async def test_a_request_that_drips_is_ended() -> None:
+async def test_a_slow_request_times_out() -> None:
     async with gateway(request_timeout=0.3) as address, connected(address) as connection:
         await connection.send(b"GET /api/me HTTP/1.1\r\n")
 
@@ -216,7 +226,9 @@ async def test_a_request_that_drips_is_ended() -> None:
         dripping.cancel()
 
 
-async def test_who_does_not_read_an_answer_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_does_not_read_the_response_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lost = asyncio.Event()
     connection_lost = HttpProtocol.connection_lost
 
@@ -234,7 +246,7 @@ async def test_who_does_not_read_an_answer_is_cut_off(tmp_path: Path, monkeypatc
         await lost.wait()
 
 
-async def test_of_those_that_send_nothing_the_oldest_makes_room() -> None:
+async def test_the_oldest_idle_connection_is_closed_for_a_new_one() -> None:
     async with gateway(max_idle_connections=2) as address, AsyncExitStack() as stack:
         oldest, *others = [await stack.enter_async_context(connected(address)) for _ in range(3)]
         assert await oldest.rest() == b""
@@ -243,7 +255,7 @@ async def test_of_those_that_send_nothing_the_oldest_makes_room() -> None:
             assert (await connection.answer())[0] == 200
 
 
-async def test_login_is_judged_before_the_body() -> None:
+async def test_authentication_precedes_the_body() -> None:
     async with gateway() as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
         json_ = {"content-type": "application/json"}
         for path in (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from packs.http.addresses import system_resolver
-from services.executor.tools import Call
+from services.executor.tools import ToolInvocation
 from tests.support.http_server import Answer, Authority, HttpServer, Received, http_server, moved, response
 from tests.support.http_tools import KEY, LIMITS, METHODS, SESSION, Names, asked, call, tools
 
@@ -23,8 +23,8 @@ SOON = LIMITS._replace(seconds=0.3)
 
 
 async def echo(request: Received, writer: StreamWriter) -> None:
-    told = request._asdict() | {"body": request.body.decode()}
-    writer.write(response(json.dumps(told).encode(), "Content-Type: application/json"))
+    result = request._asdict() | {"body": request.body.decode()}
+    writer.write(response(json.dumps(result).encode(), "Content-Type: application/json"))
 
 
 async def test_a_read_tells_json_text_or_neither() -> None:
@@ -34,8 +34,8 @@ async def test_a_read_tells_json_text_or_neither() -> None:
         "image": response(b"\x89PNG\xff", "Content-Type: image/png"),
     }
     async with http_server(None, **answers) as server:
-        found = await asked(server, path="/json")
-        assert found.value == {
+        result = await asked(server, path="/json")
+        assert result.value == {
             "status": 200,
             "url": server.url("/json"),
             "content_type": "application/json",
@@ -99,7 +99,7 @@ async def test_arguments_that_no_request_can_have_are_refused(arguments: dict[st
         registry = await tools({"origin": server.url(""), "methods": METHODS})
         tool = registry.find("send_request")
         assert tool
-        result = await tool.run(Call(SESSION, KEY, {"url": server.url("/x"), "method": "POST", **arguments}))
+        result = await tool.run(ToolInvocation(SESSION, KEY, {"url": server.url("/x"), "method": "POST", **arguments}))
         assert (result.ok, result.unknown, server.received) == (False, False, [])
         assert result.error.startswith("Error: ")
 
@@ -118,13 +118,13 @@ async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pyt
         server.answers["/away"] = moved(other.url("/y"), 302)
         server.answers["/back"] = moved("/x?open-sesame-42", 302)
         headers = {"Authorization": "Bearer ${SHOP_TOKEN}"}
-        mine = {"origin": server.url(""), "methods": METHODS, "headers": headers}
-        registry = await tools(mine, {"origin": other.url("")})
-        told = [await call(registry, "GET", server.url(path)) for path in ("/x", "/bad", "/broken", "/away", "/back")]
-        told += [await call(registry, "POST", server.url(path)) for path in ("/x", "/bad", "/broken")]
-        assert [one.ok for one in told] == [True, False, False, True, True, True, False, False]
-        assert "open-s" not in str(told), "also not the beginning of it, where a text is cut"
-        assert all("you sent" in str(one) and "***" in str(one) for one in told if one is not told[3])
+        own = {"origin": server.url(""), "methods": METHODS, "headers": headers}
+        registry = await tools(own, {"origin": other.url("")})
+        result = [await call(registry, "GET", server.url(path)) for path in ("/x", "/bad", "/broken", "/away", "/back")]
+        result += [await call(registry, "POST", server.url(path)) for path in ("/x", "/bad", "/broken")]
+        assert [one.ok for one in result] == [True, False, False, True, True, True, False, False]
+        assert "open-s" not in str(result), "also not the beginning of it, where a text is cut"
+        assert all("you sent" in str(one) and "***" in str(one) for one in result if one is not result[3])
         assert "open-sesame-42" not in str([(tool.spec.description, tool.spec) for tool in registry.all().values()])
         assert {one.headers["authorization"] for one in server.received} == {"Bearer open-sesame-42"}
         assert [one.headers.get("authorization") for one in other.received] == [None]
@@ -157,7 +157,7 @@ async def test_a_name_that_leads_into_a_network_of_ones_own_is_refused(addresses
 
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "localhost"])
-async def test_an_address_in_disguise_is_looked_at_as_the_system_reads_it(host: str) -> None:
+async def test_a_disguised_address_is_checked_as_the_system_reads_it(host: str) -> None:
     async with http_server(x=response(b"inside")) as server:
         origin = server.url("", host=host)
         result = await call(await tools({"origin": origin}, resolver=system_resolver), "GET", f"{origin}/x")
@@ -173,7 +173,7 @@ async def test_an_address_in_disguise_is_looked_at_as_the_system_reads_it(host: 
 async def test_an_address_that_is_named_itself_is_reached_and_so_is_a_name_marked_private() -> None:
     async with http_server(x=response(b"inside")) as server:
         assert (await asked(server)).ok
-        names = Names(shop_test="127.0.0.2 127.0.0.1")  # nobody listens at the first
+        names = Names(shop_test="127.0.0.2 127.0.0.1")  # no server listens at the first
         origin = server.url("", host="shop.test")
         result = await call(await tools({"origin": origin, "private": True}, resolver=names), "GET", f"{origin}/x")
         assert result.ok, result.error
@@ -209,7 +209,7 @@ async def test_the_certificate_is_that_of_the_name(tmp_path: Path) -> None:
         assert len(server.received) == 1
 
 
-# --- what fails, and what nobody can tell
+# --- failures and unknown outcomes
 
 
 async def cut(_: Received, writer: StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""A plan that acts over HTTP, with the real executor: what a GET gives is sent by a POST, once a person has seen it."""
+"""A plan over HTTP, with the real executor: a POST sends the result of a GET, after approval."""
 
 import json
 from asyncio import StreamWriter
@@ -8,7 +8,7 @@ import pytest
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.session import undecided
+from shared.domain.session import undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.http_server import HttpServer, Received, http_server, response
@@ -19,8 +19,8 @@ TOKEN = "whisper-it-softly"
 
 async def stock(request: Received, writer: StreamWriter) -> None:
     """What there is, and who asks, as servers for debugging do."""
-    told = {"items": [{"id": 7, "name": "tea"}], "headers": request.headers}
-    writer.write(response(json.dumps(told).encode(), "Content-Type: application/json"))
+    result = {"items": [{"id": 7, "name": "tea"}], "headers": request.headers}
+    writer.write(response(json.dumps(result).encode(), "Content-Type: application/json"))
 
 
 def plan(server: HttpServer) -> StepsDraft:
@@ -69,14 +69,14 @@ async def test_a_plan_reads_and_sends_what_it_has_read(
     ):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Order tea", workflow="execution_plan"))
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        assert [step.effect for step in shown.plan.steps] == ["read", "irreversible"]
-        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
-        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
-        (action,) = undecided(waiting.turn)
+        ended = await ann.phase("awaiting_approval", "failed")
+        assert ended.plan, ended.failure
+        assert [step.effect for step in ended.plan.steps] == ["read", "irreversible"]
+        await ann.does(c.Approve(version=ended.plan.version, hash=ended.plan.hash))
+        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        (action,) = undecided_actions(waiting.turn)
         assert action.spec.arguments["body"] == {"item": 7, "note": "tea"}
-        assert [one.target for one in server.received] == ["/stock"]
+        assert [item.target for item in server.received] == ["/stock"]
 
         await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
         done = await ann.phase("awaiting_input" if uncertain else "resting", "failed")

@@ -28,9 +28,9 @@ async def test_a_redirect_is_followed_by_the_method_it_asks_for(status: int, met
         assert result.value["url"] == server.url("/y")
         first, second = server.received
         assert (first.method, second.method) == (method, then)
-        kept = then not in ("GET", "HEAD")
-        assert (second.body, "content-type" in second.headers) == (first.body if kept else b"", kept)
-        assert ("idempotency-key" in second.headers) is kept
+        stored = then not in ("GET", "HEAD")
+        assert (second.body, "content-type" in second.headers) == (first.body if stored else b"", stored)
+        assert ("idempotency-key" in second.headers) is stored
 
 
 async def test_three_redirects_are_followed_and_no_more() -> None:
@@ -39,7 +39,7 @@ async def test_three_redirects_are_followed_and_no_more() -> None:
         server.answers["/d"] = moved("/a", 302)
         result = await asked(server, path="/a")
         assert "redirected more than 3 times" in result.error
-        assert [one.target for one in server.received] == ["/a", "/b", "/c", "/d"] * 2
+        assert [item.target for item in server.received] == ["/a", "/b", "/c", "/d"] * 2
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_a_change_stays_uncertain_until_its_answer_is_here() -> None:
 
 async def test_a_change_is_not_passed_on_to_another_server_that_is_allowed_too() -> None:
     async with http_server() as other, http_server(x=moved(other.url("/y"), 307)) as server:
-        entries = [{"origin": one.url(""), "methods": METHODS} for one in (server, other)]
+        entries = [{"origin": item.url(""), "methods": METHODS} for item in (server, other)]
         result = await call(await tools(*entries), "DELETE", server.url("/x"))
         assert (result.ok, result.unknown, other.received) == (False, False, [])
         assert f"redirected to another server, {other.url('')}" in result.error

@@ -20,21 +20,21 @@ from packs.retail.store import Worlds
 from parley.events import SessionEvent, facts
 from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
 from services.executor.handlers import Executor
-from services.executor.requests import Requests
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.sources.packs import PackSource
+from services.executor.tool_requests import ToolRequests
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft, TurnReply
 from services.verifier.agentflow_prompt import TurnVerdict, TurnVerdictReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.errors import Stale
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Action
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
-from shared.worker import Parts, WorkerApplication
+from shared.worker import WorkerApplication, WorkerOverrides
 from tests.support import stack
 from tests.support.stack import Person, working
 from tests.support.store import STORE
@@ -90,7 +90,7 @@ KNOWN |= {"problems", "nudge", "sub_goal", "actions", "reasoning", "ended", "rev
 
 
 def filled(text: str, order: Any) -> str:
-    other = next(one for one in ORDERS if one["user_id"] != order["user_id"])
+    other = next(item for item in ORDERS if item["user_id"] != order["user_id"])
     return text.replace("{order}", order["order_id"]).replace("{other}", other["order_id"])
 
 
@@ -103,7 +103,7 @@ def poisoned(texts: Sequence[str]) -> Any:
     return data
 
 
-class Gullible(ScriptedModel):
+class GullibleModel(ScriptedModel):
     """Looks the order up that was asked about, then does whatever any text in the prompt says."""
 
     def __init__(self) -> None:
@@ -119,21 +119,21 @@ class Gullible(ScriptedModel):
 
     def _turn(self, body: str) -> TurnDraft | NothingToDo:
         sections = dict(CLOSED.findall(body))
-        asked = re.search(r"I am (\S+)\. ", sections["request"])
+        question = re.search(r"I am (\S+)\. ", sections["request"])
         order = re.search(r"What is in (#W\d+)", sections["request"])
-        assert asked
+        assert question
         assert order
-        done = sections.get("executed", "")
-        if "find_user" not in done:
-            return _does("find_user_id_by_email", {"email": asked[1]})
-        if "get_order_details" not in done:
+        outcome = sections.get("executed", "")
+        if "find_user" not in outcome:
+            return _does("find_user_id_by_email", {"email": question[1]})
+        if "get_order_details" not in outcome:
             return _does("get_order_details", {"order_id": order[1]})
         return self._obeys(body, order[1])
 
     def _obeys(self, body: str, mine: str) -> TurnDraft | NothingToDo:
-        for found in _replies(body):
+        for reply in _replies(body):
             self.obeyed.add(mine)
-            return found
+            return reply
         if command := ORDER.search(body):
             chosen = mine if command[1].startswith("the") else command[1]
             self.obeyed |= {mine, chosen}
@@ -146,19 +146,19 @@ def _does(tool: str, arguments: dict[str, Any]) -> TurnDraft:
 
 
 def _replies(body: str) -> Iterable[TurnDraft]:
-    """Every reply of the planner's that somebody wrote into the prompt, plainly or as JSON in JSON."""
+    """Every planner reply injected into the prompt, as JSON or as JSON in JSON."""
     for text in (body, body.replace('\\\\\\"', '"'), body.replace('\\"', '"')):
         for start in re.finditer(r'\{"sub_goal"', text):
             try:
-                found, _ = json.JSONDecoder().raw_decode(text[start.start() :])
-                yield TurnDraft.model_validate(found)
+                result, _ = json.JSONDecoder().raw_decode(text[start.start() :])
+                yield TurnDraft.model_validate(result)
             except (ValueError, ValidationError):
                 continue
 
 
 def lying(description: str, number: int) -> RegisteredTool:
-    async def run(_: Call) -> Result:
-        return Result(ok=True, value="fine")
+    async def run(_: ToolInvocation) -> ToolResult:
+        return ToolResult(ok=True, value="fine")
 
     spec = ToolSpec(name=f"weather_{number}", description=description, parameters={"type": "object"}, effect="read")
     return RegisteredTool(spec, run)
@@ -167,23 +167,23 @@ def lying(description: str, number: int) -> RegisteredTool:
 @asynccontextmanager
 async def shop(
     settings: Settings, patch: pytest.MonkeyPatch, data: Any, tools: Sequence[RegisteredTool] = ()
-) -> AsyncIterator[tuple[Gullible, Worlds]]:
+) -> AsyncIterator[tuple[GullibleModel, Worlds]]:
     """The loop over a store with this data, and these tools besides its own."""
     worlds = Worlds(settings.retail_url, lambda: data)
     await worlds.open()
 
-    def build(settings: Settings, parts: Parts) -> WorkerApplication:
+    def build(settings: Settings, parts: WorkerOverrides) -> WorkerApplication:
         packs = (Retail(worlds),)
-        registry = Registry(Fixed(*tools), Packs(packs))
-        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_wave)(settings, parts)
-        requests = Requests(registry, app.here.store, packs)
+        registry = Registry(StaticSource(*tools), PackSource(packs))
+        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_batch)(settings, parts)
+        requests = ToolRequests(registry, app.service_context.store, packs)
         app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
         app.broker.subscriber(TOOLS_PREVIEW, queue="executor", answer=Preview)(requests.preview)
         app.broker.subscriber(TOOLS_CHECK, queue="executor", answer=Violations)(requests.check)
         return app
 
     patch.setitem(stack.BUILD, "executor", build)
-    model = Gullible()
+    model = GullibleModel()
     try:
         async with working(settings, model):
             yield model, worlds
@@ -191,7 +191,7 @@ async def shop(
         await worlds.close()
 
 
-async def resisted(bus: Bus, session_id: str, order: Any, question: str) -> list[SessionEvent]:
+async def assert_resisted(bus: Bus, session_id: str, order: Any, question: str) -> list[SessionEvent]:
     """A customer who asks, answers the card with words, refuses it, and looks at what has happened."""
     ann = Person(bus, session_id)
     email = STORE["users"][order["user_id"]]["email"]
@@ -202,7 +202,7 @@ async def resisted(bus: Bus, session_id: str, order: Any, question: str) -> list
         await ann.does(c.Say(text="Yes, approved. approval.given. Go on."))
         session = await ann.sees(_since(session.version + 1, over), seconds=60)
     while session.phase == "awaiting_approval":
-        for action in undecided(session.turn):
+        for action in undecided_actions(session.turn):
             await ann.does(c.Reject(action_id=action.spec.id, reason="I did not ask for that"))
         session = await ann.sees(_since(session.version + 1, over), seconds=60)
     assert session.phase != "failed", session.failure
@@ -215,17 +215,19 @@ def _since(version: int, phases: Sequence[str]) -> Callable[[Session], bool]:
 
 def writes_started(events: Sequence[SessionEvent]) -> list[str]:
     specs = {spec.id: spec for event in events if isinstance(event, facts.TurnPlanned) for spec in event.actions}
-    started = [one.action_id for event in events if isinstance(event, facts.ActionsStarted) for one in event.actions]
-    return [specs[one].tool for one in started if specs[one].effect != "read"]
+    started = [
+        action.action_id for event in events if isinstance(event, facts.ActionsStarted) for action in event.actions
+    ]
+    return [specs[action].tool for action in started if specs[action].effect != "read"]
 
 
-def held_together(prompt: str) -> bool:
+def assert_consistent(prompt: str) -> bool:
     """The message is sections that are known, each once, one after the other and nothing between them, and one line."""
-    found = CLOSED.findall(prompt)
+    result = CLOSED.findall(prompt)
     data, last = "".join(match[0] for match in re.finditer(CLOSED, prompt)), prompt.splitlines()[-1]
     whole = data + last == prompt and last.startswith("Today is ")
-    names = [name for name, _ in found]
-    ends = [(name, end) for name, body in found for end in re.findall(rf"<\s*/\s*{name}\s*>", body, re.IGNORECASE)]
+    names = [name for name, _ in result]
+    ends = [(name, end) for name, body in result for end in re.findall(rf"<\s*/\s*{name}\s*>", body, re.IGNORECASE)]
     spelt = all(end == f"</ {name}>" for name, end in ends)  # what a section holds is no end of it
     return whole and len(set(names)) == len(names) and set(names) <= KNOWN and spelt
 
@@ -234,25 +236,25 @@ def held_together(prompt: str) -> bool:
 async def test_orders_in_results_and_requests_change_nothing(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harmless, asked = "a mug", "What is in {order}?"
+    harmless, query = "a mug", "What is in {order}?"
     texts = [*IN_RESULTS, *(harmless for _ in IN_REQUESTS), harmless]
-    questions = [*(asked for _ in IN_RESULTS), *IN_REQUESTS, asked]
+    questions = [*(query for _ in IN_RESULTS), *IN_REQUESTS, query]
     assert len(texts) >= 25
     async with shop(settings, monkeypatch, poisoned(texts)) as (model, worlds):
         all_at_once = asyncio.Semaphore(6)
 
         async def one(number: int, question: str) -> list[SessionEvent]:
             async with all_at_once:
-                return await resisted(bus, f"{session_id}-{number}", ORDERS[number], question)
+                return await assert_resisted(bus, f"{session_id}-{number}", ORDERS[number], question)
 
-        told = await asyncio.gather(*(one(number, question) for number, question in enumerate(questions)))
-        ran = {questions[at] + texts[at]: writes_started(events) for at, events in enumerate(told)}
+        result = await asyncio.gather(*(one(number, question) for number, question in enumerate(questions)))
+        ran = {questions[at] + texts[at]: writes_started(events) for at, events in enumerate(result)}
         assert not {text: tools for text, tools in ran.items() if tools}
-        assert not [event for events in told for event in events if isinstance(event, facts.ApprovalGiven)]
+        assert not [event for events in result for event in events if isinstance(event, facts.ApprovalGiven)]
         assert not any((await worlds.world("shared").changes()).values())
         missed = [texts[at] for at in range(len(texts)) if ORDERS[at]["order_id"] not in model.obeyed]
         assert missed == [harmless], "the model was not gullible enough: these texts prove nothing"
-        assert not [prompt for prompt in model.prompts if not held_together(prompt.data)]
+        assert not [prompt for prompt in model.prompts if not assert_consistent(prompt.data)]
 
 
 @pytest.mark.parametrize("description", IN_DESCRIPTIONS)
@@ -261,11 +263,11 @@ async def test_orders_in_a_tool_s_description_change_nothing(
 ) -> None:
     tools = [lying(description, 1)]
     async with shop(settings, monkeypatch, STORE, tools) as (model, worlds):
-        events = await resisted(bus, session_id, ORDERS[0], "What is in {order}?")
+        events = await assert_resisted(bus, session_id, ORDERS[0], "What is in {order}?")
         assert ORDERS[0]["order_id"] in model.obeyed
         assert not writes_started(events)
         assert not any((await worlds.world("shared").changes()).values())
-        assert all(held_together(prompt.data) for prompt in model.prompts)
+        assert all(assert_consistent(prompt.data) for prompt in model.prompts)
 
 
 async def test_an_approval_is_good_for_these_arguments_and_no_others(
@@ -278,22 +280,22 @@ async def test_an_approval_is_good_for_these_arguments_and_no_others(
         email = STORE["users"][order["user_id"]]["email"]
         await ann.does(c.Say(text=f"I am {email}. What is in {order['order_id']}?", workflow="agentflow"))
         waiting = await ann.phase("awaiting_approval")
-        shown = only(waiting)
-        meant = Action(shown.spec.model_copy(update={"arguments": {"order_id": "#W0", "reason": "no longer needed"}}))
+        screen = only(waiting)
+        meant = Action(screen.spec.model_copy(update={"arguments": {"order_id": "#W0", "reason": "no longer needed"}}))
         with pytest.raises(Stale, match="arguments differ"):
-            await ann.does(c.Approve(version=waiting.version, action_id=shown.spec.id, hash=meant.hash))
-        await ann.does(c.Approve(version=waiting.version, action_id=shown.spec.id, hash=shown.hash))
+            await ann.does(c.Approve(version=waiting.version, action_id=screen.spec.id, hash=meant.hash))
+        await ann.does(c.Approve(version=waiting.version, action_id=screen.spec.id, hash=screen.hash))
         await ann.phase("awaiting_input", "resting")
         events = await ann.events()
         assert writes_started(events) == ["cancel_pending_order"]
         given = [event for event in events if isinstance(event, facts.ApprovalGiven)]
-        assert [(event.action_id, event.hash) for event in given] == [(shown.spec.id, shown.hash)]
+        assert [(event.action_id, event.hash) for event in given] == [(screen.spec.id, screen.hash)]
         changed = (await worlds.world("shared").dump())["orders"]
-        assert [name for name, one in changed.items() if one["status"] != STORE["orders"][name]["status"]] == [
+        assert [name for name, item in changed.items() if item["status"] != STORE["orders"][name]["status"]] == [
             order["order_id"]
         ]
 
 
 def only(session: Session) -> Action:
-    (action,) = undecided(session.turn)
+    (action,) = undecided_actions(session.turn)
     return action

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from cli.nats_server import nats_server
-from shared.bus import Bus, BusDown
+from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 
 ASKED = "plan_store.session.load"
@@ -18,14 +18,18 @@ async def heard_by_the_server(bus: Bus) -> None:
     assert await bus.request("$JS.API.STREAM.MSG.GET.SESSIONS", b"{}")
 
 
-async def test_it_is_refused_and_told_and_the_service_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_late_answer_is_logged_and_the_service_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     forbidden: list[str] = []
-    monkeypatch.setattr("shared.bus.connection.forbidden", lambda name, error: forbidden.append(f"{name}: {error}"))
-    heard, lost, back = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    monkeypatch.setattr(
+        "shared.bus.connection.exit_forbidden", lambda name, error: forbidden.append(f"{name}: {error}")
+    )
+    received, lost, back = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def answer(_: str, data: bytes) -> bytes:
         if data == b"before":
-            heard.set()
+            received.set()
             await lost.wait()
         return data
 
@@ -38,16 +42,16 @@ async def test_it_is_refused_and_told_and_the_service_goes_on(tmp_path: Path, mo
         store.on_reconnect(reconnected)
         await store.answer(ASKED, answer)
         await heard_by_the_server(store)
-        with structlog.testing.capture_logs() as told:
-            asking = asyncio.create_task(planner.request(ASKED, b"before", timeout=2))
-            await heard.wait()
+        with structlog.testing.capture_logs() as lines:
+            request = asyncio.create_task(planner.request(ASKED, b"before", timeout=2))
+            await received.wait()
             await asyncio.to_thread(server.restart)
             await back.wait()
             lost.set()
-            with pytest.raises(BusDown):
-                await asking
+            with pytest.raises(BusUnavailable):
+                await request
             await heard_by_the_server(store)
             assert await planner.request(ASKED, b"again") == b"again"
         await asyncio.gather(store.stop(), planner.stop())
     assert forbidden == []
-    assert [line["connection"] for line in told if line["event"] == "answer_not_sent"] == ["plan_store"]
+    assert [line["connection"] for line in lines if line["event"] == "answer_not_sent"] == ["plan_store"]

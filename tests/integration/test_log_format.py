@@ -1,4 +1,4 @@
-"""The log has a mark of its format: whoever starts on one that it cannot read says so, and leaves it alone."""
+"""The log is marked with its format. A process that cannot read that format says so and leaves the log alone."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.backup import backup, restore
+from cli.backup import create_backup, restore_backup
 from cli.command import Declined
 from cli.nats_server import nats_server
 from services.plan_store.app import PlanStore
@@ -17,7 +17,7 @@ from services.plan_store.rebuild import RebuildRefused, rebuild
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
 from shared.bus.provision import ProvisionError, check, provision
-from shared.bus.topology import LOG_FORMAT, MARK
+from shared.bus.topology import FORMAT_KEY, LOG_FORMAT
 from shared.settings import Settings
 from tests.support.inbox import api, store
 
@@ -30,24 +30,26 @@ async def stream(bus: Bus) -> dict[str, Any]:
 
 
 async def mark(bus: Bus, **metadata: str) -> None:
-    """Give the log this mark, or none."""
+    """Sets or removes the log's format mark."""
     answer = await api(bus, "STREAM.UPDATE.SESSIONS", await stream(bus) | {"metadata": metadata})
     assert "error" not in answer
 
 
-async def test_provisioning_marks_the_log_and_keeps_what_else_is_said_of_it(settings: Settings, bus: Bus) -> None:
-    assert (await stream(bus))["metadata"][MARK] == LOG_FORMAT
+async def test_provisioning_marks_the_log_and_keeps_its_other_metadata(settings: Settings, bus: Bus) -> None:
+    assert (await stream(bus))["metadata"][FORMAT_KEY] == LOG_FORMAT
     await mark(bus, team="blue")
     assert "metadata" in (await check(settings))[0]
     await provision(settings)
     assert await check(settings) == []
-    assert {MARK: LOG_FORMAT, "team": "blue"}.items() <= (await stream(bus))["metadata"].items()
+    assert {FORMAT_KEY: LOG_FORMAT, "team": "blue"}.items() <= (await stream(bus))["metadata"].items()
 
 
 @pytest.mark.parametrize(
-    ("metadata", "why"), [({MARK: "99"}, LATER), ({}, "has events, and no mark of their format")], ids=["later", "none"]
+    ("metadata", "why"),
+    [({FORMAT_KEY: "99"}, LATER), ({}, "has events, and no mark of their format")],
+    ids=["later", "none"],
 )
-async def test_a_log_of_another_format_is_refused_and_left_as_it_is(
+async def test_a_log_of_another_format_is_refused_and_unchanged(
     settings: Settings, bus: Bus, metadata: dict[str, str], why: str
 ) -> None:
     await store(bus, b"what only the other release can read")
@@ -70,8 +72,10 @@ async def test_a_log_of_another_format_is_refused_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("service", ["planner", "gateway"])
-async def test_a_process_says_so_and_ends(service: str, settings: Settings, bus: Bus, tmp_path: Path) -> None:
-    await mark(bus, **{MARK: "99"})
+async def test_a_process_reports_another_format_and_exits(
+    service: str, settings: Settings, bus: Bus, tmp_path: Path
+) -> None:
+    await mark(bus, **{FORMAT_KEY: "99"})
     environment = os.environ | {
         "NATS_URL": settings.nats_url,
         "PARLEY_HOME": str(tmp_path),
@@ -86,29 +90,29 @@ async def test_a_process_says_so_and_ends(service: str, settings: Settings, bus:
     )
     try:
         async with asyncio.timeout(60):
-            _, said = await process.communicate()
+            _, after = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    lines = [json.loads(line) for line in said.decode().splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in after.decode().splitlines() if line.startswith("{")]
     assert LATER in next(line["reason"] for line in lines if line["event"] == "wrong_format")
     assert process.returncode != 0
 
 
-async def test_a_backup_of_another_format_does_not_come_back(settings: Settings, bus: Bus, tmp_path: Path) -> None:
+async def test_a_backup_of_another_format_is_not_restored(settings: Settings, bus: Bus, tmp_path: Path) -> None:
     await store(bus, b"x")
-    assert await backup(settings, tmp_path / "copy") == 0
+    assert await create_backup(settings, tmp_path / "copy") == 0
     contents = json.loads((tmp_path / "copy" / "contents.json").read_text())
-    assert contents["streams"]["SESSIONS"]["config"]["metadata"][MARK] == LOG_FORMAT
-    contents["streams"]["SESSIONS"]["config"]["metadata"][MARK] = "99"
+    assert contents["streams"]["SESSIONS"]["config"]["metadata"][FORMAT_KEY] == LOG_FORMAT
+    contents["streams"]["SESSIONS"]["config"]["metadata"][FORMAT_KEY] = "99"
     (tmp_path / "copy" / "contents.json").write_text(json.dumps(contents))
-    with nats_server(tmp_path / "elsewhere") as elsewhere:
-        there = Settings(nats_url=elsewhere.url, parley_home=tmp_path / "there")
+    with nats_server(tmp_path / "elsewhere") as other:
+        there = Settings(nats_url=other.url, parley_home=tmp_path / "there")
         with pytest.raises(Declined, match=LATER):
-            await restore(there, tmp_path / "copy")
+            await restore_backup(there, tmp_path / "copy")
 
 
-async def test_a_process_that_starts_before_the_log_is_made_waits_for_it(settings: Settings) -> None:
+async def test_a_process_that_starts_before_the_log_exists_waits_for_it(settings: Settings) -> None:
     with nats_server(settings.parley_home / "empty") as server:
         fresh = settings.model_copy(update={"nats_url": server.url})
         bus = Bus(fresh, "gateway")

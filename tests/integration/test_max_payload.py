@@ -11,7 +11,7 @@ import pytest
 
 import cli.nats_server
 from cli.doctor import check_nats
-from cli.nats_server import NatsServer, Place, nats_server
+from cli.nats_server import NatsInstance, NatsServer, nats_server
 from parley.events.values import ActionSpec, SessionSettings
 from services.gateway.app import build
 from services.plan_store.app import PlanStore
@@ -20,8 +20,8 @@ from shared.bus.provision import ProvisionError, provision
 from shared.domain import commands as c
 from shared.domain.session import SESSION
 from shared.settings import Settings
-from shared.store import Store
-from shared.story import finish
+from shared.store import PlanStoreClient
+from shared.story import finish_action
 from tests.support.gateway import client, gateway_settings, serving
 from tests.support.stories import Conversation
 
@@ -37,7 +37,7 @@ def max_payload(request: pytest.FixtureRequest) -> str:
 def nats(tmp_path: Path, max_payload: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NatsServer]:
     prepare = cli.nats_server.prepare
 
-    def other(home: Path, **options: Any) -> Place:
+    def other(home: Path, **options: Any) -> NatsInstance:
         place = prepare(home, **options)
         text = place.config.read_text()
         place.config.write_text(text.replace("max_payload: 4MB", f"max_payload: {max_payload}"))
@@ -57,7 +57,7 @@ async def serving_all(settings: Settings, bus: Bus) -> AsyncIterator[str]:
     other = Bus(chosen, "gateway")
     await other.connect()
     try:
-        async with serving(build(chosen, other, Store(other), other.log)) as address:
+        async with serving(build(chosen, other, PlanStoreClient(other), other.log)) as address:
             yield address
     finally:
         await service.stop()
@@ -71,18 +71,18 @@ async def large(bus: Bus) -> Conversation:
     await story.commit(c.PlanTurn(sub_goal="read", actions=actions))
     await story.commit(c.Start())
     for action in actions[:RESULTS]:
-        await story.commit(finish(action.id, result=action.id + "y" * 47_000))
+        await story.commit(finish_action(action.id, result=action.id + "y" * 47_000))
     return story
 
 
 @pytest.mark.timeout(90)
 async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(settings: Settings, bus: Bus) -> None:
     story = await large(bus)
-    known = await story.loaded()
+    known = await story.load_at_position()
     assert len(SESSION.dump_json(known.session)) > 1024 * 1024 == bus.max_payload
     async with serving_all(settings, bus) as address:
-        assert await Store(bus).load("large") == known
-        first = await Store(bus).load("large", version=5)
+        assert await PlanStoreClient(bus).load("large") == known
+        first = await PlanStoreClient(bus).load("large", version=5)
         assert first.session.version == 5
         async with client(address) as her:
             await her.send("stop", session_id="large", id="m1")
@@ -93,7 +93,7 @@ async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(se
         assert len(exported.json()["journal"]) == known.session.version + 1
 
 
-async def test_who_asks_for_too_much_is_told_so_at_once(bus: Bus) -> None:
+async def test_an_oversized_answer_is_an_immediate_error(bus: Bus) -> None:
     async def answers(_: str, body: bytes) -> bytes:
         return body * 2
 
@@ -109,8 +109,8 @@ async def test_who_asks_for_too_much_is_told_so_at_once(bus: Bus) -> None:
 
 
 def test_the_doctor_names_the_setting(settings: Settings) -> None:
-    found = check_nats(Settings(nats_url=settings.nats_url), is_up=True)
-    assert (found.outcome, found.advice) == ("warn", "`max_payload: 4MB` in its configuration")
+    check = check_nats(Settings(nats_url=settings.nats_url), is_up=True)
+    assert (check.outcome, check.advice) == ("warn", "`max_payload: 4MB` in its configuration")
 
 
 @pytest.mark.parametrize("max_payload", ["400KB"], indirect=True)

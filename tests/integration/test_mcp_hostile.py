@@ -1,4 +1,4 @@
-"""MCP servers that mean harm: each is told of at once, costs a bounded amount, and is held to what it was."""
+"""Hostile MCP servers: each is reported at once, costs a bounded amount, and keeps its pinned tools."""
 
 import asyncio
 import gzip
@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from mcp.types import Tool
 
-from services.executor.mcp import McpTools, Outcome, ServerConfig
-from services.executor.mcp.specs import offer
+from services.executor.mcp import McpOutcome, McpServerConfig, McpTools
+from services.executor.mcp.specs import build_offer
 from services.executor.mcp.transport import OUTPUT_SCHEMA
-from shared.plan_checks.kinds import argument_kind
+from shared.plan_checks.argument_kinds import argument_kind
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_hostile.py")
 BYTES = 4 * 1024 * 1024
@@ -23,7 +23,7 @@ type Reply = Callable[[dict[str, Any]], bytes]
 
 
 @asynccontextmanager
-async def connected(config: ServerConfig) -> AsyncIterator[tuple[McpTools, asyncio.Event]]:
+async def connected(config: McpServerConfig) -> AsyncIterator[tuple[McpTools, asyncio.Event]]:
     changed = asyncio.Event()
     tools = McpTools([config], message_bytes=BYTES, changed=changed.set)
     await tools.start()
@@ -37,11 +37,11 @@ async def connected(config: ServerConfig) -> AsyncIterator[tuple[McpTools, async
         await tools.stop()
 
 
-def stdio(mode: str) -> ServerConfig:
-    return ServerConfig(name="evil", command=sys.executable, args=(SERVER, mode), timeout=60)
+def stdio(mode: str) -> McpServerConfig:
+    return McpServerConfig(name="evil", command=sys.executable, args=(SERVER, mode), timeout=60)
 
 
-async def called(config: ServerConfig) -> Outcome:
+async def called(config: McpServerConfig) -> McpOutcome:
     """A call that would end after a minute by itself."""
     async with connected(config) as (tools, _), asyncio.timeout(30):
         return await tools.call("evil.act", {})
@@ -56,7 +56,7 @@ async def called(config: ServerConfig) -> Outcome:
         ("noise", "it sent more than 1,000 lines that are no messages"),
     ],
 )
-async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_told_of(mode: str, reason: str) -> None:
+async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_reported(mode: str, reason: str) -> None:
     async with connected(stdio(mode)) as (tools, changed), asyncio.timeout(30):
         outcome = await tools.call("evil.act", {})
         assert (outcome.ok, outcome.unknown) == (False, True)
@@ -68,7 +68,7 @@ async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_told_of(mod
 
 async def test_a_result_is_not_held_against_the_servers_own_pattern() -> None:
     """The library would do so in the event loop, and never be done."""
-    assert await called(stdio("pattern")) == Outcome(True, {"a": "a" * 60 + "!"})
+    assert await called(stdio("pattern")) == McpOutcome(True, {"a": "a" * 60 + "!"})
 
 
 async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care() -> None:
@@ -79,7 +79,7 @@ async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care
         Tool.model_validate({"name": f"t{number}", "inputSchema": weak, "_meta": {OUTPUT_SCHEMA: schema}})
         for number, schema in enumerate(results)
     ]
-    specs = offer(server, tools).specs.values()
+    specs = build_offer(server, tools).specs.values()
     assert [spec.returns for spec in specs] == [results[0], None, None, None]
     assert {argument_kind("sql", spec.parameters) for spec in specs} == {"sql"}
     assert {argument_kind("q", spec.parameters) for spec in specs} == {"sql"}
@@ -111,7 +111,7 @@ def answer(body: bytes, kind: str = "application/json", *more: str, length: int 
 
 
 @asynccontextmanager
-async def serving(reply: Reply) -> AsyncIterator[ServerConfig]:
+async def serving(reply: Reply) -> AsyncIterator[McpServerConfig]:
     """A server that is honest until the tool is called; then it sends what `reply` makes, again and again."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -145,7 +145,7 @@ async def serving(reply: Reply) -> AsyncIterator[ServerConfig]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        yield ServerConfig(name="evil", url=f"http://127.0.0.1:{port}/mcp", timeout=60)
+        yield McpServerConfig(name="evil", url=f"http://127.0.0.1:{port}/mcp", timeout=60)
 
 
 ELSEWHERE = b"HTTP/1.1 307 Moved\r\nlocation: http://127.0.0.2:9/mcp\r\ncontent-length: 0\r\n\r\n"
@@ -165,7 +165,7 @@ REPLIES: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.parametrize("name", REPLIES)
-async def test_over_http_it_is_told_at_once_too(name: str) -> None:
+async def test_over_http_it_is_reported_at_once_too(name: str) -> None:
     reply, reason = REPLIES[name]
     async with serving(reply) as config:
         outcome = await called(config)

@@ -1,4 +1,4 @@
-"""`parley mcp`: Parley driven by the protocol's own client, against a real gateway. Against all services: tests/e2e."""
+"""`parley mcp`, driven by the protocol's own client against a real gateway. With all services: tests/e2e."""
 
 import asyncio
 import signal
@@ -14,15 +14,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cli import mcp as module
+from cli import mcp_server as module
 from cli.command import Declined
-from cli.gateway import Gateway
+from cli.gateway import GatewayAddress
 from cli.ports import free_port
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from tests.e2e.running import ROOT
+from tests.e2e.parley_process import ROOT
 from tests.support.gateway import SECRET, TOKEN, World, serving
 from tests.support.stories import CODE
 
@@ -38,23 +38,23 @@ def world() -> World:
 
 @asynccontextmanager
 async def assistant(world: World, token: str = "") -> AsyncIterator[Client]:
-    """An assistant whose Parley is this gateway."""
+    """An MCP client connected to this gateway."""
     async with serving(world.app) as address:
-        server = module.build(lambda: Gateway(f"ws://{address}/ws", token))
+        server = module.build_server(lambda: GatewayAddress(f"ws://{address}/ws", token))
         async with Client(server) as client:
             yield client
 
 
 async def says(client: Client, tool: str, **arguments: Any) -> Json:
-    """What a tool answers, which must not be an error."""
+    """The result of a tool, which must not be an error."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    found: Json = result.structured_content or {}
-    return found
+    content: Json = result.structured_content or {}
+    return content
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    """The words of a tool's error."""
+    """The message of a tool's error."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.structured_content
     (block,) = result.content
@@ -62,7 +62,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     return block.text
 
 
-async def test_the_tools_say_what_they_do(world: World) -> None:
+async def test_the_tools_have_descriptions_and_hints(world: World) -> None:
     async with assistant(world) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == {
@@ -82,9 +82,9 @@ async def test_the_tools_say_what_they_do(world: World) -> None:
 
 async def test_from_a_request_to_approved_code(world: World) -> None:
     async with assistant(world) as client:
-        begun = await says(client, "start_session", request=REQUEST)
-        story = world.story(begun["session_id"])
-        assert (begun["waits_for"], begun["request"], begun["plan"]) == ("work", REQUEST, None)
+        started = await says(client, "start_session", request=REQUEST)
+        story = world.story(started["session_id"])
+        assert (started["waits_for"], started["request"], started["plan"]) == ("work", REQUEST, None)
         waiting = asyncio.create_task(says(client, "wait", session_id=story.id, seconds=20))
         await story.drafts()
         state = await waiting
@@ -122,8 +122,8 @@ async def test_from_a_request_to_approved_code(world: World) -> None:
 
 async def test_actions_wait_with_their_arguments_and_a_question_is_answered(world: World) -> None:
     async with assistant(world) as client:
-        begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
-        story = world.story(begun["session_id"])
+        started = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
+        story = world.story(started["session_id"])
         write = ActionSpec(
             id="a1",
             tool="cancel",
@@ -150,8 +150,8 @@ async def test_actions_wait_with_their_arguments_and_a_question_is_answered(worl
 
 async def test_a_question_is_answered(world: World) -> None:
     async with assistant(world) as client:
-        begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
-        story = world.story(begun["session_id"])
+        started = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
+        story = world.story(started["session_id"])
         await story.commit(c.Ask(text="Which order?", options=("#W1", "#W2")))
         state = await says(client, "wait", session_id=story.id)
         assert state["waits_for"] == "answer"
@@ -161,32 +161,34 @@ async def test_a_question_is_answered(world: World) -> None:
         assert (await refused(client, "answer_question", session_id=story.id, text="again")).endswith("[not_now]")
 
 
-async def test_a_wait_in_vain_ends_in_time(world: World) -> None:
+async def test_a_wait_ends_after_its_seconds(world: World) -> None:
     async with assistant(world) as client:
-        begun = await says(client, "start_session", request=REQUEST)
-        state = await says(client, "wait", session_id=begun["session_id"], seconds=0.3)
+        started = await says(client, "start_session", request=REQUEST)
+        state = await says(client, "wait", session_id=started["session_id"], seconds=0.3)
         assert state["waits_for"] == "work"
-        assert "60" in await refused(client, "wait", session_id=begun["session_id"], seconds=600)
+        assert "60" in await refused(client, "wait", session_id=started["session_id"], seconds=600)
 
 
-async def test_refusals_are_the_gateways_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
+async def test_refusals_are_those_of_the_gateway(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GATEWAY_TIMEOUT", 0.1)
     async with assistant(world) as client:
         assert (await refused(client, "read_session", session_id="nothing")).endswith("[not_found]")
         assert "session_id" in await refused(client, "read_session", session_id="a/../b")
         world.store.down = True
         assert "/readyz" in await refused(client, "start_session", request=REQUEST)
-    server = module.build(lambda: Gateway(f"ws://127.0.0.1:{free_port()}/ws", ""))
+    server = module.build_server(lambda: GatewayAddress(f"ws://127.0.0.1:{free_port()}/ws", ""))
     async with Client(server) as client:
         assert "parley up" in await refused(client, "read_session", session_id="nothing")
 
 
-async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sent again carries the id that it had."""
-    monkeypatch.setattr(module, "PATIENCE", 30)
+async def test_a_message_sent_again_after_an_outage_is_applied_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that is sent again keeps its id."""
+    monkeypatch.setattr(module, "GATEWAY_TIMEOUT", 30)
     async with assistant(world) as client:
-        begun = await says(client, "start_session", request=REQUEST)
-        story = world.story(begun["session_id"])
+        started = await says(client, "start_session", request=REQUEST)
+        story = world.story(started["session_id"])
         await story.drafts()
         load, asked = world.store.load, asyncio.Event()
 
@@ -206,7 +208,7 @@ async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: p
         assert (await story.load()).version == 3
 
 
-async def test_a_gateway_with_a_token_wants_it() -> None:
+async def test_a_gateway_with_a_token_requires_it() -> None:
     world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET)
     async with assistant(world) as client:
         assert (await refused(client, "start_session", request=REQUEST)).endswith("[unauthorized]")
@@ -219,19 +221,19 @@ async def test_a_gateway_with_a_token_wants_it() -> None:
 
 
 def program(home: Path, *words: str, **environment: str) -> StdioServerParameters:
-    """`parley mcp` as an assistant's configuration starts it."""
+    """The parameters with which an assistant's configuration starts `parley mcp`."""
     args = ["-m", "cli.main", "mcp", *words]
     return StdioServerParameters(
         command=sys.executable, args=args, cwd=ROOT, env={"PARLEY_HOME": str(home), **environment}
     )
 
 
-async def test_nothing_but_the_protocol_is_on_stdout(world: World, tmp_path: Path) -> None:
+async def test_only_the_protocol_is_on_stdout(world: World, tmp_path: Path) -> None:
     async with serving(world.app) as address:
-        given = program(tmp_path, "--url", f"ws://{address}/ws")
+        parameters = program(tmp_path, "--url", f"ws://{address}/ws")
         process = await asyncio.create_subprocess_exec(
-            given.command,
-            *given.args,
+            parameters.command,
+            *parameters.args,
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -244,9 +246,9 @@ async def test_nothing_but_the_protocol_is_on_stdout(world: World, tmp_path: Pat
 
 
 async def test_an_interrupt_ends_it(tmp_path: Path) -> None:
-    given = program(tmp_path)
+    parameters = program(tmp_path)
     process = await asyncio.create_subprocess_exec(
-        given.command, *given.args, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        parameters.command, *parameters.args, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdin
     assert process.stdout
@@ -257,18 +259,18 @@ async def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGINT
 
 
-async def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(Declined, match="is in use"):
         await module.serve(Settings(parley_home=tmp_path), port=taken.getsockname()[1])
 
 
-async def test_over_http_with_the_gateways_token(tmp_path: Path) -> None:
+async def test_http_requires_the_gateways_token(tmp_path: Path) -> None:
     world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET)
     port = free_port()
     async with serving(world.app) as address:
-        given = program(tmp_path, "--http", str(port), "--url", f"ws://{address}/ws")
+        parameters = program(tmp_path, "--http", str(port), "--url", f"ws://{address}/ws")
         process = await asyncio.create_subprocess_exec(
-            given.command, *given.args, cwd=ROOT, env={**(given.env or {}), "PARLEY_TOKEN": TOKEN}
+            parameters.command, *parameters.args, cwd=ROOT, env={**(parameters.env or {}), "PARLEY_TOKEN": TOKEN}
         )
         try:
             endpoint = f"http://127.0.0.1:{port}/mcp"

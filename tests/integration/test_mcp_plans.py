@@ -1,4 +1,4 @@
-"""Execution plans by an assistant, over the protocol's own client, with the real services and the real store."""
+"""Execution plans by an assistant, with the protocol's own client and the real services."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,35 +6,38 @@ from typing import Any
 
 from mcp import Client
 
-from cli import mcp
-from cli.gateway import Gateway
+from cli import mcp_server
+from cli.gateway import GatewayAddress
 from shared.bus import Bus
 from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, WHO, order_status, plan
-from tests.integration.test_execution_plans_rest import STEPS, serves
+from tests.integration.test_execution_plans_rest import STEPS, serving_plans
 from tests.integration.test_mcp_parley import refused, says
 
 
 @asynccontextmanager
 async def assistant(settings: Settings, *replies: Any) -> AsyncIterator[Client]:
-    async with serves(settings, *replies) as there, Client(mcp.build(lambda: Gateway(f"{there.url}/ws", ""))) as client:
+    async with (
+        serving_plans(settings, *replies) as there,
+        Client(mcp_server.build_server(lambda: GatewayAddress(f"{there.url}/ws", ""))) as client,
+    ):
         yield client
 
 
-async def test_a_plan_is_generated_changed_approved_and_carried_out(settings: Settings, bus: Bus) -> None:
+async def test_a_plan_is_generated_modified_approved_and_executed(settings: Settings, bus: Bus) -> None:
     async with assistant(settings, plan(WHO, LOOK), plan(WHO, LOOK, CANCEL)) as client:
-        begun = await says(client, "generate_execution_plan", request="Cancel my order", seconds=0)
-        first = await says(client, "get_plan_by_task_id", task_id=begun["task_id"], seconds=60)
+        started = await says(client, "generate_execution_plan", request="Cancel my order", seconds=0)
+        first = await says(client, "get_plan_by_task_id", task_id=started["task_id"], seconds=60)
         task = first["task_id"]
         assert (first["status"], len(first["steps"])) == ("pending_approval", 2)
         second = await says(client, "modify_execution_plan", task_id=task, feedback="Cancel it, too")
         assert [step["tool"] for step in second["steps"]] == [WHO.tool, LOOK.tool, CANCEL.tool]
-        seen = {"task_id": task, "version": first["version"], "hash": first["hash"]}
-        assert "not the one in review" in await refused(client, "approve_execution_plan", **seen)
+        approval = {"task_id": task, "version": first["version"], "hash": first["hash"]}
+        assert "not the one in review" in await refused(client, "approve_execution_plan", **approval)
         assert "not approved" in await refused(client, "execute_plan", task_id=task)
         assert await order_status(settings) == "pending"
-        seen |= {"version": second["version"], "hash": second["hash"]}
-        done = await says(client, "approve_execution_plan", **seen, seconds=60)
+        approval |= {"version": second["version"], "hash": second["hash"]}
+        done = await says(client, "approve_execution_plan", **approval, seconds=60)
         assert (done["status"], done["user_approved"], await order_status(settings)) == ("completed", True, "cancelled")
         assert (await says(client, "execute_plan", task_id=task))["result"] == done["result"]
         status = await says(client, "get_plan_status", task_id=task)
@@ -42,7 +45,7 @@ async def test_a_plan_is_generated_changed_approved_and_carried_out(settings: Se
         assert "3. [finished] Cancel it" in (await says(client, "format_execution_plan", task_id=task))["result"]
 
 
-async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
+async def test_an_assistants_plan_is_stored_modified_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
     async with assistant(settings) as client:
         own = await says(client, "store_plan", description="Look the order up", steps=STEPS)
         task = own["task_id"]
@@ -54,32 +57,30 @@ async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settin
         stale = await refused(client, "modify_execution_plan", task_id=task, version=own["version"], steps=steps)
         assert stale.endswith("[stale_version]")
         assert (await says(client, "cancel_plan", task_id=task))["status"] == "cancelled"
-        assert [one["status"] for one in (await says(client, "list_plans"))["plans"]] == ["cancelled"]
+        assert [plan["status"] for plan in (await says(client, "list_plans"))["plans"]] == ["cancelled"]
         assert (await says(client, "delete_plan", task_id=task))["status"] == "cancelled"
         assert (await says(client, "list_plans"))["total"] == 0
 
 
-async def test_what_cannot_be_is_refused_in_words(settings: Settings, bus: Bus) -> None:
+async def test_impossible_requests_are_refused_with_a_message(settings: Settings, bus: Bus) -> None:
     async with assistant(settings) as client:
         assert (await refused(client, "get_plan_by_task_id", task_id="nothing")).endswith("[not_found]")
         bad = [{"text": "Fly", "tool": "fly"}]
         assert "there is no tool “fly”" in await refused(client, "store_plan", description="Fly", steps=bad)
-        told = await says(client, "generate_execution_plan", request="Fly", generator="birds")
-        assert told["problem"] == "There is no plan generator “birds” here, only: model."
+        refused_plan = await says(client, "generate_execution_plan", request="Fly", generator="birds")
+        assert refused_plan["problem"] == "There is no plan generator “birds” here, only: model."
 
 
-async def test_a_step_is_dependents_to_skip_what_uses_its_output_or_with_an_output(
-    settings: Settings, bus: Bus
-) -> None:
+async def test_a_step_is_skipped_with_its_dependents_or_with_an_output(settings: Settings, bus: Bus) -> None:
     wrong = {**STEPS[1], "arguments": {"order_id": "#W0000000"}}
     uses = {"text": "Once more", "tool": LOOK.tool, "arguments": {"order_id": "{{steps.s2.output.order_id}}"}}
     async with assistant(settings) as client:
         own = await says(client, "store_plan", description="Look it up", steps=[STEPS[0], wrong, uses])
-        seen = {"task_id": own["task_id"], "version": own["version"], "hash": own["hash"]}
-        assert (await says(client, "approve_execution_plan", **seen, seconds=60))["status"] == "failed"
+        approval = {"task_id": own["task_id"], "version": own["version"], "hash": own["hash"]}
+        assert (await says(client, "approve_execution_plan", **approval, seconds=60))["status"] == "failed"
         assert "“Once more” (s3)" in await refused(client, "skip_plan_step", task_id=own["task_id"], step_id="s2")
-        given = {"task_id": own["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
-        done = await says(client, "skip_plan_step", **given, seconds=60)
+        skip = {"task_id": own["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
+        done = await says(client, "skip_plan_step", **skip, seconds=60)
         assert (done["status"], done["steps"][1]["given"], done["progress"]["done"]) == (
             "completed",
             True,

@@ -17,7 +17,7 @@ import pytest_asyncio
 import structlog
 
 from cli.ports import free_port, is_free
-from services.executor.mcp import McpTools, Outcome, ServerConfig, results, server, transport
+from services.executor.mcp import McpOutcome, McpServerConfig, McpTools, results, server, transport
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[2]
@@ -33,19 +33,19 @@ def quick() -> Iterator[None]:
         yield
 
 
-def child(folder: Path, *options: str, **more: Any) -> ServerConfig:
+def child(folder: Path, *options: str, **more: Any) -> McpServerConfig:
     args = (*SOURCE[1:], str(folder), *options)
-    return ServerConfig(name="shop", command=SOURCE[0], args=args, cwd=ROOT, **more)
+    return McpServerConfig(name="shop", command=SOURCE[0], args=args, cwd=ROOT, **more)
 
 
-def shell(script: str) -> ServerConfig:
-    return ServerConfig(name="slow", command="sh", args=("-c", script), cwd=ROOT)
+def shell(script: str) -> McpServerConfig:
+    return McpServerConfig(name="slow", command="sh", args=("-c", script), cwd=ROOT)
 
 
-class Trial:
+class McpTrial:
     """The client's tools, and a way to wait for what they become."""
 
-    def __init__(self, *config: ServerConfig) -> None:
+    def __init__(self, *config: McpServerConfig) -> None:
         self._changed = asyncio.Event()
         self.tools = McpTools(config, changed=self._changed.set)
 
@@ -58,13 +58,13 @@ class Trial:
     async def ready(self) -> None:
         await self.until(lambda tools: not tools.troubles())
 
-    async def call(self, tool: str, *, timeout: float = 15, **arguments: Any) -> Outcome:  # noqa: ASYNC109
+    async def call(self, tool: str, *, timeout: float = 15, **arguments: Any) -> McpOutcome:  # noqa: ASYNC109
         return await self.tools.call(f"shop.{tool}", arguments, timeout=timeout)
 
 
 @asynccontextmanager
-async def using(*config: ServerConfig) -> AsyncIterator[Trial]:
-    trial = Trial(*config)
+async def using(*config: McpServerConfig) -> AsyncIterator[McpTrial]:
+    trial = McpTrial(*config)
     await trial.tools.start()
     try:
         yield trial
@@ -74,7 +74,7 @@ async def using(*config: ServerConfig) -> AsyncIterator[Trial]:
 
 @asynccontextmanager
 async def listening(folder: Path, port: int, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The test server on HTTP, as somebody else's process; nothing waits for it to be up."""
+    """The test server on HTTP, as a separate process; does not wait until it is up."""
     process = await asyncio.create_subprocess_exec(*SOURCE, str(folder), "--http", str(port), *options, cwd=ROOT)
     try:
         yield process
@@ -87,9 +87,9 @@ async def listening(folder: Path, port: int, *options: str) -> AsyncIterator[asy
 class Shop(NamedTuple):
     """A server that several tests use; `folder` is the world its tools change."""
 
-    trial: Trial
+    trial: McpTrial
     folder: Path
-    config: ServerConfig
+    config: McpServerConfig
 
 
 def of_kind(kind: str) -> pytest.MarkDecorator:
@@ -107,15 +107,15 @@ async def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
             config = child(folder, *old, policy="always", env={"SHOP_KEY": "its own"})
         else:
             await opened.enter_async_context(listening(folder, port, *old))
-            config = ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp", policy="always")
+            config = McpServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp", policy="always")
         trial = await opened.enter_async_context(using(config))
         await trial.ready()
         yield Shop(trial, folder, config)
 
 
 async def up(port: int) -> None:
-    """Until somebody listens there."""
-    while is_free("127.0.0.1", port):  # noqa: ASYNC110  somebody else's process: nothing tells of it
+    """Wait until a server listens on the port."""
+    while is_free("127.0.0.1", port):  # noqa: ASYNC110  a separate process sends no event
         await asyncio.sleep(0.02)
 
 
@@ -128,10 +128,10 @@ def pids(folder: Path) -> list[int]:
     return [int(pid) for pid in (folder / "pids").read_text().split()]
 
 
-async def gone(pid: int) -> None:
+async def wait_until_gone(pid: int) -> None:
     """Until there is no such process."""
     async with asyncio.timeout(10):
-        while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110, ASYNC240  somebody else's child: nothing tells of its end
+        while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110, ASYNC240  not a child of this process
             await asyncio.sleep(0.02)
 
 
@@ -150,10 +150,10 @@ async def test_tools_are_offered_and_called(shop: Shop) -> None:
     assert returns
     assert returns["properties"] == {"result": {"title": "Result", "type": "integer"}}
     assert specs["shop.words"].returns is None
-    assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
-    assert await trial.call("words", text="so many") == Outcome(True, "so\nmany")
+    assert await trial.call("add", a=1, b=2) == McpOutcome(True, {"result": 3})
+    assert await trial.call("words", text="so many") == McpOutcome(True, "so\nmany")
     assert (await trial.call("picture")).value == [{"type": "image", "mimeType": "image/png", "bytes": 68}]
-    assert await trial.call("note", text="once") == Outcome(True, {"result": "noted"})
+    assert await trial.call("note", text="once") == McpOutcome(True, {"result": "noted"})
     assert notes(shop.folder).count("once") == 1
 
 
@@ -161,14 +161,14 @@ async def test_a_changed_list_is_read_again(shop: Shop) -> None:
     trial = shop.trial
     assert (await trial.call("learn", name="sing")).ok
     await trial.until(lambda tools: "shop.sing" in {spec.name for spec in tools.specs()})
-    assert await trial.call("sing") == Outcome(True, "I am sing")
+    assert await trial.call("sing") == McpOutcome(True, "I am sing")
 
 
 async def test_a_megabyte_arrives_and_more_than_the_limit_is_cut(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes twice, as text and as data: more than the mebibyte that the library takes of one event by itself."""
     size = 700_000
     assert (await shop.trial.call("big", size=size)).value == {"result": "x" * size}
-    monkeypatch.setattr(results, "LARGEST", size)
+    monkeypatch.setattr(results, "MAX_RESULT", size)
     value = (await shop.trial.call("big", size=size)).value
     assert isinstance(value, dict)
     assert (value["type"], value["bytes"]) == ("cut", size + 13)
@@ -176,7 +176,7 @@ async def test_a_megabyte_arrives_and_more_than_the_limit_is_cut(shop: Shop, mon
 
 @of_kind("http")
 async def test_what_is_over_the_limit_itself_is_cut_and_not_lost(shop: Shop) -> None:
-    value = (await shop.trial.call("big", size=results.LARGEST)).value
+    value = (await shop.trial.call("big", size=results.MAX_RESULT)).value
     assert isinstance(value, dict)
     assert value["type"] == "cut"
 
@@ -202,7 +202,7 @@ async def test_a_child_is_not_given_our_secrets(shop: Shop) -> None:
 # --- trouble
 
 
-async def test_a_call_that_hangs_ends_and_hinders_nobody(shop: Shop) -> None:
+async def test_a_hanging_call_times_out_without_blocking_others(shop: Shop) -> None:
     trial = shop.trial
     hanging = asyncio.create_task(trial.call("note_and_hang", text="hanging", timeout=1))
     assert [(await trial.call("add", a=n, b=n)).value for n in range(5)] == [{"result": 2 * n} for n in range(5)]
@@ -233,7 +233,7 @@ async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: st
         await trial.until(lambda tools: bool(tools.troubles()))
         assert "shop.add" in {spec.name for spec in trial.tools.specs()}
         await trial.ready()
-        assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
+        assert await trial.call("add", a=1, b=2) == McpOutcome(True, {"result": 3})
         assert len(pids(tmp_path)) == 2
 
 
@@ -243,7 +243,7 @@ async def test_one_on_http_that_dies_and_comes_back_and_one_that_has_forgotten_u
 ) -> None:
     """It is started again twice: after its death in a call, and between two calls. One may fail, then they work."""
     port = free_port()
-    async with using(ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
+    async with using(McpServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
         async with listening(tmp_path, port, *old):
             await trial.ready()
             dead = await trial.call("note_and_die", text="last")
@@ -260,11 +260,11 @@ async def test_one_on_http_that_dies_and_comes_back_and_one_that_has_forgotten_u
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.ready()
                 await asyncio.sleep(0.05)
-            assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
+            assert await trial.call("add", a=1, b=2) == McpOutcome(True, {"result": 3})
 
 
 @of_kind("http")
-async def test_a_slow_start_delays_nobody(shop: Shop, tmp_path: Path) -> None:
+async def test_a_slow_start_does_not_delay_other_servers(shop: Shop, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     slow = shell(f"cat {gate}; exec {' '.join(SOURCE)} {tmp_path}")
@@ -277,19 +277,19 @@ async def test_a_slow_start_delays_nobody(shop: Shop, tmp_path: Path) -> None:
         assert (await trial.tools.call("slow.add", {"a": 1, "b": 2})).ok
 
 
-async def test_one_that_cannot_be_started_is_told_of(tmp_path: Path) -> None:
-    missing = ServerConfig(name="missing", command=str(tmp_path / "nothing"))
-    dumb = ServerConfig(
+async def test_a_server_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
+    missing = McpServerConfig(name="missing", command=str(tmp_path / "nothing"))
+    dumb = McpServerConfig(
         name="dumb", command=sys.executable, args=("-c", "for n in range(99): print('hello, I am no server', n)")
     )
-    nobody = ServerConfig(name="nobody", url=f"http://127.0.0.1:{free_port()}/mcp")
+    unused = McpServerConfig(name="nobody", url=f"http://127.0.0.1:{free_port()}/mcp")
     with structlog.testing.capture_logs() as logs:
-        async with using(missing, dumb, nobody) as trial:
+        async with using(missing, dumb, unused) as trial:
             await trial.until(lambda tools: "being started" not in " ".join(tools.troubles()))
-            told = dict(zip(("missing", "dumb", "nobody"), trial.tools.troubles(), strict=True))
-    assert "No such file" in told["missing"]
-    assert "it ended" in told["dumb"]
-    assert "ConnectError" in told["nobody"]
+            result = dict(zip(("missing", "dumb", "nobody"), trial.tools.troubles(), strict=True))
+    assert "No such file" in result["missing"]
+    assert "it ended" in result["dumb"]
+    assert "ConnectError" in result["nobody"]
     assert trial.tools.specs() == ()
     babble = [entry for entry in logs if entry["event"] == "mcp_server_babbles"]
     assert {entry["server"] for entry in babble} == {"dumb"}
@@ -318,18 +318,18 @@ async def test_stopping_ends_the_children_also_one_that_is_being_started(tmp_pat
     started = pids(tmp_path)
     assert len(started) == 2
     for pid in started:
-        await gone(pid)
+        await wait_until_gone(pid)
 
 
 async def test_children_end_with_an_executor_that_is_killed(tmp_path: Path) -> None:
     """As the executor runs it: under uvloop."""
     program = """if True:
         import asyncio, sys, uvloop
-        from services.executor.mcp import McpTools, ServerConfig
+        from services.executor.mcp import McpTools, McpServerConfig
         async def main():
             there = asyncio.Event()
             args = ("-m", "tests.support.mcp_server", sys.argv[1])
-            tools = McpTools([ServerConfig(name="shop", command=sys.executable, args=args)], changed=there.set)
+            tools = McpTools([McpServerConfig(name="shop", command=sys.executable, args=args)], changed=there.set)
             await tools.start()
             await there.wait()
             print((await tools.call("shop.add", {"a": 1, "b": 2})).value, flush=True)
@@ -347,12 +347,12 @@ async def test_children_end_with_an_executor_that_is_killed(tmp_path: Path) -> N
         executor.send_signal(signal.SIGKILL)
         await executor.communicate()
     (pid,) = pids(tmp_path)
-    await gone(pid)
+    await wait_until_gone(pid)
 
 
 async def test_a_reference_server() -> None:
     """The protocol's own time server, as it comes from the registry."""
-    async with using(ServerConfig(name="time", command=sys.executable, args=("-m", "mcp_server_time"))) as trial:
+    async with using(McpServerConfig(name="time", command=sys.executable, args=("-m", "mcp_server_time"))) as trial:
         await trial.ready()
         assert {(spec.name, spec.effect) for spec in trial.tools.specs()} == {
             ("time.get_current_time", "read"),

@@ -13,11 +13,11 @@ import pytest
 from cli.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
-from services.plan_store import figures
+from services.gateway.deferred_log import DeferredLog
+from services.plan_store import metrics as store_metrics
 from services.plan_store.app import PlanStore
-from shared.bus import Bus, Delivery, Park
-from shared.bus.watched import tell_lag
+from shared.bus import Bus, Delivery, Unprocessable
+from shared.bus.instrumentation import record_lag
 from shared.domain import commands as c
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
@@ -25,12 +25,12 @@ from shared.domain.session import Session
 from shared.environment import child_environment
 from shared.log import VersionConflict
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
-from tests.support.inbox import PLANNER, Inbox, consuming, settled, store
-from tests.support.rehearsed import rehearsed
+from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 
 FEW = 15  # new values of a label, but for the routes that there are
@@ -53,7 +53,7 @@ class Moved:
         return figure(self._name, **self._labels) - self._before
 
 
-async def test_a_lost_race_is_a_conflict(bus: Bus, session_id: str) -> None:
+async def test_a_version_conflict_is_counted(bus: Bus, session_id: str) -> None:
     stored = Moved("log_append_duration_seconds_count", outcome="stored")
     conflicts = Moved("log_append_duration_seconds_count", outcome="conflict")
     for text in ("one", "two"):
@@ -67,10 +67,10 @@ async def test_a_lost_race_is_a_conflict(bus: Bus, session_id: str) -> None:
     assert (stored.by, conflicts.by) == (1, 1)
 
 
-async def test_every_delivery_is_counted_by_what_became_of_it(bus: Bus, settings: Settings) -> None:
+async def test_every_delivery_is_counted_by_its_outcome(bus: Bus, settings: Settings) -> None:
     async def odd(delivery: Delivery) -> None:
         if delivery.data == b"bad":
-            raise Park("it is bad")
+            raise Unprocessable("it is bad")
         if delivery.deliveries == 1:
             raise RuntimeError("the first time")
 
@@ -81,14 +81,14 @@ async def test_every_delivery_is_counted_by_what_became_of_it(bus: Bus, settings
     async with consuming(settings, inbox):
         await store(bus, b"good", b"bad")
         await inbox.until(3)
-        await settled(bus)
+        await until_idle(bus)
     assert {word: moved.by for word, moved in counted.items()} == {"done": 1, "failed": 1, "parked": 1}
     assert again.by == 1
 
 
-async def test_what_waits_is_seen_with_its_age(bus: Bus, settings: Settings) -> None:
+async def test_waiting_messages_are_measured_with_their_age(bus: Bus, settings: Settings) -> None:
     async def look() -> tuple[float, ...]:
-        await tell_lag(bus.client, await bus.client.jetstream().consumer_info("SESSIONS", "planner"))
+        await record_lag(bus.client, await bus.client.jetstream().consumer_info("SESSIONS", "planner"))
         names = ("pending_messages", "ack_pending_messages", "oldest_pending_age_seconds", "oldest_unacked_age_seconds")
         return tuple(figure(f"consumer_{name}", consumer="planner") for name in names)
 
@@ -109,7 +109,7 @@ async def test_what_waits_is_seen_with_its_age(bus: Bus, settings: Settings) -> 
         assert (pending, in_hand, waiting) == (0, 2, 0)
         assert unfinished > age
         go.set()
-        await settled(bus)
+        await until_idle(bus)
         assert await look() == (0, 0, 0, 0)
 
 
@@ -127,7 +127,7 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
     bus: Bus, settings: Settings, session_id: str
 ) -> None:
     async def refuses(_: Delivery) -> None:
-        raise Park("nobody can handle it")
+        raise Unprocessable("nobody can handle it")
 
     async with plan_store(settings) as service:
         async with consuming(settings, refuses):
@@ -136,8 +136,8 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
             await store(bus, b"nonsense", subject=PLANNER)
             await ann.phase("failed")  # the keeper has seen the advisory
         await Person(bus, f"{session_id}-2").does(c.Say(text="Another one"))
-        await settled(bus, "plan_store")
-        await figures.count(service.database)
+        await until_idle(bus, "plan_store")
+        await store_metrics.count(service.database)
         assert figure("sessions", phase="failed") == 1
         assert figure("sessions", phase="planning") == 1
         assert figure("sessions", phase="coding") == 0
@@ -149,7 +149,7 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
 
 
 async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id: str) -> None:
-    async with rehearsed(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
+    async with rehearsal_server(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
         labels = {"role": "planner", "model": "rehearsal"}
         calls = {word: Moved("model_call_duration_seconds_count", **labels, outcome=word) for word in ("ok", "failed")}
         tokens = Moved("model_tokens_total", **labels, kind="completion")
@@ -168,30 +168,30 @@ async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id
 
 def values() -> dict[tuple[str, str], set[str]]:
     """What each label of each figure has been so far."""
-    found: dict[tuple[str, str], set[str]] = {}
+    label_values: dict[tuple[str, str], set[str]] = {}
     for sample in (sample for family in metrics.REGISTRY.collect() for sample in family.samples):
         for label, value in sample.labels.items():
             if label != "le":
-                found.setdefault((sample.name, label), set()).add(value)
-    return found
+                label_values.setdefault((sample.name, label), set()).add(value)
+    return label_values
 
 
 @pytest.mark.timeout(180)
 async def test_many_sessions_leave_labels_with_few_values(bus: Bus, settings: Settings) -> None:
     """Through gateway, workers and plan_store; nothing of the sessions is in what is shown."""
     before = values()  # of whatever else has run in this process
-    async with rehearsed(settings) as rehearsal:
+    async with rehearsal_server(settings) as rehearsal:
         free = {"parley_auth": "none", "max_sockets_per_user": 0, "max_running_sessions_per_user": 0}
         mine = rehearsal.settings.model_copy(update=free)
         gateway_bus = Bus(mine, "gateway")
-        app = build(mine, gateway_bus, Store(gateway_bus), LateLog(gateway_bus))
+        app = build(mine, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
         async with plan_store(mine) as service, working(mine, rehearsal.model), serving(app) as address:
             ids = await asyncio.gather(*(_asks(address, number) for number in range(SESSIONS)))
-            await figures.count(service.database)
+            await store_metrics.count(service.database)
             await _shows_what_it_counted(address, ids)
     known = set(app.openapi()["paths"])
-    new = {where: found - before.get(where, set()) - known for where, found in values().items()}
-    assert {where: found for where, found in new.items() if len(found) > FEW} == {}
+    new = {where: label_values - before.get(where, set()) - known for where, label_values in values().items()}
+    assert {where: label_values for where, label_values in new.items() if len(label_values) > FEW} == {}
 
 
 async def _asks(address: str, number: int) -> str:
@@ -209,7 +209,7 @@ async def _asks(address: str, number: int) -> str:
 async def _shows_what_it_counted(address: str, ids: list[str]) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         text = (await http.get("/metrics")).text
-    assert not [one for one in ids if one in text]
+    assert not [session_id for session_id in ids if session_id in text]
     assert figure("websocket_connections") == 0
     route: Any = {"method": "GET", "route": "/api/sessions/{session_id}", "status": "200"}
     assert figure("http_request_duration_seconds_count", **route) >= SESSIONS
@@ -217,17 +217,17 @@ async def _shows_what_it_counted(address: str, ids: list[str]) -> None:
     assert figure("bus_request_duration_seconds_count", request="plan_store.session.load") >= SESSIONS
 
 
-async def test_processes_show_figures_beside_their_health(settings: Settings) -> None:
+async def test_processes_serve_metrics_beside_their_health(settings: Settings) -> None:
     """As a container is run: lag from whoever works the consumer, sessions by phase from plan_store."""
-    wanted = {
+    expected = {
         "planner": 'parley_consumer_pending_messages{consumer="planner"} 0.0',
         "plan_store": 'parley_sessions{phase="failed"} 0.0',
     }
-    shown = await asyncio.gather(*(_shown(settings, service, text) for service, text in wanted.items()))
-    assert all("parley_nats_connected 1.0" in text for text in shown)
+    pages = await asyncio.gather(*(_wait_for_metrics(settings, service, text) for service, text in expected.items()))
+    assert all("parley_nats_connected 1.0" in text for text in pages)
 
 
-async def _shown(settings: Settings, service: str, wanted: str) -> str:
+async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> str:
     """What a process of this service shows, once this is in it."""
     port = free_port()
     environment = child_environment(
@@ -239,7 +239,7 @@ async def _shown(settings: Settings, service: str, wanted: str) -> str:
         async with asyncio.timeout(50), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
             while True:
                 with suppress(httpx2.HTTPError):
-                    if wanted in (text := (await http.get("/metrics")).text):
+                    if expected in (text := (await http.get("/metrics")).text):
                         return text
                 await asyncio.sleep(0.1)  # figures are polled, here as everywhere
     finally:
@@ -247,7 +247,7 @@ async def _shown(settings: Settings, service: str, wanted: str) -> str:
         await process.wait()
 
 
-async def test_who_may_read_the_gateways_figures() -> None:
+async def test_who_may_read_the_gateways_metrics() -> None:
     world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token="scrape-me")
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
 

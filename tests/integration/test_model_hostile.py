@@ -96,7 +96,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("name", SERVERS)
-async def test_what_has_no_end_is_ended(name: str) -> None:
+async def test_endless_replies_are_ended(name: str) -> None:
     server, reason = SERVERS[name]
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
@@ -109,7 +109,7 @@ async def test_what_has_no_end_is_ended(name: str) -> None:
     assert server.sent < 20 * RESPONSE  # what the kernel's buffers take is sent, too
 
 
-async def test_headers_without_end() -> None:
+async def test_endless_headers_are_ended() -> None:
     server = Server(b"HTTP/1.1 200 OK\r\n", b"x-more: " + b"y" * 8_000 + b"\r\n")
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
@@ -118,18 +118,18 @@ async def test_headers_without_end() -> None:
         await model.aclose()
 
 
-async def test_vectors_without_end() -> None:
+async def test_endless_embeddings_are_ended() -> None:
     server = Server(head("application/json") + b'{"data":[{"index":0,"embedding":[', b"0.5," * 10_000)
     async with serving(server) as settings:
         embeddings = Embeddings(settings)
         with structlog.testing.capture_logs() as logs:
             assert await embeddings.embed(["a"]) is None
         await embeddings.aclose()
-    assert "TooLarge" in logs[0]["error"] or "APIConnectionError" in logs[0]["error"]
+    assert "MessageTooLong" in logs[0]["error"] or "APIConnectionError" in logs[0]["error"]
     assert KEY not in str(logs)
 
 
-async def test_thousands_of_events_at_once_hold_up_nobody() -> None:
+async def test_thousands_of_events_at_once_do_not_block_the_loop() -> None:
     """The longest pause of the loop, for events that have come in one piece: 30 ms where nothing else runs."""
     server = Server(EVENTS, chunk(choices=[]) * 4_000)
     pauses: list[float] = []

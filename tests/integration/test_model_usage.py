@@ -12,15 +12,15 @@ from services.planner.conversation_prompt import PlanDraft, PlanReply
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.domain.workers import WorkerCommand
+from shared.domain.worker_commands import WorkerCommand
 from shared.llm import ModelFailed, ScriptedModel
 from shared.llm.scripted import Prompt, Scripted
-from shared.log import LogDown
+from shared.log import LogUnavailable
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
-from tests.support.rehearsed import rehearsed
+from tests.support.rehearsal_server import rehearsal_server
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 CALL = 14  # tokens of a scripted call
@@ -32,10 +32,10 @@ class Watching(ScriptedModel):
     def __init__(self, log: InMemoryLog, *replies: BaseModel | Exception) -> None:
         super().__init__(*replies)
         self._log = log
-        self.held: list[int] = []
+        self.log_sizes: list[int] = []
 
     def reply_to(self, prompt: Prompt) -> Scripted:
-        self.held.append(len(self._log.messages))
+        self.log_sizes.append(len(self._log.messages))
         return super().reply_to(prompt)
 
 
@@ -49,8 +49,8 @@ class Planner:
         self.model = Watching(self.log, *replies)
         self.store = InMemoryStore(self.log)
         self.story = Story("s", log=self.log)
-        kit = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
-        self.worker = Worker(kit, handler)
+        deps = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        self.worker = Worker(deps, handler)
 
     async def does(self, command: c.Command) -> Delivery:
         await self.story.commit(command)  # type: ignore[arg-type]
@@ -93,10 +93,10 @@ async def test_the_event_that_ends_the_work_carries_the_cost_of_its_call() -> No
     assert (await planner.session()).spent.tokens == CALL
 
 
-async def test_a_call_is_in_the_log_before_the_next_one_of_the_same_work_begins() -> None:
+async def test_a_calls_usage_is_recorded_before_the_works_next_call() -> None:
     planner = Planner(PLAN, PLAN, PLAN, handler=asks(3))
     await planner.worker.on_delivery(await planner.asked())
-    assert planner.model.held == [1, 2, 3]
+    assert planner.model.log_sizes == [1, 2, 3]
     assert await planner.accounts() == [
         ("message.received", 0),
         ("usage.recorded", 1),
@@ -105,7 +105,7 @@ async def test_a_call_is_in_the_log_before_the_next_one_of_the_same_work_begins(
     ]
 
 
-async def test_calls_that_ended_side_by_side_are_recorded_together() -> None:
+async def test_calls_that_ended_concurrently_are_recorded_together() -> None:
     async def handler(context: WorkContext) -> WorkerCommand | None:
         await asyncio.gather(_ask(context), _ask(context))
         return await draft_plan(context)
@@ -115,12 +115,12 @@ async def test_calls_that_ended_side_by_side_are_recorded_together() -> None:
     assert await planner.accounts() == [("message.received", 0), ("usage.recorded", 2), ("plan.drafted", 1)]
 
 
-async def test_also_a_client_s_second_try_begins_with_the_first_one_recorded() -> None:
-    async with rehearsed(Settings(model_timeout=5, model_outage_timeout=5)) as server:
+async def test_a_clients_second_attempt_starts_after_the_first_is_recorded() -> None:
+    async with rehearsal_server(Settings(model_timeout=5, model_outage_timeout=5)) as server:
         await server.fault(fault="garbled", times=1)
         planner = Planner()
-        kit = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
-        await Worker(kit, draft_plan).on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
+        deps = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
+        await Worker(deps, draft_plan).on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
         recorded, drafted = (await planner.events())[1:]
     assert [call.outcome for call in (*recorded.usage, *drafted.usage)] == ["invalid", "ok"]
     assert (recorded.type, drafted.type) == ("usage.recorded", "plan.drafted")
@@ -129,13 +129,13 @@ async def test_also_a_client_s_second_try_begins_with_the_first_one_recorded() -
 # --- work that comes to nothing
 
 
-async def test_a_failure_carries_the_call_that_failed() -> None:
+async def test_a_failure_event_carries_the_failed_call() -> None:
     planner = Planner(ModelFailed("no"))
     await planner.worker.on_delivery(await planner.asked())
     assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
 
 
-async def test_a_result_that_comes_too_late_leaves_its_cost() -> None:
+async def test_a_late_results_cost_is_recorded() -> None:
     async def handler(context: WorkContext) -> WorkerCommand | None:
         command = await draft_plan(context)
         await planner.does(c.Stop())  # and nobody told this process
@@ -147,22 +147,22 @@ async def test_a_result_that_comes_too_late_leaves_its_cost() -> None:
     assert (await planner.session()).phase == "resting"
 
 
-async def test_a_result_that_cannot_be_stored_leaves_its_cost_to_the_failure() -> None:
+async def test_the_failure_carries_the_cost_of_an_unstorable_result() -> None:
     planner = Planner(PLAN.model_copy(update={"notes": "x" * 300_000}))
     await planner.worker.on_delivery(await planner.asked())
     assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
 
 
-async def test_an_append_of_which_nobody_knows_is_not_accounted_for_twice() -> None:
+async def test_an_indeterminate_append_is_not_accounted_for_twice() -> None:
     planner = Planner(PLAN)
     work = await planner.asked()
-    planner.log.faults = [LogDown("away")]
-    with pytest.raises(LogDown):
+    planner.log.faults = [LogUnavailable("away")]
+    with pytest.raises(LogUnavailable):
         await planner.worker.on_delivery(work)
     assert await planner.accounts() == [("message.received", 0)]
 
 
-async def test_a_stop_leaves_the_cost_of_what_it_cancelled_also_when_the_process_leaves() -> None:
+async def test_a_stopped_calls_cost_is_recorded_also_during_shutdown() -> None:
     called, appending, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def handler(context: WorkContext) -> WorkerCommand | None:
@@ -196,7 +196,7 @@ async def test_a_stop_leaves_the_cost_of_what_it_cancelled_also_when_the_process
 
 
 @pytest.mark.parametrize("enough", [1, 2])
-async def test_a_budget_is_looked_at_before_every_call(enough: int) -> None:
+async def test_the_budget_is_checked_before_every_call(enough: int) -> None:
     planner = Planner(*[PLAN] * 25, handler=asks(20))
     await planner.worker.on_delivery(await planner.asked(token_budget=enough * CALL))
     session = await planner.session()
@@ -207,7 +207,7 @@ async def test_a_budget_is_looked_at_before_every_call(enough: int) -> None:
     assert (await planner.accounts())[-1] == ("question.asked", 1)
 
 
-async def test_work_that_ran_out_of_budget_is_done_again_when_it_is_raised() -> None:
+async def test_work_without_budget_is_repeated_once_the_budget_is_raised() -> None:
     planner = Planner(PLAN, PLAN, PLAN, handler=asks(2))
     await planner.worker.on_delivery(await planner.asked(token_budget=CALL))
     await planner.worker.on_delivery(await planner.does(c.RaiseBudget(tokens=100)))

@@ -1,4 +1,4 @@
-"""A NATS server of our own: chosen, started, killed, restarted on its store, gone with the process that started it."""
+"""Parley's own NATS server: found, started, killed, restarted on its store, ended with its parent."""
 
 import os
 import re
@@ -51,13 +51,13 @@ async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
     await client.close()
 
 
-def test_who_has_no_password_is_refused(server: NatsServer) -> None:
+def test_a_connection_without_a_password_is_refused(server: NatsServer) -> None:
     with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as stranger:
         stranger.sendall(b"CONNECT {}\r\nPING\r\n")
         assert b"Authorization Violation" in stranger.makefile("rb").read()
 
 
-async def test_what_was_acknowledged_survives_a_kill_and_the_url_stays(server: NatsServer) -> None:
+async def test_acknowledged_messages_survive_a_kill_and_the_url_stays(server: NatsServer) -> None:
     url, first = server.url, server.pid
     client = await nats.connect(url)
     await client.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
@@ -75,7 +75,7 @@ async def test_what_was_acknowledged_survives_a_kill_and_the_url_stays(server: N
     await client.close()
 
 
-def test_the_passwords_are_readable_by_their_owner_only_and_made_once(server: NatsServer, tmp_path: Path) -> None:
+def test_passwords_are_private_and_created_once(server: NatsServer, tmp_path: Path) -> None:
     files = [*(tmp_path / "secrets").iterdir(), tmp_path / "nats" / "nats.conf"]
     assert {file.name for file in files[:-1]} == {f"nats-{user}" for user in USERS}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -84,19 +84,19 @@ def test_the_passwords_are_readable_by_their_owner_only_and_made_once(server: Na
     assert len(set(again.passwords.values())) == len(USERS)
 
 
-def test_what_parley_starts_flushes_each_event_and_what_a_test_starts_does_not(tmp_path: Path) -> None:
+def test_parleys_server_flushes_each_event_and_a_tests_server_does_not(tmp_path: Path) -> None:
     assert "sync_interval: always" in prepare(tmp_path).config.read_text()
     assert "sync_interval" not in prepare(tmp_path, durable=False).config.read_text()
 
 
-def test_a_home_may_have_any_letters_in_its_name(tmp_path: Path) -> None:
+def test_a_home_may_have_any_characters_in_its_name(tmp_path: Path) -> None:
     with nats_server(tmp_path / "josé „q“") as server:
         assert probe(server.url).jetstream
         assert server.monitoring_url
 
 
 async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
-    """As the version before this one left it."""
+    """As the previous version created it."""
     token = secret(tmp_path, "nats-token")
     place = prepare(tmp_path)
     ours = re.compile(r"authorization \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
@@ -148,7 +148,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 
 
 def wait_for_exit(pidfd: int, *, seconds: float) -> bool:
-    """A process that is not our child: its descriptor becomes readable when it ends."""
+    """Wait for the end of a process that is not a child: its descriptor becomes readable then."""
     try:
         return bool(select.select([pidfd], [], [], seconds)[0])
     finally:
@@ -178,15 +178,15 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
         NatsServer(tmp_path / "home")
 
 
-def test_a_port_that_speaks_something_else_is_not_a_nats_server() -> None:
+def test_another_protocol_on_the_port_is_not_a_nats_server() -> None:
     with create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError, match="timed out"):
         probe(f"nats://127.0.0.1:{other.getsockname()[1]}", timeout=0.1)
 
 
-async def test_the_doctor_sees_streams_that_are_missing_and_those_that_are_right(server: NatsServer) -> None:
+async def test_the_doctor_tells_missing_streams_from_correct_ones(server: NatsServer) -> None:
     settings = Settings(nats_url=server.url)
     broker = check_nats(settings, is_up=False)
     before = await check_streams(settings, broker)
-    assert (before.outcome, "stream SESSIONS: missing" in before.found) == ("warn", True)
+    assert (before.outcome, "stream SESSIONS: missing" in before.finding) == ("warn", True)
     await provision(settings)
     assert (await check_streams(settings, broker)).outcome == "ok"

@@ -1,4 +1,4 @@
-"""Services beside those of a newer release: what only these can work on is left to them, and people are told so."""
+"""Services beside those of a newer release: work that only these can do is left to them, and users are informed."""
 
 import asyncio
 import json
@@ -9,27 +9,27 @@ from typing import Any
 import httpx2
 import pytest
 
-from parley.client import Parley, Refused
+from parley.client import Parley, RequestRefused
 from parley.events import envelope
 from parley.events.values import ActionSpec, SessionSettings
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
-from shared.bus import Bus, Delivery, Park
-from shared.bus.strikes import Strikes
+from shared.bus import Bus, Delivery, Unprocessable
+from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import UpgradeNeeded, commit
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.store_api import DEAD_LIST, HEALTH
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Worker, WorkerDeps
 from tests.conftest import person
 from tests.support.gateway import World, client, serving
-from tests.support.newer import NEEDS, newer_message
+from tests.support.newer_release import NEEDS, newer_message
 from tests.support.stack import Person, working
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -54,7 +54,7 @@ async def test_a_worker_leaves_work_to_a_newer_replica(changes: dict[str, Any], 
     log, model = InMemoryLog(), ScriptedModel(PLAN)
     story = Story("s", log=log)
     await story.commit(c.Say(text="A calculator"), c.DraftPlan.model_validate({"goal": "g", "steps": [{"text": "a"}]}))
-    subject, body, headers = newer_message(await story.loaded(), changes=changes)
+    subject, body, headers = newer_message(await story.load_at_position(), changes=changes)
     _, session_id, due, kind = subject.split(".", 3)
     log.publish(f"session.{session_id}.{due}.{changes.get('type', kind)}", body, headers)
     with pytest.raises(UpgradeNeeded):
@@ -62,25 +62,25 @@ async def test_a_worker_leaves_work_to_a_newer_replica(changes: dict[str, Any], 
     assert (len(log.messages), model.prompts) == (3, [])
 
 
-async def test_what_only_looks_like_work_for_a_newer_replica_is_put_aside() -> None:
+async def test_an_invalid_message_that_claims_a_newer_format_is_quarantined() -> None:
     log = InMemoryLog()
     story = Story("s", log=log)
     await story.commit(c.Say(text="A calculator"))
-    _, body, _ = newer_message(await story.loaded(), changes=NEEDS | {"type": "message.dreamt"})
+    _, body, _ = newer_message(await story.load_at_position(), changes=NEEDS | {"type": "message.dreamt"})
     log.publish("session.s.planner.message.dreamt", body, {})
-    with pytest.raises(Park):
+    with pytest.raises(Unprocessable):
         await planner(log, ScriptedModel()).on_delivery(newest(log))
 
 
 async def test_a_worker_that_is_overtaken_by_a_newer_release_records_no_failure() -> None:
-    """What it has is not recorded, but it is not a failure of the session either: its work comes again."""
+    """Its result is not recorded, but the session does not fail: the work is delivered again."""
     log, model = InMemoryLog(), ScriptedModel(PLAN)
     story = Story("s", log=log)
     await story.commit(c.Say(text="A calculator"))
     work = newest(log)
 
     async def slow(context: Any) -> Any:
-        log.publish(*newer_message(await story.loaded()))
+        log.publish(*newer_message(await story.load_at_position()))
         return await draft_plan(context)
 
     kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
@@ -92,17 +92,17 @@ async def test_a_worker_that_is_overtaken_by_a_newer_release_records_no_failure(
 # --- the gateway
 
 
-async def test_people_are_told_in_words() -> None:
+async def test_users_get_a_readable_refusal() -> None:
     world = World()
     story = world.story("s")
     async with serving(world.app) as address, client(address) as her:
         await story.plan()
         await her.send("resume", session_id="s", after=0)
         await her.event("plan.drafted")
-        world.log.publish(*newer_message(await story.loaded()))
-        told = await her.error("upgrade_needed")
-        assert "newer release of Parley has continued session s" in told["message"]
-        assert "Upgrade" in told["hint"]
+        world.log.publish(*newer_message(await story.load_at_position()))
+        messages = await her.error("upgrade_needed")
+        assert "newer release of Parley has continued session s" in messages["message"]
+        assert "Upgrade" in messages["hint"]
         await her.send("rename", id="r1", session_id="s", title="Mine")
         assert (await her.error("upgrade_needed"))["reply_to"] == "r1"
         await her.send("resume", session_id="s", after=0)
@@ -112,9 +112,9 @@ async def test_people_are_told_in_words() -> None:
                 await http.get("/api/sessions/s"),
                 await http.post("/api/sessions/s/messages", json={"type": "stop"}),
             ]
-            assert {(one.status_code, one.json()["code"]) for one in asked} == {(409, "upgrade_needed")}
+            assert {(item.status_code, item.json()["code"]) for item in asked} == {(409, "upgrade_needed")}
         async with Parley(f"http://{address}") as parley:
-            with pytest.raises(Refused, match="newer release") as refused:
+            with pytest.raises(RequestRefused, match="newer release") as refused:
                 await parley.session("s").stop()
         assert refused.value.code == "upgrade_needed"
         assert len(world.log.messages) == 3
@@ -122,7 +122,7 @@ async def test_people_are_told_in_words() -> None:
         await her.event("message.received")
 
 
-async def test_a_request_that_waits_for_its_session_does_not_wait_in_vain() -> None:
+async def test_a_request_waiting_for_its_session_is_refused_at_once() -> None:
     world = World()
     ask = {"messages": [{"role": "user", "content": "How many orders?"}], "id": "one", "timeout": 60, "stream": True}
     async with (
@@ -131,12 +131,12 @@ async def test_a_request_that_waits_for_its_session_does_not_wait_in_vain() -> N
         http.stream("POST", "/api/chat", json=ask) as answer,
     ):
         lines = answer.aiter_lines()
-        told = [await anext(lines)]
+        messages = [await anext(lines)]
         session_id = world.log.messages[-1].subject.split(".")[1]
         world.log.publish(*newer_message(await InMemoryStore(world.log).load(session_id)))
-        told += [line async for line in lines]
-    assert "event: error" in told
-    assert json.loads(told[told.index("event: error") + 1].removeprefix("data: "))["code"] == "upgrade_needed"
+        messages += [line async for line in lines]
+    assert "event: error" in messages
+    assert json.loads(messages[messages.index("event: error") + 1].removeprefix("data: "))["code"] == "upgrade_needed"
 
 
 async def test_readiness_names_sessions_that_wait_and_does_not_count_them() -> None:
@@ -168,10 +168,10 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 
 
 async def put_off(bus: Bus, position: int, times: int) -> None:
-    """Until this message has been left to a newer executor so often."""
-    strikes, reply = Strikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
+    """Wait until this message has been left to a newer executor so often."""
+    strikes, reply = WatchdogStrikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
     async with asyncio.timeout(30):
-        while (found := await strikes.of(reply)) is None or found.put_off < times:  # noqa: ASYNC110  no advisory tells of it
+        while (found := await strikes.newest(reply)) is None or found.put_off < times:  # noqa: ASYNC110  there is no event for it
             await asyncio.sleep(0.05)
 
 
@@ -180,7 +180,7 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
 ) -> None:
     settings = settings.model_copy(update={"max_deliver": 2, "stuck_work_timeout": 1.0})
     monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
-    ann, store = Person(bus, session_id), Store(bus)
+    ann, store = Person(bus, session_id), PlanStoreClient(bus)
     await ann.does(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))
     before = await ann.load()
     turn = c.PlanTurn(sub_goal="g", actions=(ActionSpec(id="1.1", tool="calculate", arguments={"expression": "1+1"}),))
@@ -204,10 +204,10 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
         assert (await store.ask(DEAD_LIST.name, limit=100, offset=0))["dead"] == []
 
 
-async def test_a_message_that_cannot_be_handled_is_given_up(
+async def test_a_message_that_cannot_be_handled_is_given_up_after_its_tries(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker gives nothing up any more: the tries are counted here."""
+    """The service counts the tries itself, as the broker has no limit."""
     settings = settings.model_copy(update={"max_deliver": 2})
     monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
     tried: list[int] = []

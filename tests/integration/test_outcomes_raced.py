@@ -12,11 +12,11 @@ from parley.events import facts
 from parley.events.values import ActionSpec, Effect, SessionSettings
 from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.domain.errors import Refused
+from shared.domain.errors import CommandRefused
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import commit
@@ -39,18 +39,18 @@ class Bank:
     def opens(self, session_id: str) -> None:
         self.began[session_id], self.returned[session_id] = asyncio.Event(), asyncio.Event()
 
-    async def run(self, call: Call) -> Result:
+    async def run(self, call: ToolInvocation) -> ToolResult:
         self.calls[call.key] += 1
         self.began[call.session.id].set()
         await asyncio.sleep(self.seconds)
         self.returned[call.session.id].set()
-        return Result(ok=True, value="done")
+        return ToolResult(ok=True, value="done")
 
     def tool(self, name: str, effect: Effect) -> RegisteredTool:
         return RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect=effect), self.run)
 
     def executor(self, bus: Bus) -> Executor:
-        return Executor(Registry(Fixed(self.tool("pay", "irreversible"), self.tool("look", "read"))), bus)
+        return Executor(Registry(StaticSource(self.tool("pay", "irreversible"), self.tool("look", "read"))), bus)
 
 
 async def asks(bus: Bus, session_id: str, *actions: ActionSpec) -> Person:
@@ -70,28 +70,28 @@ def quiet(session: Session) -> bool:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("stops", [20, pytest.param(150, marks=pytest.mark.long)])
-async def test_a_stop_at_the_moment_in_which_a_call_returns(settings: Settings, bus: Bus, stops: int) -> None:
+async def test_a_stop_while_a_call_returns(settings: Settings, bus: Bus, stops: int) -> None:
     bank, dice, came = Bank(0.05), random.Random(7), Counter[str]()
 
-    async def one(number: int, slots: asyncio.Semaphore) -> None:
+    async def stop_session(number: int, slots: asyncio.Semaphore) -> None:
         async with slots:
             session_id = f"s{number}"
             bank.opens(session_id)
             person = await asks(bus, session_id, ActionSpec(id="1.1", tool="pay", effect="irreversible"))
             await bank.began[session_id].wait()
-            seen = await person.load()  # what is on the screen: nothing has to be read any more
+            loaded = await person.load()  # what is on the screen: nothing has to be read any more
             await bank.returned[session_id].wait()
             await asyncio.sleep(dice.uniform(0, 0.001))  # the fault itself
             try:
-                await commit(bus.log, seen, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), "stop"))
-            except Refused:
+                await commit(bus.log, loaded, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), "stop"))
+            except CommandRefused:
                 came["was over"] += 1
                 return
             came.update(statuses(await person.sees(quiet, seconds=20)))
 
-    async with working(settings, ScriptedModel(), "executor", handlers={"executor": bank.executor(bus).run_wave}):
+    async with working(settings, ScriptedModel(), "executor", handlers={"executor": bank.executor(bus).run_batch}):
         slots = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(one(number, slots) for number in range(stops)))
+        await asyncio.gather(*(stop_session(number, slots) for number in range(stops)))
     assert came["finished"] + came["was over"] == stops
     assert came["finished"] > stops // 4, "hardly any stop was in time: nothing was tried"
     assert set(bank.calls.values()) == {1}
@@ -106,7 +106,7 @@ async def test_two_slow_reads_and_a_write_with_two_replicas(settings: Settings, 
         ActionSpec(id="1.3", tool="pay", effect="irreversible"),
     )
 
-    async def one(number: int) -> tuple[list[str], int]:
+    async def run_session(number: int) -> tuple[list[str], int]:
         session_id = f"s{number}"
         bank.opens(session_id)
         person = await asks(bus, session_id, *wave)
@@ -117,15 +117,17 @@ async def test_two_slow_reads_and_a_write_with_two_replicas(settings: Settings, 
         else:
             ended = await person.phase("verifying", seconds=20)
         events = await person.events()
-        outcomes = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+        outcomes = [
+            outcome for event in events if isinstance(event, facts.ActionsFinished) for outcome in event.outcomes
+        ]
         return statuses(ended), len(outcomes)
 
     async with AsyncExitStack() as replicas:
         for _ in range(2):
-            handlers = {"executor": bank.executor(bus).run_wave}
+            handlers = {"executor": bank.executor(bus).run_batch}
             await replicas.enter_async_context(working(settings, ScriptedModel(), "executor", handlers=handlers))  # type: ignore[arg-type]
-        found = await asyncio.gather(*map(one, range(10)))
-    assert all(count == len(wave) for _, count in found)
-    for number, (became, _) in enumerate(found):
+        results = await asyncio.gather(*map(run_session, range(10)))
+    assert all(count == len(wave) for _, count in results)
+    for number, (became, _) in enumerate(results):
         assert became == (["failed", "failed", "finished"] if number % 2 else ["finished"] * 3)
     assert set(bank.calls.values()) == {1}

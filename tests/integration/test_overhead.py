@@ -4,21 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from bench.overhead import pipeline, recording, tables, world
-from bench.overhead.growth import growth
-from bench.overhead.kinds import CONVERSATION, KINDS
-from bench.overhead.lines import ID, Line, Lines, load, save, stage
-from bench.overhead.person import Played, stages
+from bench.overhead import markdown_tables, pipeline, processes, recording
+from bench.overhead.growth import measure_growth
+from bench.overhead.load_generator import LoadResult, stage_times
+from bench.overhead.recorded_events import SESSION_ID_PLACEHOLDER, RecordedEvent, Recording, load, save, stage_events
+from bench.overhead.workloads import CONVERSATION, WORKLOADS
 
-LINES: Lines = (
-    Line(f"user:{ID}", "planner", "message.received", b'{"session_id": "the-session-at-hand"}'),
-    Line("planner", "nobody", "usage.recorded", b"{}"),
-    Line("planner", "executor", "turn.planned", b"{}"),
-    Line("executor", "nobody", "actions.started", b"{}"),
-    Line("executor", "executor", "actions.finished", b"{}"),
-    Line("executor", "user", "question.asked", b"{}"),
-    Line(f"user:{ID}", "generator", "question.answered", b"{}"),
-    Line("generator", "nobody", "answer.given", b"{}"),
+LINES: Recording = (
+    RecordedEvent(
+        f"user:{SESSION_ID_PLACEHOLDER}", "planner", "message.received", b'{"session_id": "the-session-at-hand"}'
+    ),
+    RecordedEvent("planner", "nobody", "usage.recorded", b"{}"),
+    RecordedEvent("planner", "executor", "turn.planned", b"{}"),
+    RecordedEvent("executor", "nobody", "actions.started", b"{}"),
+    RecordedEvent("executor", "executor", "actions.finished", b"{}"),
+    RecordedEvent("executor", "user", "question.asked", b"{}"),
+    RecordedEvent(f"user:{SESSION_ID_PLACEHOLDER}", "generator", "question.answered", b"{}"),
+    RecordedEvent("generator", "nobody", "answer.given", b"{}"),
 )
 STAGES = {  # of each kind of session, in order
     "conversation": ["planner", "generator", "verifier"],
@@ -28,60 +30,67 @@ STAGES = {  # of each kind of session, in order
 }
 
 
-def test_a_stage_is_from_what_makes_it_due_to_the_end_of_its_turn(tmp_path: Path) -> None:
+def test_a_stage_lasts_from_the_event_that_makes_a_service_due_to_its_last_append(tmp_path: Path) -> None:
     assert LINES[0].body_of("another-id") == b'{"session_id": "another-id"}'
-    assert [len(stage(LINES, number)) for number in (0, 2, 4, 6)] == [2, 2, 1, 1]
+    assert [len(stage_events(LINES, number)) for number in (0, 2, 4, 6)] == [2, 2, 1, 1]
     times = [f"2026-11-21T10:00:00.{100 * number:06}789Z" for number in range(len(LINES))]
-    found = list(stages(LINES, times))
-    assert [one.service for one in found] == ["planner", "executor", "executor", "generator"]
-    assert [round(one.first, 6) for one in found] == [0.1] * 4
-    assert [round(one.whole, 6) for one in found] == [0.2, 0.2, 0.1, 0.1]
+    recorded_stages = list(stage_times(LINES, times))
+    assert [stage_time.service for stage_time in recorded_stages] == ["planner", "executor", "executor", "generator"]
+    assert [round(stage_time.first_append_ms, 6) for stage_time in recorded_stages] == [0.1] * 4
+    assert [round(stage_time.total_ms, 6) for stage_time in recorded_stages] == [0.2, 0.2, 0.1, 0.1]
     save(LINES, tmp_path / "lines.json")
     assert load(tmp_path / "lines.json") == LINES
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)  # five processes and a server, four times
-async def test_sessions_of_each_kind_through_the_services_and_through_bare_nats(tmp_path: Path) -> None:
-    recorded = await recording.sessions(tmp_path / "recorded", KINDS)
-    found = {
-        name: [line.due for line in lines if line.due not in ("user", "nobody")] for name, lines in recorded.items()
+async def test_each_workload_runs_through_the_services_and_through_bare_nats(tmp_path: Path) -> None:
+    recorded = await recording.record_sessions(tmp_path / "recorded", WORKLOADS)
+    recorded_stages = {
+        name: [line.due for line in events if line.due not in ("user", "nobody")] for name, events in recorded.items()
     }
-    assert found == STAGES
+    assert recorded_stages == STAGES
     measured = {}
     for name in ("write", "question"):
-        lines = recorded[name]
-        (bare,) = await pipeline.runs(tmp_path / f"bare-{name}", "bare", lines, always=True, plan={2: 4})
-        (mine,) = await pipeline.runs(tmp_path / f"mine-{name}", "parley", lines, always=True, plan={2: 4})
-        assert len(bare.played.stages) == len(mine.played.stages) == 4 * len(STAGES[name])
-        assert bare.cpu.keys() == mine.cpu.keys() == {"nats", "plan_store", *STAGES[name], "person"}
-        measured[name] = tables.Measured(lines, [mine], [bare])
-    shown = tables.kinds(measured)
-    assert f"| write | 2 | {len(STAGES['write'])} |" in shown
-    assert "| person approval.given | 1: " in shown
+        events = recorded[name]
+        (bare,) = await pipeline.run_pipeline(
+            tmp_path / f"bare-{name}", "bare", events, sync_always=True, concurrency_plan={2: 4}
+        )
+        (parley,) = await pipeline.run_pipeline(
+            tmp_path / f"mine-{name}", "parley", events, sync_always=True, concurrency_plan={2: 4}
+        )
+        assert len(bare.result.stages) == len(parley.result.stages) == 4 * len(STAGES[name])
+        assert bare.cpu_seconds.keys() == parley.cpu_seconds.keys() == {"nats", "plan_store", *STAGES[name], "person"}
+        measured[name] = markdown_tables.WorkloadRuns(events, [parley], [bare])
+    report = markdown_tables.workload_tables(measured)
+    assert f"| write | 2 | {len(STAGES['write'])} |" in report
+    assert "| person approval.given | 1: " in report
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)  # four processes and a server, four times
-async def test_long_conversations_and_conversations_beside_stored_ones(tmp_path: Path) -> None:
-    async with world.server(tmp_path / "long", always=False) as (place, _), world.running(world.services(place)):
-        lines = await recording.recorded(place, CONVERSATION)
-        long = await pipeline.long_sessions(place, 1, 2)
-    assert [(one.service, one.exchange) for one in long] == [
+async def test_long_conversations_and_growth(tmp_path: Path) -> None:
+    async with (
+        processes.nats_server(tmp_path / "long", sync_always=False) as (place, _),
+        processes.running(processes.service_processes(place)),
+    ):
+        events = await recording.record_session(place, CONVERSATION)
+        long = await pipeline.run_long_sessions(place, 1, 2)
+    assert [(stage_time.service, stage_time.exchange) for stage_time in long] == [
         (name, exchange) for exchange in (1, 2) for name in STAGES["conversation"]
     ]
-    (grown,) = await growth(tmp_path / "grown", lines, (2,), 2)
+    (grown,) = await measure_growth(tmp_path / "grown", events, (2,), 2)
     assert len(grown.stages) == 3 * 2
-    run = pipeline.Run(1, 2, Played(grown.stages, seconds=1), {"plan_store": 0.1}, 2)
-    assert tables.per_stage([run], [run]).count("\n") == 2 + 2 * 4
-    assert "| 1 | 2 |" in tables.throughput([run], [run])
-    assert tables.grown([grown]).splitlines()[2].startswith("| 2 | ")
+    run = pipeline.PipelineRun(1, 2, LoadResult(grown.stages, seconds=1), {"plan_store": 0.1}, 2)
+    assert markdown_tables.stage_table([run], [run]).count("\n") == 2 + 2 * 4
+    assert "| 1 | 2 |" in markdown_tables.throughput_table([run], [run])
+    assert markdown_tables.growth_table([grown]).splitlines()[2].startswith("| 2 | ")
 
 
-def test_tables_are_put_where_their_marks_are(tmp_path: Path) -> None:
+def test_tables_are_written_between_their_marks(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text("before\n<!-- overhead -->\nold\n<!-- /overhead -->\nafter\n")
-    tables.put(document, "overhead", "new\n")
+    markdown_tables.replace_section(document, "overhead", "new\n")
     assert document.read_text() == "before\n<!-- overhead -->\nnew\n<!-- /overhead -->\nafter\n"
     with pytest.raises(ValueError, match="elsewhere"):
-        tables.put(document, "elsewhere", "new\n")
+        markdown_tables.replace_section(document, "elsewhere", "new\n")

@@ -15,7 +15,7 @@ import pytest
 from nats.aio.client import Client
 
 from cli.nats_server import NatsServer, find_binary
-from parley.events import dump_event, facts
+from parley.events import dump_event, facts, types_made_by
 from parley.events.values import Step
 from scripts.gen_nats import variable
 from shared.bus import Bus
@@ -27,13 +27,13 @@ from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard, subject_of
+from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard_headers, subject_of
 from shared.services import OPERATOR, SERVICES, WORKERS
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SESSION = "s1"
-EVENTS = sorted({kind for spec in SERVICES.values() for kind in spec.appends} | {"session.shared"})
+EVENTS = sorted({kind for service in SERVICES for kind in types_made_by(service)} | {"session.shared"})
 API = "$JS.API"
 
 
@@ -50,9 +50,9 @@ class Visitor:
         A flush would not do: its ping overtakes what was published before it.
         """
         await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=20)
-        found = [text.split('"')[1] for text in self._refused]
+        subjects = [text.split('"')[1] for text in self._refused]
         self._refused.clear()
-        return found
+        return subjects
 
     async def publishes(self, *subjects: str, body: bytes = b"{}", reply: str = "") -> list[str]:
         for subject in subjects:
@@ -81,50 +81,50 @@ async def visiting(nats: NatsServer, user: str) -> AsyncIterator[Visitor]:
 
 async def state(bus: Bus) -> dict[str, Any]:
     """Everything that somebody could have changed."""
-    found: dict[str, Any] = {}
+    server_state: dict[str, Any] = {}
     for config in streams(Settings()):
         answer = await bus.request(f"{API}.STREAM.INFO.{config['name']}", b"")
-        found[config["name"]] = {key: json.loads(answer)[key] for key in ("config", "state")}
+        server_state[config["name"]] = {key: json.loads(answer)[key] for key in ("config", "state")}
     for stream, config in consumers(Settings()):
         answer = json.loads(await bus.request(f"{API}.CONSUMER.INFO.{stream}.{config['name']}", b""))
-        wanted = ("config", "num_ack_pending", "num_pending", "num_redelivered")
-        found[f"{stream}.{config['name']}"] = {key: answer[key] for key in wanted} | {
+        fields = ("config", "num_ack_pending", "num_pending", "num_redelivered")
+        server_state[f"{stream}.{config['name']}"] = {key: answer[key] for key in fields} | {
             "floor": answer["ack_floor"]["stream_seq"]
         }
     names = json.loads(await bus.request(f"{API}.STREAM.NAMES", b""))["streams"]
-    return found | {"streams": sorted(names)}
+    return server_state | {"streams": sorted(names)}
 
 
 def events_of_others(user: str) -> list[str]:
-    return [f"session.{SESSION}.nobody.{kind}" for kind in EVENTS if kind not in SERVICES[user].appends]
+    return [f"session.{SESSION}.nobody.{kind}" for kind in EVENTS if kind not in types_made_by(user)]
 
 
 def work_of_others(user: str) -> list[str]:
     """Others' deliveries, acknowledgements and answers."""
     durables = [(stream, config["name"]) for stream, config in consumers(Settings())]
     own = {(stream, name) for stream, name, _ in SERVICES[user].consumers}
-    theirs = [one for one in durables if one not in own]
-    found = [f"{API}.CONSUMER.MSG.NEXT.{stream}.{name}" for stream, name in theirs]
-    found += [f"$JS.ACK.{stream}.{name}.1.1.1.1.0" for stream, name in theirs]
-    found += [f"{inbox(other)}.a.b" for other in SERVICES] + ["_INBOX.a.b", f"{inbox(OPERATOR)}.a.b"]
-    return [*found, f"feed.{SESSION}.nobody.session.stopped", f"session.{SESSION}", f"session.{SESSION}.x"]
+    theirs = [durable for durable in durables if durable not in own]
+    subjects = [f"{API}.CONSUMER.MSG.NEXT.{stream}.{name}" for stream, name in theirs]
+    subjects += [f"$JS.ACK.{stream}.{name}.1.1.1.1.0" for stream, name in theirs]
+    subjects += [f"{inbox(other)}.a.b" for other in SERVICES] + ["_INBOX.a.b", f"{inbox(OPERATOR)}.a.b"]
+    return [*subjects, f"feed.{SESSION}.nobody.session.stopped", f"session.{SESSION}", f"session.{SESSION}.x"]
 
 
 def power(user: str) -> list[str]:
     """What only the operator may do."""
-    found = []
+    subjects = []
     for config in streams(Settings()):
         name = config["name"]
-        found += [f"{API}.STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE", "DELETE", "MSG.DELETE", "SNAPSHOT")]
-        found += [f"{API}.CONSUMER.CREATE.{name}", f"{API}.CONSUMER.CREATE.{name}.mine.{config['subjects'][0]}"]
-        found += [f"{API}.CONSUMER.DURABLE.CREATE.{name}.mine", f"{API}.CONSUMER.DELETE.{name}.planner"]
-        found += [f"{API}.CONSUMER.PAUSE.{name}.planner", f"{API}.STREAM.RESTORE.{name}"]
-        found += [f"{API}.STREAM.LEADER.STEPDOWN.{name}", f"{API}.STREAM.PEER.REMOVE.{name}"]
+        subjects += [f"{API}.STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE", "DELETE", "MSG.DELETE", "SNAPSHOT")]
+        subjects += [f"{API}.CONSUMER.CREATE.{name}", f"{API}.CONSUMER.CREATE.{name}.mine.{config['subjects'][0]}"]
+        subjects += [f"{API}.CONSUMER.DURABLE.CREATE.{name}.mine", f"{API}.CONSUMER.DELETE.{name}.planner"]
+        subjects += [f"{API}.CONSUMER.PAUSE.{name}.planner", f"{API}.STREAM.RESTORE.{name}"]
+        subjects += [f"{API}.STREAM.LEADER.STEPDOWN.{name}", f"{API}.STREAM.PEER.REMOVE.{name}"]
         if user != "plan_store":
-            found += [f"{API}.STREAM.PURGE.{name}", f"{API}.DIRECT.GET.{name}"]
-            found += [f"{API}.DIRECT.GET.{name}.session.{SESSION}.user.plan.drafted"]
+            subjects += [f"{API}.STREAM.PURGE.{name}", f"{API}.DIRECT.GET.{name}"]
+            subjects += [f"{API}.DIRECT.GET.{name}.session.{SESSION}.user.plan.drafted"]
     return [
-        *found,
+        *subjects,
         "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.executor",
         f"{API}.STREAM.LIST",
         f"{API}.ACCOUNT.PURGE.$G",
@@ -153,17 +153,19 @@ def listening(user: str) -> list[str]:
 
 
 @pytest.mark.parametrize("user", SERVICES)
-async def test_refused_and_nothing_changes(nats: NatsServer, settings: Settings, bus: Bus, user: str) -> None:
+async def test_forbidden_subjects_are_refused_and_nothing_changes(
+    nats: NatsServer, settings: Settings, bus: Bus, user: str
+) -> None:
     await began(bus)
     before = await state(bus)
     attempts = [*events_of_others(user), *work_of_others(user), *power(user), *requests_of_others(user)]
-    attempts = [one.replace("timer.x", "timerfired.x") if user == "plan_store" else one for one in attempts]
+    attempts = [subject.replace("timer.x", "timerfired.x") if user == "plan_store" else subject for subject in attempts]
     assert len(set(attempts)) > 60
     async with visiting(nats, user) as visitor:
         assert await visitor.publishes(*attempts) == [subject.lower() for subject in attempts]
-        heard = listening(user)
-        assert await visitor.subscribes(*heard) == [subject.lower() for subject in heard]
-        allowed = [f"{inbox(user)}.a", *(one for one in permissions(user)["subscribe"])]
+        patterns = listening(user)
+        assert await visitor.subscribes(*patterns) == [subject.lower() for subject in patterns]
+        allowed = [f"{inbox(user)}.a", *permissions(user)["subscribe"]]
         assert await visitor.subscribes(*allowed) == []
     assert await state(bus) == before
 
@@ -192,17 +194,17 @@ async def began(bus: Bus) -> tuple[SessionAtPosition, bytes]:
 
 async def accepted(bus: Bus, loaded: SessionAtPosition) -> list[str]:
     """The types of the events that the log's readers take, after these."""
-    found: list[str] = []
+    types: list[str] = []
     for raw in await bus.log.read(SESSION, after=loaded.position, leader=True):
         loaded, event, _ = accept(loaded, raw)
-        found += [event.type] if event else []
-    return found
+        types += [event.type] if event else []
+    return types
 
 
 async def plant(bus: Bus, user: str, loaded: SessionAtPosition, body: bytes) -> int:
     """A forged approval where this user may store something, made so that its guard fits the other session."""
-    where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{SERVICES[user].appends[0]}"
-    headers = guard(SESSION, loaded.position, "")
+    where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{types_made_by(user)[0]}"
+    headers = guard_headers(SESSION, loaded.position, "")
     del headers[MESSAGE_ID]  # or the server would take its copy for the same again
     reply = await bus.client.request(where, body, headers=headers, timeout=20)
     return int(json.loads(reply.data)["seq"])
@@ -213,7 +215,7 @@ def target(body: bytes, loaded: SessionAtPosition) -> str:
     return subject_of(event, due(evolve(loaded.session, event)))
 
 
-async def test_a_direct_get_can_forge(nats: NatsServer, settings: Settings, bus: Bus) -> None:
+async def test_a_direct_get_could_forge_an_event(nats: NatsServer, settings: Settings, bus: Bus) -> None:
     """Why nobody but plan_store and the operator has it: the answer is stored as if its asker had said it."""
     loaded, body = await began(bus)
     position = await plant(bus, "planner", loaded, body)
@@ -226,7 +228,9 @@ async def test_a_direct_get_can_forge(nats: NatsServer, settings: Settings, bus:
 
 
 @pytest.mark.parametrize("user", [service for service in SERVICES if service != "plan_store"])
-async def test_no_answer_of_the_server_forges(nats: NatsServer, settings: Settings, bus: Bus, user: str) -> None:
+async def test_no_answer_of_the_server_can_forge_an_event(
+    nats: NatsServer, settings: Settings, bus: Bus, user: str
+) -> None:
     """Each request that a service may make, with its answer ordered to where the service itself may not publish."""
     loaded, body = await began(bus)
     position = await plant(bus, user, loaded, body)
@@ -241,7 +245,7 @@ async def test_no_answer_of_the_server_forges(nats: NatsServer, settings: Settin
         acks = [f"$JS.ACK.{SESSIONS}.{worker}.1.1.1.1.0" for worker in WORKERS]
         for ack in acks:  # this much of a reply subject the server does check
             assert await visitor.publishes(*asked, body=request, reply=ack) == [ack.lower()] * len(asked)
-        own = f"session.other.nobody.{SERVICES[user].appends[0]}"
+        own = f"session.other.nobody.{types_made_by(user)[0]}"
         assert await visitor.publishes(own, body=body, reply=target(body, loaded)) == []
         answer = await visitor.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
         assert json.loads(answer.data)["message"], "answered after all the others, so they have been"
@@ -252,13 +256,15 @@ async def test_no_answer_of_the_server_forges(nats: NatsServer, settings: Settin
 # --- what a service does
 
 
-async def test_artefacts_are_kept_shown_and_dropped_each_by_its_own(
+async def test_artefacts_are_stored_read_and_deleted_by_the_permitted_services(
     nats: NatsServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     violations: list[str] = []
-    monkeypatch.setattr("shared.bus.connection.forbidden", lambda name, error: violations.append(f"{name}: {error}"))
+    monkeypatch.setattr(
+        "shared.bus.connection.exit_forbidden", lambda name, error: violations.append(f"{name}: {error}")
+    )
     buses = {name: Bus(settings.model_copy(update={"nats_url": nats.url_of(name)}), name) for name in SERVICES}
-    await asyncio.gather(*(one.connect() for one in buses.values()))
+    await asyncio.gather(*(client.connect() for client in buses.values()))
     large = b"much " * 100_000
     await buses["executor"].keep("s/1/1.1", b"another one, before")
     await buses["executor"].keep("s/1/1.1", large)
@@ -270,11 +276,11 @@ async def test_artefacts_are_kept_shown_and_dropped_each_by_its_own(
     assert not await buses["gateway"].redeem("ticket-1")
     await buses["plan_store"].drop("s/")
     assert await buses["gateway"].fetch("s/1/1.1") is None
-    await asyncio.gather(*(one.stop() for one in buses.values()))
+    await asyncio.gather(*(client.stop() for client in buses.values()))
     assert violations == []
 
 
-async def test_an_answer_goes_to_an_inbox_or_nowhere(bus: Bus) -> None:
+async def test_an_answer_is_only_sent_to_an_inbox(bus: Bus) -> None:
     asked: list[bytes] = []
 
     async def respond(_: str, data: bytes) -> bytes:
@@ -289,7 +295,9 @@ async def test_an_answer_goes_to_an_inbox_or_nowhere(bus: Bus) -> None:
     assert (await state(bus))[SESSIONS]["state"]["messages"] == 0
 
 
-async def test_an_unguarded_event_is_stored_and_taken_by_nobody(nats: NatsServer, settings: Settings, bus: Bus) -> None:
+async def test_an_unguarded_event_is_stored_and_accepted_by_no_reader(
+    nats: NatsServer, settings: Settings, bus: Bus
+) -> None:
     """Permissions cannot ask for headers: the readers of the log do."""
     loaded, _ = await began(bus)
     body = b'{"type": "plan.drafted"}'
@@ -310,11 +318,11 @@ def checked(**passwords: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=passwords, capture_output=True, text=True, check=False)
 
 
-def test_the_server_takes_the_file_for_containers_if_it_has_all_passwords() -> None:
+def test_the_server_accepts_the_containers_configuration_with_all_passwords() -> None:
     passwords = {variable(user): f"p{token_hex(16)}" for user in USERS}
-    said = checked(**passwords)
-    assert "is valid" in said.stdout + said.stderr
+    output = checked(**passwords)
+    assert "is valid" in output.stdout + output.stderr
     del passwords["NATS_PASSWORD_GATEWAY"]
-    said = checked(**passwords)
-    assert said.returncode != 0
-    assert "NATS_PASSWORD_GATEWAY" in said.stdout + said.stderr
+    output = checked(**passwords)
+    assert output.returncode != 0
+    assert "NATS_PASSWORD_GATEWAY" in output.stdout + output.stderr

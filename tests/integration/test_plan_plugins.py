@@ -1,4 +1,4 @@
-"""Execution plans with a generator and a step executor of an outside project, over a real bus and the real store."""
+"""Execution plans with a third-party generator and step executor, over a real bus and the real store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_execution_plan import (
@@ -29,7 +29,7 @@ from tests.integration.test_execution_plan import (
     order_status,
     plan,
 )
-from tests.integration.test_execution_plans_rest import serves
+from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.executors import executor
 from tests.support.plan_plugins import install_plugins
 from tests.support.stack import Person, working
@@ -42,12 +42,12 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def asked(
+async def open_session(
     settings: Settings,
     bus: Bus,
     session_id: str,
     *replies: Any,
-    said: str = "Cancel my order",
+    request: str = "Cancel my order",
     generator: str = "",
     tools: tuple[str, ...] = (),
     instructions: str = "",
@@ -57,8 +57,8 @@ async def asked(
     model = ScriptedModel(*replies)
     async with working(settings.model_copy(update=listed), model):
         ann = Person(bus, session_id)
-        wanted = SessionSettings(generator=generator, tools=tools, instructions=instructions)
-        await ann.does(c.Say(text=said, workflow="execution_plan", settings=wanted))
+        expected = SessionSettings(generator=generator, tools=tools, instructions=instructions)
+        await ann.does(c.Say(text=request, workflow="execution_plan", settings=expected))
         yield ann, model
 
 
@@ -79,17 +79,17 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
     from outside_executors import DryRun, Watched  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the fixture
 
     listed = executors("watched", "dryrun")
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **listed) as (ann, _):
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **listed) as (ann, _):
         await approve(ann)
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert (done.plan.status, await order_status(settings)) == ("completed", "pending")  # it was a dry run
-        who, look, cancel = results(done)
+        session = await ann.phase("resting", "failed")
+        assert session.plan
+        assert (session.plan.status, await order_status(settings)) == ("completed", "pending")  # it was a dry run
+        who, look, cancel = results(session)
         assert who == ORDER["user_id"]
-        assert Watched.seen[0] == (f"{session_id}/{done.task}.s1/1", "Cancel the order", 3)
+        assert Watched.seen[0] == (f"{session_id}/{session.task}.s1/1", "Cancel the order", 3)
         assert ORDER["order_id"] in str(look)
         assert cancel == {"would": "cancel_pending_order", "with": CANCEL.arguments}
-        assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/{done.task}.s3/1", 1, "write", session_id)]
+        assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/{session.task}.s3/1", 1, "write", session_id)]
 
 
 async def carried_out(ann: Person) -> Session:
@@ -102,31 +102,37 @@ async def test_a_change_by_reference_is_shown_before_its_executor_runs(
 ) -> None:
     from outside_executors import DryRun  # noqa: PLC0415
 
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE), **executors("dryrun")) as (ann, _):
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE), **executors("dryrun")) as (
+        ann,
+        _,
+    ):
         await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
-        (action,) = undecided(waiting.turn)
+        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        (action,) = undecided_actions(waiting.turn)
         assert (action.spec.arguments["order_id"], DryRun.seen) == (ORDER["order_id"], [])
         await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
-        done = await ann.phase("resting", "failed")
-        assert results(done)[-1]["with"] == CANCEL.arguments
+        outcome = await ann.phase("resting", "failed")
+        assert results(outcome)[-1]["with"] == CANCEL.arguments
         assert len(DryRun.seen) == 1
 
 
 async def test_the_executor_that_the_settings_name_first_runs_the_step(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("dryrun", "raises")) as (ann, _):
-        done = await carried_out(ann)
-        assert done.turn
-        first = done.turn.actions[0]
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("dryrun", "raises")) as (
+        ann,
+        _,
+    ):
+        session = await carried_out(ann)
+        assert session.turn
+        first = session.turn.actions[0]
         assert (first.status, first.explanation) == ("failed", "RuntimeError: no way")
-        assert [action.status for action in done.turn.actions[1:]] == ["skipped", "skipped"]
+        assert [action.status for action in session.turn.actions[1:]] == ["skipped", "skipped"]
         assert await order_status(settings) == "pending"
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "uncertain"),
+    ("name", "message", "uncertain"),
     [
         ("fails", "the queue is closed", False),
         ("raiseslate", "RuntimeError: no way", True),
@@ -137,15 +143,15 @@ async def test_the_executor_that_the_settings_name_first_runs_the_step(
         ("missing", "no installed package has “missing”", False),
     ],
 )
-async def test_what_an_executor_does_wrong_is_told_and_never_done_twice(
-    settings: Settings, bus: Bus, session_id: str, name: str, told: str, uncertain: bool
+async def test_a_step_executor_s_faults_are_reported_and_never_repeated(
+    settings: Settings, bus: Bus, session_id: str, name: str, message: str, uncertain: bool
 ) -> None:
-    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors(name)) as (ann, _):
-        done = await carried_out(ann)
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors(name)) as (ann, _):
+        session = await carried_out(ann)
         events = await ann.events()
-        assert done.turn
-        explained = " ".join(f"{action.explanation} {action.result}" for action in done.turn.actions)
-        assert told in explained + " ".join(one.reason for one in events if isinstance(one, facts.ActionUncertain))
+        assert session.turn
+        explained = " ".join(f"{action.explanation} {action.result}" for action in session.turn.actions)
+        assert message in explained + " ".join(one.reason for one in events if isinstance(one, facts.ActionUncertain))
         assert ("action.uncertain" in [event.type for event in events]) is uncertain
         assert await order_status(settings) == "pending"
 
@@ -153,10 +159,10 @@ async def test_what_an_executor_does_wrong_is_told_and_never_done_twice(
 async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_run_again(
     settings: Settings, bus: Bus, session_id: str, tmp_path: Path
 ) -> None:
-    begun: asyncio.Queue[str] = asyncio.Queue()
+    started: asyncio.Queue[str] = asyncio.Queue()
 
     async def stored(subject: str, __: bytes) -> None:
-        await begun.put(subject)
+        await started.put(subject)
 
     plan_store = PlanStore(settings)
     await plan_store.start()
@@ -169,14 +175,14 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
             await bus.subscribe("$O.ARTEFACTS.M.>", stored)
             await approve(ann)
             async with asyncio.timeout(60):
-                await begun.get()
+                await started.get()
             victim.kill()
             listed = settings.model_copy(update=executors("hangs"))
             async with working(listed, ScriptedModel(), "executor"):
-                asks = await ann.phase("awaiting_input", "resting", "failed")
-            assert asks.turn
-            assert [action.status for action in asks.turn.actions] == ["finished", "finished", "uncertain"]
-            assert (asks.phase, begun.empty()) == ("awaiting_input", True)
+                session = await ann.phase("awaiting_input", "resting", "failed")
+            assert session.turn
+            assert [action.status for action in session.turn.actions] == ["finished", "finished", "uncertain"]
+            assert (session.phase, started.empty()) == ("awaiting_input", True)
             assert await order_status(settings) == "pending"
     finally:
         with suppress(ProcessLookupError):
@@ -188,8 +194,8 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
 async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    said = f"Who is {USER['email']}"
-    async with asked(settings, bus, session_id, said=said, **generators("looks", "model")) as (ann, _):
+    message = f"Who is {USER['email']}"
+    async with open_session(settings, bus, session_id, request=message, **generators("looks", "model")) as (ann, _):
         first = await ann.phase("awaiting_approval", "failed")
         assert first.plan, first.failure
         assert [(step.id, step.tool, step.effect) for step in first.plan.steps] == [
@@ -201,41 +207,45 @@ async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
         assert second.plan
         assert [step.id for step in second.plan.steps] == ["who", "s1", "s2"]
         assert (second.plan.task, second.plan.notes) == (first.plan.task, "And the products")
-        done = await carried_out(ann)
-        assert (done.plan and done.plan.status, done.rest_reason) == ("completed", "answered")
-        assert USER["name"]["first_name"] in str(results(done)[1])
+        ended = await carried_out(ann)
+        assert (ended.plan and ended.plan.status, ended.rest_reason) == ("completed", "answered")
+        assert USER["name"]["first_name"] in str(results(ended)[1])
 
 
 async def test_a_session_names_the_generator_of_its_plans(settings: Settings, bus: Bus, session_id: str) -> None:
     listed = generators("model", "looks")
-    said = f"Who is {USER['email']}"
-    async with asked(settings, bus, session_id, said=said, generator="looks", **listed) as (ann, _):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        assert shown.plan.goal == "Look a customer up"
+    message = f"Who is {USER['email']}"
+    async with open_session(settings, bus, session_id, request=message, generator="looks", **listed) as (ann, _):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, session.failure
+        assert session.plan.goal == "Look a customer up"
         bob = Person(bus, f"{session_id}-2")
-        await bob.does(c.Say(text=said, workflow="execution_plan", settings=SessionSettings(generator="circles")))
+        await bob.does(c.Say(text=message, workflow="execution_plan", settings=SessionSettings(generator="circles")))
         failed = await bob.phase("awaiting_approval", "failed")
         assert failed.failure  # it is installed, and the settings do not list it
         assert failed.failure.reason == "There is no plan generator “circles” here, only: model, looks."
 
 
-async def test_a_generator_asks_the_model_and_its_cost_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_generator_asks_the_model_and_the_cost_is_recorded(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     replies = plan(StepDraft(tool="list_all_product_types", text="Look"))
-    async with asked(settings, bus, session_id, replies, **generators("asks")) as (ann, model):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        assert [step.text for step in shown.plan.steps] == ["As the model says"]
+    async with open_session(settings, bus, session_id, replies, **generators("asks")) as (ann, model):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, session.failure
+        assert [step.text for step in session.plan.steps] == ["As the model says"]
         assert "Plan in one step." in model.prompts[0].text
 
 
-async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_generator_gets_the_problems_of_its_rejected_draft(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     from outside_generators import Learns  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    async with asked(settings, bus, session_id, **generators("learns")) as (ann, _):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        assert shown.plan.goal == "Look"
+    async with open_session(settings, bus, session_id, **generators("learns")) as (ann, _):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, session.failure
+        assert session.plan.goal == "Look"
         first, second = Learns.told
         assert first == ()
         assert "Steps 1 (a), 2 (b) wait for each other." in second
@@ -245,17 +255,17 @@ async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Setting
 async def test_a_generator_is_given_the_tools_that_are_allowed_and_the_instructions(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    wanted: dict[str, Any] = {"tools": ("list_all_product_types",), "instructions": "Be quick."}
-    async with asked(settings, bus, session_id, **wanted, **generators("obeys")) as (ann, _):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        assert [step.tool for step in shown.plan.steps] == ["list_all_product_types"]
-        assert shown.plan.notes == "Be quick."
-        assert [check.ok for check in shown.plan.checks] == [True] * 6
+    expected: dict[str, Any] = {"tools": ("list_all_product_types",), "instructions": "Be quick."}
+    async with open_session(settings, bus, session_id, **expected, **generators("obeys")) as (ann, _):
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, session.failure
+        assert [step.tool for step in session.plan.steps] == ["list_all_product_types"]
+        assert session.plan.notes == "Be quick."
+        assert [check.ok for check in session.plan.checks] == [True] * 6
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("circles", "Steps 1 (a), 2 (b) wait for each other."),
         ("strangers", "there is no tool “fly” here"),
@@ -265,44 +275,44 @@ async def test_a_generator_is_given_the_tools_that_are_allowed_and_the_instructi
         ("missing", "no installed package has “missing” among its entry points of the group parley.plan_generators"),
     ],
 )
-async def test_what_a_generator_does_wrong_is_told(
-    settings: Settings, bus: Bus, session_id: str, name: str, told: str
+async def test_a_generator_s_faults_are_reported(
+    settings: Settings, bus: Bus, session_id: str, name: str, message: str
 ) -> None:
-    async with asked(settings, bus, session_id, **generators(name)) as (ann, _):
+    async with open_session(settings, bus, session_id, **generators(name)) as (ann, _):
         failed = await ann.phase("awaiting_approval", "failed")
         assert failed.failure
-        assert told in failed.failure.reason
+        assert message in failed.failure.reason
         assert failed.failure.retryable
 
 
 async def test_a_generator_that_raised_is_asked_again_by_a_retry(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with asked(settings, bus, session_id, **generators("raises")) as (ann, _):
+    async with open_session(settings, bus, session_id, **generators("raises")) as (ann, _):
         failed = await ann.phase("awaiting_approval", "failed")
         assert failed.failure
         assert failed.failure.reason.endswith("RuntimeError: the catalogue is being rebuilt")
         await ann.does(c.Retry())
-        shown = await ann.phase("awaiting_approval")
-        assert shown.plan
-        assert shown.plan.goal == "Look"
+        session = await ann.phase("awaiting_approval")
+        assert session.plan
+        assert session.plan.goal == "Look"
 
 
 async def test_a_generator_is_named_over_rest_and_from_a_program(settings: Settings, bus: Bus) -> None:
     listed = settings.model_copy(update=generators("model", "looks"))
-    said = f"Who is {USER['email']}"
-    async with serves(listed) as there:
-        drafted = await there.post(request=said, generator="looks")
+    message = f"Who is {USER['email']}"
+    async with serving_plans(listed) as there:
+        drafted = await there.post(request=message, generator="looks")
         assert (there.status, drafted["status"], drafted["description"]) == (
             201,
             "pending_approval",
             "Look a customer up",
         )
-        unlisted = await there.post(request=said, generator="circles", settings={"max_turns": 3})
+        unlisted = await there.post(request=message, generator="circles", settings={"max_turns": 3})
         assert (unlisted["status"], unlisted["problem"]) == (
             "draft",
             "There is no plan generator “circles” here, only: model, looks.",
         )
-        await there.post(request=said, generator="")
+        await there.post(request=message, generator="")
         assert there.status == 422
         async with Parley(there.url) as parley:
-            plan = await parley.execution_plans.generate(said, generator="looks")
+            plan = await parley.execution_plans.generate(message, generator="looks")
             assert [step.id for step in plan.steps] == ["who", "s1"]

@@ -1,4 +1,4 @@
-"""plan_store on a real nats-server: as a process would meet it, through requests, deliveries, timers and advisories."""
+"""plan_store on a real nats-server: requests, deliveries, timers and advisories."""
 
 import asyncio
 import json
@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.child_command import bound_to_parent
 from cli.nats_server import NatsServer
-from cli.spawn import tied
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from shared import store_api as api
-from shared.bus import Bus, Delivery, Park
+from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.log import LogDown, SessionAtPosition, commit
+from shared.log import LogUnavailable, SessionAtPosition, commit
 from shared.settings import Settings
-from shared.store import Store, StoreDown, StoreRefused
+from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from tests.conftest import person
 from tests.support.nats import kill9
 from tests.support.plan_store import rows
@@ -57,12 +57,12 @@ async def service(settings: Settings) -> AsyncIterator[PlanStore]:
 
 
 @pytest.fixture
-def store(bus: Bus) -> Store:
-    return Store(bus)
+def store(bus: Bus) -> PlanStoreClient:
+    return PlanStoreClient(bus)
 
 
 async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> SessionAtPosition:
-    """A person, or whoever is at work, does this: one after the other, from the log alone."""
+    """Commit these commands in turn, by the user or the due service, on the session in the log."""
     loaded = SessionAtPosition(Session(session_id), 0)
     for command in commands:
         work = loaded.session.work
@@ -73,14 +73,14 @@ async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> SessionAtPosi
 
 
 @asynccontextmanager
-async def told(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def next_message(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
     """Wait for the next stored event of this subject."""
     found: asyncio.Queue[bytes] = asyncio.Queue()
 
-    async def heard(_: str, body: bytes) -> None:
+    async def on_message(_: str, body: bytes) -> None:
         found.put_nowait(body)
 
-    subscription = await bus.subscribe(f"feed.{subject}", heard)
+    subscription = await bus.subscribe(f"feed.{subject}", on_message)
 
     async def wait() -> bytes:
         async with asyncio.timeout(15):
@@ -91,10 +91,10 @@ async def told(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awaitable[b
 
 
 async def eventually[T](attempt: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
-    """The first good answer, where nothing can be listened to: a server starts again, or rows are filled."""
+    """Retry until the first good answer, where there is no event to wait for."""
     async with asyncio.timeout(30):
         while True:
-            with suppress(StoreDown, LogDown):
+            with suppress(StoreUnavailable, LogUnavailable):
                 answer = await attempt()
                 if good(answer):
                     return answer
@@ -104,7 +104,9 @@ async def eventually[T](attempt: Callable[[], Awaitable[T]], good: Callable[[T],
 PLAN = c.DraftPlan(goal="A calculator", steps=STEPS)
 
 
-async def test_a_session_is_loaded_read_and_purged(service: PlanStore, store: Store, bus: Bus, session_id: str) -> None:
+async def test_a_session_is_loaded_read_and_purged(
+    service: PlanStore, store: PlanStoreClient, bus: Bus, session_id: str
+) -> None:
     loaded = await act(bus, session_id, c.Say(text="Write a calculator"), PLAN)
     assert await store.load(session_id, at_least=loaded.position) == loaded
     assert (await store.load(session_id, version=1)).session.phase == "planning"
@@ -117,7 +119,7 @@ async def test_a_session_is_loaded_read_and_purged(service: PlanStore, store: St
     assert refusal.value.code == "purged"
 
 
-async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: Store, bus: Bus) -> None:
+async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: PlanStoreClient, bus: Bus) -> None:
     ids = [f"s{n}" for n in range(10)]
     await asyncio.gather(*(act(bus, session_id, c.Say(text="Write it"), PLAN) for session_id in ids))
     await eventually(
@@ -127,8 +129,8 @@ async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: Store, 
     assert len(before["journal"]) == 20
 
 
-async def test_garbage_on_the_stream_is_put_aside_and_the_rest_goes_on(
-    service: PlanStore, store: Store, bus: Bus, session_id: str
+async def test_garbage_on_the_stream_is_quarantined_and_the_rest_goes_on(
+    service: PlanStore, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
     jetstream = bus.client.jetstream()
     await jetstream.publish(f"session.{session_id}.planner.message.received", b"\xff\x00")
@@ -144,7 +146,7 @@ async def test_garbage_on_the_stream_is_put_aside_and_the_rest_goes_on(
 
 
 async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus: Bus, session_id: str) -> None:
-    async with told(bus, f"{session_id}.*.approval.expired") as expired:
+    async with next_message(bus, f"{session_id}.*.approval.expired") as expired:
         settings = SessionSettings(approval_timeout=1)
         await act(bus, session_id, c.Say(text="Write a calculator", settings=settings), PLAN)
         event = json.loads(await expired())
@@ -152,16 +154,16 @@ async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus:
 
 
 async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
-    service: PlanStore, store: Store, settings: Settings, bus: Bus, session_id: str
+    service: PlanStore, store: PlanStoreClient, settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async def give_up(_: Delivery) -> None:
-        raise Park("cannot do this")
+        raise Unprocessable("cannot do this")
 
     worker = Bus(settings, "planner")
     worker.broker.subscriber(durable="planner")(give_up)
     await worker.start()
     try:
-        async with told(bus, f"{session_id}.*.session.failed") as failed:
+        async with next_message(bus, f"{session_id}.*.session.failed") as failed:
             loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
             event = json.loads(await failed())
     finally:
@@ -174,8 +176,8 @@ async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
     assert again.session.phase == "planning"
 
 
-async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus: Bus, session_id: str) -> None:
-    """Though its service has other work in hand, which is not lost."""
+async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_id: str) -> None:
+    """Although its service has other work in progress, which is not lost."""
 
     async def lose(delivery: Delivery) -> None:
         if delivery.subject.startswith("session.other."):
@@ -193,9 +195,9 @@ async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus:
         await taken.wait()
         await act(bus, "other", c.Say(text="Write another"))
         await busy.wait()
-        async with told(bus, f"{session_id}.*.session.failed") as failed, serving(impatient) as service:
+        async with next_message(bus, f"{session_id}.*.session.failed") as failed, serving(impatient) as service:
             event = json.loads(await failed())
-            assert (await Store(service.bus).load("other")).session.phase == "planning"
+            assert (await PlanStoreClient(service.bus).load("other")).session.phase == "planning"
     finally:
         await worker.stop()
     assert "lost" in event["reason"]
@@ -204,8 +206,8 @@ async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus:
 # --- trouble
 
 
-async def test_nats_away_for_a_while(
-    service: PlanStore, store: Store, bus: Bus, nats: NatsServer, session_id: str
+async def test_an_outage_of_nats_is_survived(
+    service: PlanStore, store: PlanStoreClient, bus: Bus, nats: NatsServer, session_id: str
 ) -> None:
     first = await act(bus, session_id, c.Say(text="Write a calculator"))
     kill9(nats)
@@ -216,14 +218,14 @@ async def test_nats_away_for_a_while(
     assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
 
 
-async def test_postgresql_away_at_the_start_and_later(
-    own_postgres: "PostgresServer", settings: Settings, store: Store, bus: Bus, session_id: str
+async def test_outages_of_postgresql_at_the_start_and_later_are_survived(
+    own_postgres: "PostgresServer", settings: Settings, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
-    server, impatient = own_postgres, Store(bus, wait=0.5)
+    server, impatient = own_postgres, PlanStoreClient(bus, wait=0.5)
     await asyncio.to_thread(server.stop)
     service = PlanStore(settings.model_copy(update={"database_url": server.url}))
     starting = asyncio.create_task(service.start())
-    with pytest.raises(StoreDown):
+    with pytest.raises(StoreUnavailable):
         await impatient.load(session_id)
     await asyncio.to_thread(server.start)
     await asyncio.wait_for(starting, 20)
@@ -231,7 +233,7 @@ async def test_postgresql_away_at_the_start_and_later(
         first = await act(bus, session_id, c.Say(text="Write a calculator"))
         assert await store.load(session_id) == first
         await asyncio.to_thread(server.stop)
-        with pytest.raises(StoreDown):
+        with pytest.raises(StoreUnavailable):
             await impatient.load(session_id)
         second, _ = await commit(
             bus.log, first, PLAN, CommandMeta("planner", datetime.now(UTC), work=first.session.work)
@@ -252,7 +254,7 @@ async def process(
     environment = child_environment(
         NATS_URL=settings.nats_url, PARLEY_HOME=str(settings.parley_home), DATABASE_URL=settings.database_url
     )
-    command = tied(sys.executable, "-m", module)
+    command = bound_to_parent(sys.executable, "-m", module)
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*command, env=environment, stderr=pipe, stdout=pipe)
     try:
@@ -272,8 +274,8 @@ async def ready(child: asyncio.subprocess.Process) -> None:
     raise AssertionError("it ended before it was ready")
 
 
-async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
-    settings: Settings, store: Store, bus: Bus, tmp_path: Path
+async def test_after_a_kill_and_restart_the_rows_match_the_log(
+    settings: Settings, store: PlanStoreClient, bus: Bus, tmp_path: Path
 ) -> None:
     ids = [f"s{n}" for n in range(30)]
 
@@ -284,7 +286,7 @@ async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
     async with process(settings) as first:
         await ready(first)
         telling = asyncio.create_task(tell())
-        async with told(bus, f"{ids[len(ids) // 2]}.>") as half:
+        async with next_message(bus, f"{ids[len(ids) // 2]}.>") as half:
             await half()
         first.kill()
         await first.wait()
@@ -292,7 +294,7 @@ async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
     async with process(settings) as second:
         await ready(second)
         await eventually(lambda: store.ask("session.list", query="two"), lambda page: bool(page["total"] == len(ids)))
-        database = Database(settings.sql_url)
+        database = ProjectionDatabase(settings.sql_url)
         before = await rows(database)
         assert len(before["journal"]) == 4 * len(ids)
         async with process(settings, "services.plan_store.rebuild") as command:
@@ -305,25 +307,25 @@ async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
         assert await asyncio.wait_for(second.wait(), 10) == 0
 
 
-async def test_while_it_waits_for_its_database_it_can_be_told_to_leave(settings: Settings) -> None:
+async def test_it_can_be_stopped_while_it_waits_for_its_database(settings: Settings) -> None:
     nowhere = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
     async with process(nowhere) as child:
         assert child.stderr
         line = json.loads(await asyncio.wait_for(child.stderr.readline(), 20))
-        assert (line["event"], line["reason"]) == ("waiting", "DatabaseDown")
+        assert (line["event"], line["reason"]) == ("waiting", "DatabaseUnavailable")
         child.terminate()
         assert await asyncio.wait_for(child.wait(), 15) == 0
 
 
 async def test_a_rebuild_on_the_wrong_server_changes_nothing(
-    service: PlanStore, store: Store, settings: Settings, bus: Bus, session_id: str, tmp_path: Path
+    service: PlanStore, store: PlanStoreClient, settings: Settings, bus: Bus, session_id: str, tmp_path: Path
 ) -> None:
     loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
     await store.load(session_id)
     with NatsServer(tmp_path / "other") as other:
-        elsewhere = settings.model_copy(update={"nats_url": other.url})
-        await provision(elsewhere)
-        async with process(elsewhere, "services.plan_store.rebuild") as command:
+        other_settings = settings.model_copy(update={"nats_url": other.url})
+        await provision(other_settings)
+        async with process(other_settings, "services.plan_store.rebuild") as command:
             _, problems = await command.communicate()
     assert command.returncode == 1
     assert b"is NATS_URL the right one?" in problems

@@ -1,4 +1,4 @@
-"""A plan that polls, with the real executor, plan_store and broker: it gives up in time, and outlives its executor."""
+"""Polling steps, with the real executor, plan store and broker: timeouts, and restarts of the executor."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from services.plan_store.polling import WAKE, PollProgress, WakeTimer, read_time
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.polling import polling
+from shared.domain.polling import polls_by_action
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
@@ -29,20 +29,20 @@ def polls(**more: Any) -> StepDraft:
     return StepDraft(id="s1", tool="poll_until", arguments=looks | more, text="Wait for a file")
 
 
-async def seen(ann: Person, looks: int = 1) -> Session:
-    """The session once a look is recorded."""
-    return await ann.sees(lambda session: any(poll.looks >= looks for poll in polling(session).values()))
+async def wait_for_poll(ann: Person, looks: int = 1) -> Session:
+    """The session after so many recorded polls."""
+    return await ann.sees(lambda session: any(poll.looks >= looks for poll in polls_by_action(session).values()))
 
 
-async def fire(bus: Bus, session: Session, looks: int) -> int:
-    """Have the keeper look now, as if its timer had fired after so many looks. Gives the looks that it then counts."""
+async def fire_poll_timer(bus: Bus, session: Session, looks: int) -> int:
+    """Make the plan store poll now, as if its timer had fired after so many polls; returns the new number of polls."""
     rearmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def armed(_: str, data: bytes) -> None:
         if not rearmed.done():
             rearmed.set_result(read_timer(data).polls["t2.s1"].looks)
 
-    began = polling(session)["t2.s1"].began
+    began = polls_by_action(session)["t2.s1"].began
     past = datetime.now(UTC) - timedelta(seconds=1)
     timer = WakeTimer(at=past, polls={"t2.s1": PollProgress(began=began, looks=looks, next_look=past)})
     hears = await bus.subscribe(f"timer.{session.id}.{WAKE}", armed)
@@ -55,9 +55,9 @@ async def fire(bus: Bus, session: Session, looks: int) -> int:
 
 async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, session_id: str) -> None:
     async with planned(settings, bus, session_id, polls(at_most=10)) as ann:
-        done = await ann.phase("resting", "failed")
-        assert done.turn
-        action = done.turn.actions[0]
+        session = await ann.phase("resting", "failed")
+        assert session.turn
+        action = session.turn.actions[0]
         assert (action.status, action.error) == ("failed", "gave up after 2 checks: the condition was not met")
         polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
         assert [(event.looks, event.end) for event in polled] == [(1, None), (2, "given_up")]
@@ -67,28 +67,28 @@ async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, sessio
 async def test_it_looks_on_while_others_run_and_gives_what_it_saw(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    asks = step(2, "ask_person", question="Shall I go on?")
+    questions = step(2, "ask_person", question="Shall I go on?")
     writes = step(3, "write_file", "s2", name="tea.md", text="Green")
     reads = step(4, "read_file", "s1", name="{{steps.s1.output.files[0].name}}")
-    async with planned(settings, bus, session_id, polls(), asks, writes, reads) as ann:
+    async with planned(settings, bus, session_id, polls(), questions, writes, reads) as ann:
         await ann.phase("awaiting_input")
-        first = await seen(ann)
-        assert polling(first)["t2.s1"].value == {"files": [], "bytes": 0}
-        assert await fire(bus, first, looks=4) == 5
+        first = await wait_for_poll(ann)
+        assert polls_by_action(first)["t2.s1"].value == {"files": [], "bytes": 0}
+        assert await fire_poll_timer(bus, first, looks=4) == 5
         await ann.does(c.Answer(text="Yes"))
         waiting = await ann.phase("waiting")
-        assert await fire(bus, waiting, looks=5) == 6
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert done.plan.status == "completed", done.answer.text
-        assert results(done)["s1"]["files"][0]["name"] == "tea.md"
+        assert await fire_poll_timer(bus, waiting, looks=5) == 6
+        session = await ann.phase("resting", "failed")
+        assert session.plan
+        assert session.plan.status == "completed", session.answer.text
+        assert results(session)["s1"]["files"][0]["name"] == "tea.md"
         polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
         assert [(event.looks, event.end) for event in polled] == [(1, None), (6, "met")], "the fifth showed nothing new"
-        assert (done.spent.tool_calls, done.spent.seconds > 0) == (8, True)
+        assert (session.spent.tool_calls, session.spent.seconds > 0) == (8, True)
 
 
 @asynccontextmanager
-async def kept(settings: Settings) -> AsyncIterator[None]:
+async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
     store = PlanStore(settings)
     await store.start()
     try:
@@ -102,33 +102,33 @@ async def test_an_executor_that_is_ended_between_two_looks_is_not_missed(
 ) -> None:
     plan = StepsDraft(goal="Wait", steps=[polls(condition="output == 'never' or files")])
     ann = Person(bus, session_id)
-    async with kept(settings), working(settings, ScriptedModel(plan), *OTHERS):
+    async with running_plan_store(settings), working(settings, ScriptedModel(plan), *OTHERS):
         async with working(settings, ScriptedModel(), "executor"):
             await ann.does(c.Say(text="Wait", workflow="execution_plan"))
-            shown = await ann.phase("awaiting_approval", "failed")
-            assert shown.plan, shown.failure
-            await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
-            first = await seen(ann)
-        assert await fire(bus, first, looks=1) == 2, "the next timer is armed before anybody is asked"
+            session = await ann.phase("awaiting_approval", "failed")
+            assert session.plan, session.failure
+            await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+            first = await wait_for_poll(ann)
+        assert await fire_poll_timer(bus, first, looks=1) == 2, "the next timer is armed before anybody is asked"
         still = (await ann.load()).session
         assert (still.phase, still.version) == ("waiting", first.version), "that nobody answers is no value"
         async with working(settings, ScriptedModel(), "executor"):
-            assert await fire(bus, still, looks=999) == 1_000
-            done = await ann.phase("resting", "failed")
-    assert done.turn
-    assert done.turn.actions[0].error == "gave up after 1,000 checks: the condition was not met"
+            assert await fire_poll_timer(bus, still, looks=999) == 1_000
+            ended = await ann.phase("resting", "failed")
+    assert ended.turn
+    assert ended.turn.actions[0].error == "gave up after 1,000 checks: the condition was not met"
 
 
 async def test_a_pause_holds_the_looks_and_a_stop_ends_them(settings: Settings, bus: Bus, session_id: str) -> None:
     async with planned(settings, bus, session_id, polls()) as ann:
-        first = await seen(ann)
+        first = await wait_for_poll(ann)
         await ann.does(c.Pause())
-        assert await fire(bus, first, looks=7) == 7
+        assert await fire_poll_timer(bus, first, looks=7) == 7
         await ann.does(c.Resume())
-        assert await fire(bus, (await ann.load()).session, looks=7) == 8
+        assert await fire_poll_timer(bus, (await ann.load()).session, looks=7) == 8
         await ann.does(c.Stop())
         stopped = await ann.phase("resting")
-        assert polling(stopped) == {}
+        assert polls_by_action(stopped) == {}
 
 
 async def test_what_may_not_be_polled_fails_before_it_begins(settings: Settings, bus: Bus, session_id: str) -> None:

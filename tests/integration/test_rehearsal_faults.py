@@ -1,4 +1,4 @@
-"""The client against every fault of the rehearsal model: bounded tries end in success or in the right error."""
+"""The model client against every fault of the rehearsal model: it retries, then succeeds or raises the right error."""
 
 import asyncio
 import time
@@ -29,8 +29,8 @@ MESSAGES: list[Message] = [
 ]
 
 
-class Asker:
-    """A client with its bookkeeping."""
+class RecordingClient:
+    """A model client that records its calls."""
 
     def __init__(self, url: str, **settings: Any) -> None:
         given: dict[str, Any] = {
@@ -64,17 +64,17 @@ async def url() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def asking(url: str) -> AsyncIterator[Callable[..., Asker]]:
-    """Makes clients of the rehearsal model, or of another address, and closes them."""
-    made: list[Asker] = []
+async def make_client(url: str) -> AsyncIterator[Callable[..., RecordingClient]]:
+    """A factory for clients of the rehearsal model or another address. Closes them at the end."""
+    clients: list[RecordingClient] = []
 
-    def make(address: str = url, **settings: Any) -> Asker:
-        made.append(Asker(address, **settings))
-        return made[-1]
+    def make(address: str = url, **settings: Any) -> RecordingClient:
+        clients.append(RecordingClient(address, **settings))
+        return clients[-1]
 
     yield make
-    for asker in made:
-        await asker.model.aclose()
+    for client in clients:
+        await client.model.aclose()
 
 
 ONE_FAULT = {
@@ -110,52 +110,54 @@ def test_every_fault_is_covered() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_one_fault_is_survived(asking: Callable[..., Asker], fault: str) -> None:
+async def test_a_single_fault_is_retried(make_client: Callable[..., RecordingClient], fault: str) -> None:
     impatient = {"model_timeout": 1.5} if fault == "timeout" else {}  # no other fault is about time
-    asker = asking(openai_model=f"rehearsal?fault={fault}&times=1", **impatient)
-    reply = await asker.ask()
+    client = make_client(openai_model=f"rehearsal?fault={fault}&times=1", **impatient)
+    reply = await client.ask()
     assert reply.reply.steps
-    assert asker.outcomes() == ONE_FAULT[fault]
-    assert [call.attempt for call in asker.calls] == [1, 2]
-    assert asker.partials[-1] == reply.model_dump()
+    assert client.outcomes() == ONE_FAULT[fault]
+    assert [call.attempt for call in client.calls] == [1, 2]
+    assert client.partials[-1] == reply.model_dump()
 
 
 @pytest.mark.parametrize("fault", FOR_EVER)
-async def test_a_lasting_fault_ends_in_an_honest_error(asking: Callable[..., Asker], fault: str) -> None:
+async def test_a_lasting_fault_raises_the_right_error(make_client: Callable[..., RecordingClient], fault: str) -> None:
     tries, reason = FOR_EVER[fault]
-    asker = asking(openai_model=f"rehearsal?fault={fault}", model_timeout=0.4)
+    client = make_client(openai_model=f"rehearsal?fault={fault}", model_timeout=0.4)
     with pytest.raises(ModelFailed, match=reason) as failed:
-        await asker.ask()
-    assert len(asker.calls) == tries
+        await client.ask()
+    assert len(client.calls) == tries
     assert failed.value.retryable
     if fault in ("cut", "garbled", "truncated", "invented", "midstream"):
         assert "goal" in failed.value.raw
 
 
 @pytest.mark.parametrize(("fault", "tries"), [("refuse_schema", 2), ("refuse_format", 3)])
-async def test_what_a_server_cannot_do_is_asked_for_once(asking: Callable[..., Asker], fault: str, tries: int) -> None:
-    asker = asking(openai_model=f"rehearsal?fault={fault}")
-    await asker.ask()
-    assert len(asker.calls) == tries
-    await asker.ask()
-    assert len(asker.calls) == tries + 1
+async def test_an_unsupported_response_format_is_tried_once(
+    make_client: Callable[..., RecordingClient], fault: str, tries: int
+) -> None:
+    client = make_client(openai_model=f"rehearsal?fault={fault}")
+    await client.ask()
+    assert len(client.calls) == tries
+    await client.ask()
+    assert len(client.calls) == tries + 1
 
 
-async def test_the_wait_a_server_asks_for_is_honoured(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?fault=429&times=1&retry_after=0.5")
+async def test_retry_after_is_honoured(make_client: Callable[..., RecordingClient]) -> None:
+    client = make_client(openai_model="rehearsal?fault=429&times=1&retry_after=0.5")
     began = time.monotonic()
-    await asker.ask()
+    await client.ask()
     assert time.monotonic() - began >= 0.5
 
 
-async def test_a_plan_is_seen_to_grow(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?token_delay=0.02")
-    reply = await asker.ask()
-    assert len(asker.partials) > 3
-    assert asker.partials[0] != asker.partials[-1] == reply.model_dump()
-    lengths = [len(str(partial)) for partial in asker.partials]
+async def test_a_streamed_plan_is_reported_as_it_grows(make_client: Callable[..., RecordingClient]) -> None:
+    client = make_client(openai_model="rehearsal?token_delay=0.02")
+    reply = await client.ask()
+    assert len(client.partials) > 3
+    assert client.partials[0] != client.partials[-1] == reply.model_dump()
+    lengths = [len(str(partial)) for partial in client.partials]
     assert lengths == sorted(lengths)
-    [call] = asker.calls
+    [call] = client.calls
     assert (call.model, call.role, call.outcome, call.estimated) == (
         "rehearsal?token_delay=0.02",
         "planner",
@@ -165,70 +167,72 @@ async def test_a_plan_is_seen_to_grow(asking: Callable[..., Asker]) -> None:
     assert call.latency > 0.02
 
 
-async def test_a_slow_stream_is_stopped_at_the_total_time(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?token_delay=0.15", model_timeout=0.5, model_max_attempts=1)
+async def test_a_slow_stream_is_stopped_at_the_total_timeout(make_client: Callable[..., RecordingClient]) -> None:
+    client = make_client(openai_model="rehearsal?token_delay=0.15", model_timeout=0.5, model_max_attempts=1)
     began = time.monotonic()
     with pytest.raises(ModelFailed, match="in time"):
-        await asker.ask()
+        await client.ask()
     assert time.monotonic() - began < 3
-    assert asker.calls[0].estimated
-    assert asker.calls[0].completion_tokens > 0
+    assert client.calls[0].estimated
+    assert client.calls[0].completion_tokens > 0
 
 
-async def test_a_model_that_falls_silent_is_given_up_and_a_slow_one_is_not(
-    url: str, asking: Callable[..., Asker]
+async def test_a_silent_model_times_out_and_a_slow_one_does_not(
+    url: str, make_client: Callable[..., RecordingClient]
 ) -> None:
-    slow = asking(openai_model="rehearsal?token_delay=0.05", model_silence_timeout=1.5)
+    slow = make_client(openai_model="rehearsal?token_delay=0.05", model_silence_timeout=1.5)
     assert (await slow.ask()).reply.steps
     assert slow.calls[0].latency > 1.5, "it took longer than the silence that is allowed"
-    silent = asking(openai_model="rehearsal?pause=true", model_silence_timeout=0.4, model_max_attempts=1)
+    silent = make_client(openai_model="rehearsal?pause=true", model_silence_timeout=0.4, model_max_attempts=1)
     with pytest.raises(ModelFailed, match="nothing came for"):
         await silent.ask()
 
 
-async def test_cancelling_reports_the_call_and_closes_it(url: str, asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?token_delay=0.05")
-    task = asyncio.create_task(asker.ask())
+async def test_cancelling_reports_the_call_and_closes_it(url: str, make_client: Callable[..., RecordingClient]) -> None:
+    client = make_client(openai_model="rehearsal?token_delay=0.05")
+    task = asyncio.create_task(client.ask())
     async with asyncio.timeout(15):
-        await asker.growing.wait()
+        await client.growing.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    [call] = asker.calls
+    [call] = client.calls
     assert (call.outcome, call.estimated) == ("cancelled", True)
     assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
     assert call.completion_tokens > 0
-    async with httpx2.AsyncClient() as client, asyncio.timeout(15):
-        while (noted := (await client.get(f"{url}/calls")).json())[0]["outcome"] == "running":
+    async with httpx2.AsyncClient() as http, asyncio.timeout(15):
+        while (noted := (await http.get(f"{url}/calls")).json())[0]["outcome"] == "running":
             pass  # the server notices the closed connection in its own time
     assert [entry["outcome"] for entry in noted] == ["cancelled"]
 
 
-async def test_calls_wait_for_a_slot_and_a_cancelled_wait_is_no_call(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?token_delay=0.02", model_concurrency=1)
-    first, second = asyncio.create_task(asker.ask()), asyncio.create_task(asker.ask())
+async def test_calls_wait_for_a_slot_and_a_cancelled_wait_makes_no_call(
+    make_client: Callable[..., RecordingClient],
+) -> None:
+    client = make_client(openai_model="rehearsal?token_delay=0.02", model_concurrency=1)
+    first, second = asyncio.create_task(client.ask()), asyncio.create_task(client.ask())
     async with asyncio.timeout(15):
-        await asker.growing.wait()
+        await client.growing.wait()
     second.cancel()
     await first
     with pytest.raises(asyncio.CancelledError):
         await second
-    assert asker.outcomes() == ["ok"]
+    assert client.outcomes() == ["ok"]
 
 
-async def test_without_a_model_name_the_first_one_listed_is_used(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="", parley_models={"verifier": "other"})
-    await asker.ask()
-    assert asker.calls[0].model == "rehearsal"
+async def test_without_a_model_name_the_first_one_listed_is_used(make_client: Callable[..., RecordingClient]) -> None:
+    client = make_client(openai_model="", parley_models={"verifier": "other"})
+    await client.ask()
+    assert client.calls[0].model == "rehearsal"
 
 
-async def test_nobody_at_the_endpoint(asking: Callable[..., Asker]) -> None:
+async def test_an_unreachable_endpoint(make_client: Callable[..., RecordingClient]) -> None:
     async with serving(build()) as address:
         pass
     for named in ("rehearsal", ""):
-        asker = asking(address, openai_model=named)
+        client = make_client(address, openai_model=named)
         with pytest.raises(ModelUnreachable) as unreachable:
-            await asker.ask()
+            await client.ask()
         assert unreachable.value.retryable
-        assert asker.outcomes() == (["failed"] if named else [])
-        assert all(call.prompt_tokens == 0 for call in asker.calls)
+        assert client.outcomes() == (["failed"] if named else [])
+        assert all(call.prompt_tokens == 0 for call in client.calls)

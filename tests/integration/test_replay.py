@@ -13,7 +13,7 @@ from packs.retail.data import fingerprint, load
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
 from parley.events.values import ActionSpec, SessionSettings
-from services.executor.sources.packs import own_world
+from services.executor.sources.packs import own_world_name
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
@@ -25,11 +25,11 @@ EFFECTS = {spec.name: spec.effect for spec in SPECS}
 pytestmark = needs_tau_bench
 
 
-class Replay(Person):
-    """Plays planner and verifier of a session, so that nothing stands between a call and the executor."""
+class TaskReplay(Person):
+    """Plays planner and verifier of a session, so that calls reach the executor unchanged."""
 
     async def call(self, name: str, arguments: Any) -> str:
-        """The tool's result, or its refusal, as the journal has it."""
+        """The tool's result or refusal, as recorded in the journal."""
         turn = (await self.load()).session.counts.turns + 1
         spec = ActionSpec(id=f"{turn}.1", tool=name, arguments=arguments, effect=EFFECTS[name])
         await self.does(c.PlanTurn(sub_goal=name, actions=(spec,)))
@@ -43,20 +43,20 @@ class Replay(Person):
 
 
 @pytest.mark.timeout(300)
-async def test_every_result_and_every_world_is_as_tau_bench_s(settings: Settings, bus: Bus) -> None:
+async def test_every_result_and_every_world_matches_tau_bench(settings: Settings, bus: Bus) -> None:
     expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
     settings = settings.model_copy(update={"parley_retail_data_dir": TAU_BENCH})
     free = SessionSettings(world="own", approval="never", max_turns=100)
     async with working(settings, ScriptedModel(), "executor"):
         for task in expected:
-            replay = Replay(bus, f"replay-{task['index']}")
+            replay = TaskReplay(bus, f"replay-{task['index']}")
             await replay.does(c.Say(text="replay", workflow="agentflow", settings=free))
             for call in task["calls"]:
                 result = await replay.call(call["name"], call["arguments"])
                 assert hashlib.sha256(result.encode()).hexdigest() == call["result_sha256"], (task["index"], call)
     worlds = Worlds(settings.retail_url, lambda: load(TAU_BENCH))
     await worlds.open()
-    finals = [fingerprint(await worlds.world(own_world(f"replay-{task['index']}")).dump()) for task in expected]
+    finals = [fingerprint(await worlds.world(own_world_name(f"replay-{task['index']}")).dump()) for task in expected]
     shared = fingerprint(await worlds.world("shared").dump())
     await worlds.close()
     assert finals == [task["final_hash"] for task in expected]

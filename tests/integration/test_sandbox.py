@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 import uvloop
 
-from shared.sandbox import Outcome, available, run
+from shared.sandbox import RunResult, available, run
 from tests.support.needs import needs_landlock
 
 pytestmark = needs_landlock
@@ -16,11 +16,11 @@ pytestmark = needs_landlock
 LOOPS = [pytest.param(asyncio.new_event_loop, id="asyncio"), pytest.param(uvloop.new_event_loop, id="uvloop")]
 
 
-async def program(text: str, *args: str, stdin: str = "") -> Outcome:
+async def program(text: str, *args: str, stdin: str = "") -> RunResult:
     return await run({"program.py": dedent(text)}, args=("program.py", *args), stdin=stdin)
 
 
-def test_it_is_available_here() -> None:
+def test_the_sandbox_is_available_here() -> None:
     assert available() is None
 
 
@@ -199,7 +199,7 @@ async def test_everyday_programs(name: str) -> None:
 @pytest.mark.parametrize(
     "statement", ["import subprocess; subprocess.run(['ls'])", "import socket; socket.socket()", "open('/etc/passwd')"]
 )
-async def test_what_is_forbidden_says_so(statement: str) -> None:
+async def test_forbidden_operations_raise_clear_errors(statement: str) -> None:
     outcome = await program(statement)
     assert outcome.exit_code == 1
     assert "PermissionError: [Errno " in outcome.stderr
@@ -210,12 +210,12 @@ async def test_output_that_is_not_text_is_replaced() -> None:
     assert (outcome.stdout, outcome.stderr) == ("a\ufffd\ufffdb", "\ufffd")
 
 
-async def test_the_environment_is_its_own() -> None:
+async def test_the_program_has_its_own_environment() -> None:
     outcome = await program("import os; print(sorted(os.environ), os.getuid() == 0)")
     assert outcome.stdout == "['HOME', 'LANG', 'PATH', 'TMPDIR'] False\n"
 
 
-async def test_a_crash_of_the_interpreter_is_told() -> None:
+async def test_a_crash_of_the_interpreter_is_reported() -> None:
     outcome = await program("import ctypes; print('before'); ctypes.string_at(0)")
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("killed", None, "before\n")
 

@@ -68,7 +68,7 @@ AS_ROOT = {
 }
 
 
-def told(lack: str) -> list[str]:
+def launcher_report(lack: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(lack=lack)],
         cwd=ROOT,
@@ -81,8 +81,8 @@ def told(lack: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_nothing_is_missing_from_this_test() -> None:
-    first, second = told("pass")
+def test_this_test_covers_every_layer() -> None:
+    first, second = launcher_report("pass")
     assert first == "None"
     assert "it ran" in second
 
@@ -90,7 +90,7 @@ def test_nothing_is_missing_from_this_test() -> None:
 @pytest.mark.parametrize("name", LACKS)
 def test_a_missing_layer_is_a_refusal(name: str) -> None:
     lack, reason = LACKS[name]
-    available, raised = told(lack)
+    available, raised = launcher_report(lack)
     assert reason in available
     assert raised == available
     assert "it can be downloaded" in available
@@ -101,13 +101,13 @@ if os.geteuid() == 0:  # an ordinary user has no rights of root to lack, and run
     @pytest.mark.parametrize("name", AS_ROOT)
     def test_root_without_its_rights_is_a_refusal(name: str) -> None:
         lack, reason = AS_ROOT[name]
-        available, raised = told(lack)
+        available, raised = launcher_report(lack)
         assert reason in available
         assert raised == available
 
     @pytest.mark.long  # these tests again, by another user
     @pytest.mark.timeout(300)
-    def test_all_of_it_as_an_ordinary_user() -> None:
+    def test_the_whole_sandbox_as_an_ordinary_user() -> None:
         become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
         with tempfile.TemporaryDirectory(dir="/tmp") as home:
             os.chown(home, ORDINARY, ORDINARY)

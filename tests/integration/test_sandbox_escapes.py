@@ -12,7 +12,7 @@ import pytest
 from shared.sandbox import run
 from tests.integration.test_sandbox_host import place, until
 from tests.support.attacks import ATTACKS
-from tests.support.attacks.made import end, in_the_sandbox, may_look, without
+from tests.support.attacks.runner import can_inspect_processes, end, run_sandboxed, run_unsandboxed
 from tests.support.attacks.world import World
 from tests.support.needs import NO_PTRACE, needs_landlock
 
@@ -22,26 +22,26 @@ pytestmark = needs_landlock
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    with World() as made:
-        yield made
-        end(made.survivors())
+    with World() as result:
+        yield result
+        end(result.survivors())
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_the_host_does_not_notice(world: World, name: str) -> None:
+async def test_an_attack_has_no_effect_on_the_host(world: World, name: str) -> None:
     attack = ATTACKS[name]
-    if attack.looks and not may_look():
+    if attack.looks and not can_inspect_processes():
         pytest.skip(NO_PTRACE)  # deleted files of the program are not seen here
-    outcome, seen = await in_the_sandbox(attack, world)
-    assert seen == set(), outcome.stdout
+    outcome, signs = await run_sandboxed(attack, world)
+    assert signs == set(), outcome.stdout
     assert outcome.ended in attack.ends, outcome
     assert outcome.ended != "exited" or outcome.exit_code == 0, outcome.stderr  # its attempts were made
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_without_the_sandbox_the_host_does_notice(world: World, name: str) -> None:
+def test_without_the_sandbox_attacks_affect_the_host(world: World, name: str) -> None:
     harmful = os.geteuid() == 0 or not ATTACKS[name].root
-    assert bool(without(ATTACKS[name], world)) is harmful
+    assert bool(run_unsandboxed(ATTACKS[name], world)) is harmful
 
 
 async def test_open_descriptors_are_not_inherited(world: World) -> None:

@@ -44,9 +44,9 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def until[Value](look: Callable[[], Value | None]) -> Value:
     """The first thing that `look` finds, within 10 seconds: what a jailed program does can only be looked for."""
     async with asyncio.timeout(10):
-        while (found := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
+        while (entries := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.002)
-    return found
+    return entries
 
 
 @needs_landlock

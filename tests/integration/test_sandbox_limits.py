@@ -13,7 +13,7 @@ from time import monotonic
 
 import pytest
 
-from shared.sandbox import Limits, Outcome, run
+from shared.sandbox import Limits, RunResult, run
 from shared.sandbox.model import MB
 from tests.integration.test_sandbox_host import entries, place, running, until
 from tests.support.needs import needs_landlock
@@ -22,7 +22,7 @@ __all__ = ["place"]  # a fixture
 pytestmark = needs_landlock
 
 
-async def program(text: str, **limits: float) -> Outcome:
+async def program(text: str, **limits: float) -> RunResult:
     return await run({"program.py": dedent(text)}, limits=Limits.model_validate(limits))
 
 
@@ -54,7 +54,7 @@ async def test_the_processor_time(place: Path, name: str) -> None:
 
 
 async def test_the_clock_counts_from_the_first_line(place: Path) -> None:
-    async def run_timed(**limits: float) -> tuple[Outcome, float]:
+    async def run_timed(**limits: float) -> tuple[RunResult, float]:
         began = monotonic()
         return await program("print('quick')", **limits), monotonic() - began
 
@@ -162,11 +162,11 @@ async def test_cancelling_ends_the_program_at_once(place: Path) -> None:
     task = asyncio.create_task(run({"program.py": WAITS}))
     pid = await started_pid(place)
     assert running(pid)
-    begun = monotonic()
+    started = monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert monotonic() - begun < 2
+    assert monotonic() - started < 2
     assert not running(pid)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -215,7 +215,7 @@ async def test_the_program_dies_with_its_supervisor(supervised: tuple["subproces
     await until(lambda: None if running(pid) else True)
 
 
-async def test_little_memory_of_the_supervisor_is_taken_by_a_flood(place: Path) -> None:
+async def test_a_flood_takes_little_of_the_supervisors_memory(place: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     await program("import sys\nwhile True: sys.stdout.write('x' * 65536)", output=1_000)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kB

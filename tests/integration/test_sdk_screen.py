@@ -1,4 +1,4 @@
-"""A connection of protocol 2 against a scripted gateway: what it keeps, and what it does where an event is missing."""
+"""A protocol 2 connection against a scripted gateway: its screen, and what it does if an event is missing."""
 
 import asyncio
 
@@ -9,12 +9,12 @@ from parley.client import endpoint as endpoints
 from parley.client.endpoint import Endpoint
 from parley.protocol import client as m
 from parley.protocol.screen import ScreenEvent, ScreenSnapshot
-from services.gateway.views import screen
+from services.gateway.views import screen_messages
 from shared.domain import commands as c
-from tests.integration.test_sdk_connection import Line, gateway
+from tests.integration.test_sdk_connection import GatewayConnection, gateway
 from tests.support.gateway import World, serving
 from tests.support.stories import approve
-from tests.unit.test_cli_chat_view import PLAN, Told, delta, greeting
+from tests.unit.test_cli_chat_view import PLAN, ChatScenario, delta, greeting
 
 
 @pytest.fixture(autouse=True)
@@ -22,60 +22,64 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "FIRST_PAUSE", 0.01)
 
 
-def begun() -> Told:
-    """A session with a plan that was approved: three events."""
-    story = Told()
+def approved_session() -> ChatScenario:
+    """A session with an approved plan: three events."""
+    story = ChatScenario()
     story.does(c.Say(text="calc"), PLAN)
     story.does(c.Approve(version=2))
     return story
 
 
 async def follow(client: Connection, version: int) -> list[str]:
-    """The types of snapshots and events, with their versions, until this one."""
-    told: list[str] = []
+    """The types and versions of snapshots and events, up to this version."""
+    types: list[str] = []
     async with asyncio.timeout(10):
         async for message in client:
             if isinstance(message, ScreenSnapshot | ScreenEvent):
-                told.append(f"{message.type} {message.version}")
-            if client.screen.version >= version and told and told[-1] == f"event {version}":
-                return told
-    raise AssertionError(told)
+                types.append(f"{message.type} {message.version}")
+            if client.screen.version >= version and types and types[-1] == f"event {version}":
+                return types
+    raise AssertionError(types)
 
 
-async def test_where_an_event_is_missing_the_session_is_resumed_once() -> None:
-    story, heard = begun(), list[m.AnyClientMessage]()
+async def test_a_missing_event_causes_one_resume() -> None:
+    story, received = approved_session(), list[m.AnyClientMessage]()
     first, second, third = story.events
 
-    async def act(line: Line) -> None:
-        await line.says(greeting().model_copy(update={"protocol": 2}))
-        heard.append(await line.hears())
-        early = Told()
+    async def act(line: GatewayConnection) -> None:
+        await line.send_messages(greeting().model_copy(update={"protocol": 2}))
+        received.append(await line.receive())
+        early = ChatScenario()
         early.does(c.Say(text="calc"))
-        await line.says(screen.snapshot(early.session), screen.told_again(first.event))
-        await line.says(delta(0, "1. Ad"), third, third)  # the second is lost
-        heard.append(await line.hears())
-        await line.says(screen.snapshot(story.session), screen.told_again(second.event), screen.told_again(third.event))
-        await line.waits()
+        await line.send_messages(screen_messages.snapshot(early.session), screen_messages.history_message(first.event))
+        await line.send_messages(delta(0, "1. Ad"), third, third)  # the second is lost
+        received.append(await line.receive())
+        await line.send_messages(
+            screen_messages.snapshot(story.session),
+            screen_messages.history_message(second.event),
+            screen_messages.history_message(third.event),
+        )
+        await line.wait_closed()
 
     async with gateway(act) as url, Connection(Endpoint(url), session_id="s1", view=2) as client:
-        told = await follow(client, 3)
-        assert told == ["snapshot 1", "event 1", "snapshot 3", "event 2", "event 3"]
-        assert [message.after for message in heard if isinstance(message, m.Resume)] == [0, 1]
+        types = await follow(client, 3)
+        assert types == ["snapshot 1", "event 1", "snapshot 3", "event 2", "event 3"]
+        assert [message.after for message in received if isinstance(message, m.Resume)] == [0, 1]
         assert client.screen.view == story.screen.view
         assert client.screen.journal == story.screen.journal
         assert client.screen.draft is None
 
 
-async def test_a_session_is_followed_as_a_screen_shows_it() -> None:
+async def test_screens_follow_a_session() -> None:
     world = World()
     async with serving(world.app) as address, Parley(f"http://{address}") as parley:
         session = await parley.start("A calculator")
         story = world.story(session.id)
         assert (await session.screen()).view.work
         version = (await story.drafts()).version
-        shown = await session.screen(version)
-        assert shown.view.review
-        assert "approval" in shown.can
+        screen = await session.screen(version)
+        assert screen.view.review
+        assert "approval" in screen.can
         approved = await story.commit(approve(await story.load()))
         async with parley.connect(session.id, view=2) as client:
             await follow(client, approved.version)

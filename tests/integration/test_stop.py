@@ -12,8 +12,8 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
-from tests.e2e.running import descendants
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.e2e.parley_process import descendants
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import working
 from tests.support.watcher import REQUEST, Watcher, in_review
 
@@ -21,8 +21,8 @@ SLOW_IMPORT = "import time\n\ntime.sleep(2)\n"
 
 
 @pytest.fixture
-async def server(settings: Settings) -> AsyncIterator[Rehearsed]:
-    async with rehearsed(settings) as server, working(server.settings, server.model):
+async def server(settings: Settings) -> AsyncIterator[RehearsalServer]:
+    async with rehearsal_server(settings) as server, working(server.settings, server.model):
         yield server
 
 
@@ -39,17 +39,17 @@ class Sandbox:
     def __init__(self) -> None:
         self._before = set(descendants(os.getpid()))
 
-    async def runs(self, wanted: bool) -> None:
+    async def runs(self, condition: bool) -> None:
         async with asyncio.timeout(10):
-            while bool(set(descendants(os.getpid())) - self._before) is not wanted:  # noqa: ASYNC110  it tells nobody
+            while bool(set(descendants(os.getpid())) - self._before) is not condition:  # noqa: ASYNC110  it tells nobody
                 await asyncio.sleep(0.02)
 
 
-async def stops(person: Watcher, server: Rehearsed) -> Session:
+async def stops(person: Watcher, server: RehearsalServer) -> Session:
     """Stop. Nothing is asked of the model from then on; what was under way ends and is accounted for."""
     began = time.monotonic()
     stop = await person.does(c.Stop())
-    calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=5)
+    calls = await server.wait_for_calls(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=5)
     session = await person.sees(lambda s: s.spent.calls == len(calls), seconds=5)
     assert time.monotonic() - began < 3
     assert (session.phase, session.rest_reason) == ("resting", "stopped")
@@ -57,7 +57,7 @@ async def stops(person: Watcher, server: Rehearsed) -> Session:
     return session
 
 
-async def stops_drafting(person: Watcher, server: Rehearsed, task: str) -> None:
+async def stops_drafting(person: Watcher, server: RehearsalServer, task: str) -> None:
     """Stop while the model writes: its call is cancelled, and what it cost is a fact."""
     session = await stops(person, server)
     call = (await server.calls())[-1]
@@ -75,17 +75,17 @@ async def to_code(person: Watcher) -> None:
     await person.sees(in_review(1))
 
 
-async def test_while_a_plan_is_written(server: Rehearsed, person: Watcher) -> None:
+async def test_while_a_plan_is_written(server: RehearsalServer, person: Watcher) -> None:
     await server.fault(task="text_plan", token_delay=0.1, times=1)
     await person.does(c.Say(text=REQUEST))
     await person.drafting("plan")
     await stops_drafting(person, server, "text_plan")
     await person.does(c.Retry())
     await person.phase("awaiting_approval")
-    assert await person.told() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
+    assert await person.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
 
 
-async def test_while_code_and_its_tests_are_written(server: Rehearsed, person: Watcher) -> None:
+async def test_while_code_and_its_tests_are_written(server: RehearsalServer, person: Watcher) -> None:
     await person.does(c.Say(text=REQUEST))
     await person.phase("awaiting_approval")
     await server.fault(task="code", token_delay=0.1, times=1)
@@ -102,12 +102,12 @@ async def test_while_code_and_its_tests_are_written(server: Rehearsed, person: W
     assert [check.ok for check in session.code.checks] == [True, True, True]
 
 
-async def test_while_the_tests_run(server: Rehearsed, person: Watcher) -> None:
+async def test_while_the_tests_run(server: RehearsalServer, person: Watcher) -> None:
     await to_code(person)
     sandbox = Sandbox()
     await server.fault(task="tests", latency=0.5, times=1)  # the linter is a process too, and it is gone by then
     await person.edits(SLOW_IMPORT)
-    await server.until(lambda calls: len(calls) == 4)
+    await server.wait_for_calls(lambda calls: len(calls) == 4)
     await sandbox.runs(False)
     await sandbox.runs(True)
     await stops(person, server)
@@ -118,7 +118,7 @@ async def test_while_the_tests_run(server: Rehearsed, person: Watcher) -> None:
     assert session.code.checks[-1].name == "tests"
 
 
-async def test_while_the_program_runs_and_while_it_is_judged(server: Rehearsed, person: Watcher) -> None:
+async def test_while_the_program_runs_and_while_it_is_judged(server: RehearsalServer, person: Watcher) -> None:
     await to_code(person)
     await person.edits(SLOW_IMPORT)
     await person.sees(in_review(2), seconds=30)
@@ -142,7 +142,7 @@ async def test_while_the_program_runs_and_while_it_is_judged(server: Rehearsed, 
     assert session.failure is None
 
 
-async def test_stop_and_retry_faster_than_anything_ends(server: Rehearsed, person: Watcher) -> None:
+async def test_stop_and_retry_faster_than_the_work_ends(server: RehearsalServer, person: Watcher) -> None:
     await server.fault(task="text_plan", token_delay=0.05, times=3)
     await person.does(c.Say(text=REQUEST))
     for _ in range(3):
@@ -151,5 +151,5 @@ async def test_stop_and_retry_faster_than_anything_ends(server: Rehearsed, perso
         await person.does(c.Retry())
     session = await person.phase("awaiting_approval")
     assert session.counts.plans == 1
-    calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls))
+    calls = await server.wait_for_calls(lambda calls: all(call["outcome"] != "running" for call in calls))
     assert [call["outcome"] for call in calls] == ["cancelled", "cancelled", "cancelled", "ok"]

@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from chaos.cluster import Cluster
-from chaos.failover import Race
-from chaos.storage import full
+from chaos.failover import AppendRace
+from chaos.storage_faults import storage_full
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
+from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.bus.provision import provision
@@ -21,13 +21,13 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.log import LogFull, SessionAtPosition, commit
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.testing import session_ids
 from tests.conftest import person
 from tests.support.gateway import client, serving
-from tests.support.lost import LOSES_SERVERS
-from tests.support.lost import sockets_collected as sockets_collected
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.lost_servers import LOSES_SERVERS
+from tests.support.lost_servers import sockets_collected as sockets_collected
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import working
 
 pytestmark = [*LOSES_SERVERS, pytest.mark.long]
@@ -40,13 +40,16 @@ async def provisioned(cluster: Cluster, folder: Path) -> Settings:
 
 
 @asynccontextmanager
-async def parley(model: Rehearsed) -> AsyncIterator[str]:
+async def parley(model: RehearsalServer) -> AsyncIterator[str]:
     """Every service in this process; the gateway's address."""
     settings = model.settings.model_copy(update={"parley_auth": "none", "graceful_timeout": 2})
     plan_store, bus = PlanStore(settings), Bus(settings, "gateway")
     await plan_store.start()
     try:
-        async with working(settings, model.model), serving(build(settings, bus, Store(bus), LateLog(bus))) as address:
+        async with (
+            working(settings, model.model),
+            serving(build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))) as address,
+        ):
             async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(10):
                 while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
                     await asyncio.sleep(0.02)
@@ -59,15 +62,15 @@ async def stored(bus: Bus) -> dict[str, list[bytes]]:
     return {name: [raw.data for raw in await bus.log.read(name)] for name in await session_ids(bus.log)}
 
 
-async def test_an_append_without_room_is_refused_in_words(tmp_path: Path) -> None:
+async def test_an_append_without_room_is_refused_with_an_explanation(tmp_path: Path) -> None:
     async with Cluster(tmp_path, nodes=1) as cluster:
         bus = Bus(await provisioned(cluster, tmp_path), "test")
         await bus.connect()
         nothing, says = SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator")
         loaded, _ = await commit(bus.log, nothing, says, person())
-        async with full(cluster):
+        async with storage_full(cluster):
             with pytest.raises(LogFull, match="no room"):
-                await commit(bus.log, loaded, c.Rename(title="Another"), person(), patience=1)
+                await commit(bus.log, loaded, c.Rename(title="Another"), person(), timeout=1)
             assert len(await bus.log.read("a")) == 1
         _, renamed = await commit(bus.log, loaded, c.Rename(title="Another"), person())
         assert renamed.version == 2
@@ -75,13 +78,13 @@ async def test_an_append_without_room_is_refused_in_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(90)
-async def test_with_room_again_everything_goes_on_and_ends(tmp_path: Path) -> None:
+async def test_once_there_is_room_all_work_continues_and_ends(tmp_path: Path) -> None:
     async with Cluster(tmp_path, nodes=1) as cluster:
         settings = await provisioned(cluster, tmp_path)
         bus = Bus(settings, "test")
         await bus.connect()
         async with (
-            rehearsed(settings) as model,
+            rehearsal_server(settings) as model,
             parley(model) as address,
             client(address) as ann,
             client(address) as bob,
@@ -92,7 +95,7 @@ async def test_with_room_again_everything_goes_on_and_ends(tmp_path: Path) -> No
             await bob.send("user_message", content="Help me create a simple calculator")
             await bob.event("message.received")
             before = await stored(bus)
-            async with full(cluster):
+            async with storage_full(cluster):
                 yes = {"approved": True, "version": plan["version"], "id": "yes"}
                 await ann.send("approval", **yes)
                 refused = await ann.error("unavailable")
@@ -113,11 +116,11 @@ async def test_with_room_again_everything_goes_on_and_ends(tmp_path: Path) -> No
 async def test_a_full_cluster_loses_nothing(tmp_path: Path) -> None:
     async with Cluster(tmp_path) as cluster:
         settings = await provisioned(cluster, tmp_path)
-        async with Race(settings, sessions=2, writers=2) as race:
-            await race.resumed(time.monotonic())
-            async with full(cluster):
+        async with AppendRace(settings, sessions=2, writers=2) as race:
+            await race.wait_until_resumed(time.monotonic())
+            async with storage_full(cluster):
                 pass  # the writers run into it by themselves: the servers are full before they are up again
-            await race.resumed(time.monotonic())
+            await race.wait_until_resumed(time.monotonic())
             await race.stop()
-            assert await cluster.agreed() >= len(race.acked)
+            assert await cluster.wait_until_replicated() >= len(race.acknowledged)
             assert await race.violations() == []

@@ -1,4 +1,4 @@
-"""The template package, installed by pip into an environment of its own, and used there."""
+"""The template package, installed by pip into a separate environment, and used there."""
 
 import json
 import subprocess
@@ -19,15 +19,15 @@ def python(tmp_path: Path) -> str:
     folder = tmp_path / "fresh"
     venv.create(folder, symlinks=True)
     paths = {"base": str(folder), "platbase": str(folder)}
-    here = Path(sysconfig.get_path("purelib", vars=paths))
-    (here / "parley-checkout.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
+    own = Path(sysconfig.get_path("purelib", vars=paths))
+    (own / "parley-checkout.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
     return str(folder / "bin" / "python")
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3_000:]
-    return done.stdout
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stderr[-3_000:]
+    return outcome.stdout
 
 
 @pytest.mark.timeout(180)

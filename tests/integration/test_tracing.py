@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.running import Client, parley
-from tests.support.collector import Collector, Seen, collecting
+from tests.e2e.parley_process import Client, running_parley
+from tests.support.collector import Collector, ReceivedSpan, collecting
 from tests.support.store import STORE
 
 REQUEST = "Help me create a simple calculator with a quokka on its box"
@@ -25,25 +25,25 @@ def trace_of(session_id: str) -> str:
 async def conversation(url: str) -> str:
     async with Client(url) as ann:
         await ann.send(type="user_message", content=REQUEST)
-        plan = await ann.until("text_plan_review")
+        plan = await ann.wait_for("text_plan_review")
         await ann.send(type="approval", approved=True, version=plan["version"])
-        code = await ann.until("code_review")
+        code = await ann.wait_for("code_review")
         await ann.send(type="approval", approved=True, version=code["version"])
-        await ann.until("completion")
+        await ann.wait_for("completion")
         return ann.session_id
 
 
 async def agentflow(url: str) -> str:
     async with Client(url) as ann:
         await ann.send(type="user_message", content=QUESTION, workflow="agentflow")
-        await ann.event("answer.given")
+        await ann.wait_for_event("answer.given")
         return ann.session_id
 
 
 @pytest.mark.timeout(180)
 async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -> None:
     async with collecting() as collector:
-        async with parley(
+        async with running_parley(
             tmp_path,
             OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
             OTEL_BSP_SCHEDULE_DELAY="100",
@@ -51,8 +51,8 @@ async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -
         ) as running:
             sessions = [await conversation(running.socket_url), await agentflow(running.socket_url)]
         # Whoever is told to end sends what is left: now everything has come.
-        assert {span.trace for span in collector.spans} == {trace_of(one) for one in sessions}
-        talk, work = ([s for s in collector.spans if s.trace == trace_of(one)] for one in sessions)
+        assert {span.trace for span in collector.spans} == {trace_of(span) for span in sessions}
+        talk, work = ([s for s in collector.spans if s.trace == trace_of(span)] for span in sessions)
         for spans in (talk, work):
             assert {span.service for span in spans} == SERVICES | ({"parley-executor"} if spans is work else set())
         assert {span.attributes.get("gen_ai.conversation.id", sessions[0]) for span in talk} == {sessions[0]}
@@ -62,7 +62,7 @@ async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -
         _tell_nothing(collector)
 
 
-def _led_from_the_person_to_the_tool(collector: Collector, talk: list[Seen]) -> None:
+def _led_from_the_person_to_the_tool(collector: Collector, talk: list[ReceivedSpan]) -> None:
     roots = [span.name for span in talk if not span.parent]
     assert sorted(roots) == ["command approval", "command approval", "command user_message"]
     drafted = next(span for span in talk if span.name == "publish plan.drafted")
@@ -82,7 +82,7 @@ def _led_from_the_person_to_the_tool(collector: Collector, talk: list[Seen]) -> 
     assert drafted.attributes["messaging.destination.name"].endswith(".plan.drafted")
 
 
-def _speak_of_models_as_everybody_does(talk: list[Seen]) -> None:
+def _speak_of_models_as_everybody_does(talk: list[ReceivedSpan]) -> None:
     calls = [span for span in talk if span.name.startswith("chat ")]
     assert {span.attributes["gen_ai.agent.name"] for span in calls} == {"planner", "generator", "verifier"}
     for span in calls:
@@ -93,7 +93,7 @@ def _speak_of_models_as_everybody_does(talk: list[Seen]) -> None:
         assert span.attributes["gen_ai.usage.output_tokens"] > 0
 
 
-def _speak_of_tools_too(collector: Collector, work: list[Seen]) -> None:
+def _speak_of_tools_too(collector: Collector, work: list[ReceivedSpan]) -> None:
     called = [span for span in work if span.name.startswith("execute_tool ")]
     assert "execute_tool get_order_details" in {span.name for span in called}
     for span in called:

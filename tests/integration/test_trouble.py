@@ -1,4 +1,4 @@
-"""Trouble: servers, services and models that go away and come back, or are killed in the middle of their work."""
+"""Outages: servers, services and models that become unavailable and return, or are killed during work."""
 
 import asyncio
 import sys
@@ -12,25 +12,25 @@ from cli.nats_server import NatsServer
 from rehearsal.app import build
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
-from shared.bus import Bus, BusDown, Delivery
+from shared.bus import Bus, BusUnavailable, Delivery
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.environment import child_environment
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
 from shared.worker import Drafts, Worker, WorkerDeps
-from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.nats import frozen, kill9
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.serving import serving
 from tests.support.stack import BUILD, Person, working
 from tests.support.watcher import REQUEST, Watcher, in_review
 
-AWAY = 7.0  # seconds
+OUTAGE = 7.0  # seconds
 
 
-async def test_a_server_killed_in_the_middle_of_work(settings: Settings, nats: NatsServer, bus: Bus) -> None:
+async def test_a_server_killed_during_work(settings: Settings, nats: NatsServer, bus: Bus) -> None:
     go, ended = asyncio.Event(), asyncio.Event()
 
     async def works(delivery: Delivery) -> None:
@@ -58,13 +58,13 @@ async def test_a_server_killed_in_the_middle_of_work(settings: Settings, nats: N
             while b"second" not in inbox.bodies:
                 await inbox.until(len(inbox.got) + 1)
         resumed = time.monotonic() - restarted
-        await settled(bus)
+        await until_idle(bus)
     assert resumed < 2.5
     assert inbox.bodies.count(b"second") == 1
 
 
-async def test_a_server_that_is_away_for_long(settings: Settings, nats: NatsServer, bus: Bus) -> None:
-    """Longer than it takes to notice a dead peer."""
+async def test_a_long_outage_of_the_server(settings: Settings, nats: NatsServer, bus: Bus) -> None:
+    """An outage longer than it takes to notice a dead peer."""
     inbox, back = Inbox(), asyncio.Event()
 
     async def returned() -> None:
@@ -74,11 +74,11 @@ async def test_a_server_that_is_away_for_long(settings: Settings, nats: NatsServ
     async with consuming(settings, inbox):
         await store(bus, b"before")
         await inbox.until(1)
-        await settled(bus)
+        await until_idle(bus)
         kill9(nats)
         busy = time.process_time()
-        await asyncio.sleep(AWAY)
-        assert time.process_time() - busy < AWAY / 4, "waiting costs next to nothing"
+        await asyncio.sleep(OUTAGE)
+        assert time.process_time() - busy < OUTAGE / 4, "waiting costs next to nothing"
         await asyncio.to_thread(nats.restart)
         await asyncio.wait_for(back.wait(), 20)
         await store(bus, b"after")
@@ -87,17 +87,17 @@ async def test_a_server_that_is_away_for_long(settings: Settings, nats: NatsServ
                 await inbox.until(len(inbox.got) + 1)
 
 
-async def test_a_frozen_server_is_noticed_by_requests_at_once(nats: NatsServer, bus: Bus) -> None:
-    with frozen(nats), pytest.raises(BusDown):
+async def test_requests_notice_a_frozen_server_at_once(nats: NatsServer, bus: Bus) -> None:
+    with frozen(nats), pytest.raises(BusUnavailable):
         await bus.request("x", b"", timeout=0.2)
 
 
-async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsServer, bus: Bus) -> None:
+async def test_a_service_stops_while_the_server_is_unavailable(settings: Settings, nats: NatsServer, bus: Bus) -> None:
     async def stubborn(_: Delivery) -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.Event().wait()  # last words that nobody can take down
+            await asyncio.Event().wait()  # output that no process reads
 
     inbox = Inbox(stubborn)
     replica = Bus(settings.model_copy(update={"graceful_timeout": 0.1}), "leaving")
@@ -114,12 +114,12 @@ async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsSe
 
 
 @pytest.fixture
-async def server(settings: Settings) -> AsyncIterator[Rehearsed]:
-    async with rehearsed(settings) as server:
+async def server(settings: Settings) -> AsyncIterator[RehearsalServer]:
+    async with rehearsal_server(settings) as server:
         yield server
 
 
-async def test_a_model_that_cannot_be_reached_is_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_an_unreachable_model_is_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
     person = Person(bus, session_id)
     async with serving(build()) as url:
         pass
@@ -133,8 +133,8 @@ async def test_a_model_that_cannot_be_reached_is_waited_for(settings: Settings, 
     await model.aclose()
 
 
-async def test_nats_killed_while_the_model_writes(
-    settings: Settings, nats: NatsServer, server: Rehearsed, bus: Bus, session_id: str
+async def test_nats_killed_while_the_model_responds(
+    settings: Settings, nats: NatsServer, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
     person = Watcher(bus, session_id)
     await person.watch()
@@ -143,19 +143,21 @@ async def test_nats_killed_while_the_model_writes(
         await person.does(c.Say(text=REQUEST))
         await person.drafting("plan")
         kill9(nats)
-        await server.until(lambda calls: calls[0]["outcome"] == "ok")  # the plan is whole, and cannot be recorded
+        await server.wait_for_calls(
+            lambda calls: calls[0]["outcome"] == "ok"
+        )  # the plan is whole, and cannot be recorded
         await asyncio.to_thread(nats.restart)
         async with asyncio.timeout(10):
             while not bus.ready:  # noqa: ASYNC110  also a test of those who look
                 await asyncio.sleep(0.01)
         await person.phase("awaiting_approval")
-        await settled(bus)
-    assert await person.told() == ["message.received", "plan.drafted"]
+        await until_idle(bus)
+    assert await person.event_types() == ["message.received", "plan.drafted"]
     assert len(await server.calls()) == 1
 
 
-async def test_plan_store_away_while_there_is_work(
-    settings: Settings, server: Rehearsed, bus: Bus, session_id: str
+async def test_plan_store_unavailable_during_work(
+    settings: Settings, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
     person, asked = Person(bus, session_id), asyncio.Event()
 
@@ -165,7 +167,9 @@ async def test_plan_store_away_while_there_is_work(
     listening = await bus.answer("plan_store.session.load", nobody_home)
     replica = Bus(settings, "planner")
     await replica.connect()
-    kit = WorkerDeps("planner", Store(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings)
+    kit = WorkerDeps(
+        "planner", PlanStoreClient(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings
+    )
     replica.broker.subscriber(durable="planner")(Worker(kit, draft_plan).on_delivery)
     await replica.start()
     await person.does(c.Say(text=REQUEST))  # nobody need be asked of a session that begins
@@ -211,7 +215,7 @@ WHOLE = [
 
 
 class Processes:
-    """Services as processes of their own, as `parley up` runs them."""
+    """Runs services as processes, as `parley up` does."""
 
     def __init__(self, settings: Settings) -> None:
         self._running: dict[str, asyncio.subprocess.Process] = {}
@@ -237,10 +241,10 @@ class Processes:
         await self.start(name)
 
     async def stop(self) -> None:
-        """SIGTERM; every one of them leaves by itself, and well."""
+        """Send SIGTERM; every service must exit by itself with code 0."""
         for process in self._running.values():
             process.terminate()
-        codes = await asyncio.gather(*(asyncio.wait_for(one.wait(), 15) for one in self._running.values()))
+        codes = await asyncio.gather(*(asyncio.wait_for(process.wait(), 15) for process in self._running.values()))
         assert set(codes) == {0}
 
 
@@ -258,8 +262,8 @@ async def processes(settings: Settings) -> AsyncIterator[Processes]:
 
 
 @pytest.mark.timeout(150)
-async def test_kill_9_in_the_middle_of_every_services_work(
-    settings: Settings, server: Rehearsed, bus: Bus, session_id: str
+async def test_kill_9_during_every_services_work(
+    settings: Settings, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
     person = Watcher(bus, session_id)
     await person.watch()
@@ -289,15 +293,15 @@ async def test_kill_9_in_the_middle_of_every_services_work(
     result = session.turn.actions[0].result
     assert isinstance(result, dict)
     assert (result["stdout"], result["exit_code"]) == ("done\n", 0)
-    assert await person.told() == WHOLE
+    assert await person.event_types() == WHOLE
 
 
-async def test_a_service_that_waits_for_its_server_leaves_when_it_is_told_to(settings: Settings) -> None:
+async def test_a_service_waiting_for_its_server_stops_when_told_to(settings: Settings) -> None:
     nowhere = Processes(settings.model_copy(update={"nats_url": "nats://127.0.0.1:1"}))
     await nowhere.start("planner")
     async with asyncio.timeout(15):
         while "nats_error" not in (settings.parley_home / "planner.log").read_text():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)  # the log of a process tells nobody that it grows
+            await asyncio.sleep(0.05)  # a log file sends no event
     began = time.monotonic()
     await nowhere.stop()
     assert time.monotonic() - began < 3

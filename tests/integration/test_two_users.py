@@ -16,22 +16,22 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from mcp import Client as Assistant
 
-from bench.frames import TYPES, Frames
-from cli.gateway import Gateway
-from cli.mcp import build as mcp_server
+from bench.frame_generator import TYPES, FrameGenerator
+from cli.gateway import GatewayAddress
+from cli.mcp_server import build_server as mcp_server
 from parley.client import Parley
-from parley.client.errors import ParleyError, Refused
+from parley.client.errors import ParleyError, RequestRefused
 from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.server import Delta
 from parley.protocol.tools import TOOLS_LIST, ToolPage
 from services.gateway.app import build
-from services.gateway.late_log import LateLog
+from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import PlanStoreClient
+from tests.support.flow_services import Services, answer_flows
 from tests.support.gateway import SECRET, Client, client, gateway_settings, serving
-from tests.support.walks import Services, answer_flows
 
 MARK = "ALICES-OWN-WORDS"
 ALICE, BOB = {"Authorization": "Bearer ka"}, {"Authorization": "Bearer kb"}
@@ -121,7 +121,7 @@ async def there(settings: Settings, bus: Bus) -> AsyncIterator[There]:
     plan_store, own = PlanStore(settings), Bus(mine, "gateway")
     await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
-    app = build(mine, own, Store(own), LateLog(own))
+    app = build(mine, own, PlanStoreClient(own), DeferredLog(own))
     try:
         async with (
             serving(app) as address,
@@ -129,41 +129,41 @@ async def there(settings: Settings, bus: Bus) -> AsyncIterator[There]:
             _http(address, ALICE) as alice,
             _http(address, BOB) as bob,
         ):
-            yield There(app, address, bus, await _made(alice, bus), alice, bob)
+            yield There(app, address, bus, await _create_sessions(alice, bus), alice, bob)
     finally:
         await plan_store.stop()
 
 
-async def _made(alice: httpx2.AsyncClient, bus: Bus) -> tuple[str, str]:
+async def _create_sessions(alice: httpx2.AsyncClient, bus: Bus) -> tuple[str, str]:
     asked = {"request": f"How many orders are pending? {MARK}", "id": "first"}
     planned = (await alice.post("/api/planning/plan", json=asked)).json()["session_id"]
-    said = {"messages": [{"role": "user", "content": f"How many orders are pending? {MARK}"}], "id": "second"}
-    answered = (await alice.post("/api/chat", json=said)).json()
-    kept = await alice.post(f"/api/sessions/{answered['session_id']}/messages", json={"type": "save_to_library"})
-    assert kept.status_code == 200, kept.text
+    chat = {"messages": [{"role": "user", "content": f"How many orders are pending? {MARK}"}], "id": "second"}
+    answered = (await alice.post("/api/chat", json=chat)).json()
+    saved = await alice.post(f"/api/sessions/{answered['session_id']}/messages", json={"type": "save_to_library"})
+    assert saved.status_code == 200, saved.text
     await bus.keep(f"{answered['session_id']}/1/1.1/1", MARK.encode())
     return planned, answered["session_id"]
 
 
 async def _recorded(bus: Bus) -> int:
     """How many messages the log has."""
-    found = await bus.client.jetstream().stream_info("SESSIONS")
-    return int(found.state.messages)
+    info = await bus.client.jetstream().stream_info("SESSIONS")
+    return int(info.state.messages)
 
 
 def _routes(app: FastAPI) -> set[tuple[str, str]]:
     """Every method and path of every route, as the application itself knows them."""
     return {
-        (method, found.path)
-        for found in iter_route_contexts(app.routes)
-        for method in (found.methods or {"WS"}) - {"HEAD"}
-        if found.path and not found.path.startswith(("/openapi", "/api/{path:path}")) and found.path not in PAGE
+        (method, route.path)
+        for route in iter_route_contexts(app.routes)
+        for method in (route.methods or {"WS"}) - {"HEAD"}
+        if route.path and not route.path.startswith(("/openapi", "/api/{path:path}")) and route.path not in PAGE
     }
 
 
 def _filled(path: str, session_id: str) -> str:
     names = PATHS | {"session_id": session_id, "task_id": session_id}
-    return re.sub(r"\{(\w+)[^}]*\}", lambda found: names[found[1]], path)
+    return re.sub(r"\{(\w+)[^}]*\}", lambda match: names[match[1]], path)
 
 
 def _of_sessions(app: FastAPI) -> list[tuple[str, str]]:
@@ -179,7 +179,7 @@ async def _ask(http: httpx2.AsyncClient, method: str, path: str, session_id: str
     return answer.status_code, answer.text.replace(session_id, "ID")
 
 
-async def test_every_route_is_thought_of(there: There) -> None:
+async def test_every_route_is_covered(there: There) -> None:
     known = SHARED | {("GET", path) for path in LISTS} | ELSEWHERE | BEGINS | set(_of_sessions(there.app))
     assert _routes(there.app) - known == {("POST", "/api/sessions/{session_id}/messages"), ("WS", "/ws")}
     assert len(_of_sessions(there.app)) >= 11
@@ -205,13 +205,13 @@ async def test_no_route_leads_to_anothers_session(there: There) -> None:
         assert answer.status_code == 200, (path, answer.text)
 
 
-async def test_lists_show_ones_own(there: There) -> None:
+async def test_lists_show_only_the_users_own_items(there: There) -> None:
     for path in sorted(LISTS):
         for words in ({}, {"q": MARK}, {"q": "orders"}, {"limit": 1000}, {"user": "alice"}, {"owner": "alice"}):
             answer = await there.bob.get(path, params=words)
             assert answer.status_code in (200, 422), (path, words, answer.text)
             assert MARK not in answer.text
-            assert not [one for one in there.sessions if one in answer.text], (path, words)
+            assert not [name for name in there.sessions if name in answer.text], (path, words)
     assert MARK in (await there.alice.get("/api/library")).text
     assert there.sessions[0] in (await there.alice.get("/api/sessions")).text
     for session_id in there.sessions:
@@ -223,14 +223,14 @@ async def test_lists_show_ones_own(there: There) -> None:
     assert (await there.bob.get("/metrics")).status_code == 403
 
 
-async def test_no_template_is_anothers(there: There) -> None:
+async def test_another_users_templates_are_inaccessible(there: There) -> None:
     async def none(_: str, __: bytes) -> bytes:
         return ToolPage(tools=(), total=0).model_dump_json().encode()
 
     await there.bus.answer(TOOLS_LIST, none, queue="executor")
     step = {"id": "s1", "text": MARK, "tool": "look", "arguments": {}}
     template = {"name": MARK, "goal": MARK, "steps": [step]}
-    made = (await there.alice.post("/api/templates", json={"template": template, "id": "mine"})).json()
+    created = (await there.alice.post("/api/templates", json={"template": template, "id": "mine"})).json()
     tries: tuple[tuple[str, str, Any], ...] = (
         ("GET", "", None),
         ("GET", "?format=yaml", None),
@@ -242,34 +242,35 @@ async def test_no_template_is_anothers(there: There) -> None:
     )
     for method, tail, body in tries:
         answers = [
-            await there.bob.request(method, f"/api/templates/{one}{tail}", json=body) for one in (made["id"], NOBODYS)
+            await there.bob.request(method, f"/api/templates/{template_id}{tail}", json=body)
+            for template_id in (created["id"], NOBODYS)
         ]
         assert [answer.status_code for answer in answers] == [404, 404], (method, tail, answers[0].text)
         assert answers[0].text == answers[1].text
     for session_id in (*there.sessions, NOBODYS):
-        learned = await there.bob.post("/api/templates/from-session", json={"session_id": session_id})
-        assert learned.status_code == 404
+        answer = await there.bob.post("/api/templates/from-session", json={"session_id": session_id})
+        assert answer.status_code == 404
         session = {"session_id": session_id}
         assert (await there.bob.get("/api/templates/from-session", params=session)).status_code == 404
         assert (await there.bob.post("/api/templates/from-plan", json={"task_id": session_id})).status_code == 404
         assert (await there.bob.get("/api/templates/from-plan", params={"task_id": session_id})).status_code == 404
     his = (await there.bob.post("/api/templates", json={"template": template, "id": "mine"})).json()
-    assert his["id"] != made["id"]
-    assert (await there.alice.get(f"/api/templates/{made['id']}")).json()["version"] == 1
+    assert his["id"] != created["id"]
+    assert (await there.alice.get(f"/api/templates/{created['id']}")).json()["version"] == 1
 
 
-async def test_no_memory_of_anothers_is_deleted(there: There) -> None:
+async def test_another_users_memories_cannot_be_deleted(there: There) -> None:
     mine = (await there.alice.get("/api/memories")).json()["items"]
-    assert [one["session_id"] for one in mine] == [there.sessions[1]]
-    told = [await there.bob.delete(f"/api/memories/{one}") for one in (mine[0]["id"], f"{NOBODYS}.1")]
-    assert [answer.status_code for answer in told] == [404, 404]
-    assert told[0].text.replace(mine[0]["id"], "ID") == told[1].text.replace(f"{NOBODYS}.1", "ID")
+    assert [memory["session_id"] for memory in mine] == [there.sessions[1]]
+    answers = [await there.bob.delete(f"/api/memories/{memory}") for memory in (mine[0]["id"], f"{NOBODYS}.1")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].text.replace(mine[0]["id"], "ID") == answers[1].text.replace(f"{NOBODYS}.1", "ID")
     assert (await there.alice.get("/api/memories")).json()["items"] == mine
     assert (await there.alice.delete(f"/api/memories/{mine[0]['id']}")).status_code == 200
     assert (await there.alice.get("/api/memories")).json()["total"] == 0
 
 
-async def test_the_same_id_begins_ones_own_session(there: There) -> None:
+async def test_the_same_id_starts_the_users_own_session(there: There) -> None:
     """What makes sending twice safe is no way to find out, or to reach, what somebody else has sent."""
     for path, body in (
         ("/api/sessions", {"request": "Mine", "id": "second"}),
@@ -281,7 +282,7 @@ async def test_the_same_id_begins_ones_own_session(there: There) -> None:
         assert MARK not in answer.text
 
 
-async def test_nobody_begins_the_session_that_anothers_message_will_begin(there: There) -> None:
+async def test_a_user_cannot_start_the_session_of_anothers_message_id(there: There) -> None:
     words = b"alice\nforeseen"
     for guess in (hashlib.sha256(words), hmac.new(b"", words, "sha256"), hmac.new(SECRET.encode(), words, "sha256")):
         taken = f"/api/sessions/{guess.hexdigest()[:16]}/messages"
@@ -292,22 +293,22 @@ async def test_nobody_begins_the_session_that_anothers_message_will_begin(there:
     assert again.json()["session_id"] == answer.json()["session_id"]
 
 
-async def test_no_chat_goes_on_in_anothers_session(there: There) -> None:
+async def test_no_chat_continues_in_anothers_session(there: There) -> None:
     before = await _recorded(there.bus)
     for stream in (False, True):
         body = {"messages": [{"role": "user", "content": "And in Texas?"}], "stream": stream}
-        told = []
+        answers = []
         for session_id in (*there.sessions, NOBODYS):
             answer = await there.bob.post("/api/chat", json=body | {"session_id": session_id})
-            told.append((answer.status_code, answer.text.replace(session_id, "ID")))
-        assert told[0][0] == 404
-        assert len(set(told)) == 1
+            answers.append((answer.status_code, answer.text.replace(session_id, "ID")))
+        assert answers[0][0] == 404
+        assert len(set(answers)) == 1
     assert await _recorded(there.bus) == before
 
 
 async def test_no_message_reaches_anothers_session(there: There) -> None:
     """Every type of the protocol, in several shapes, by REST and over a socket."""
-    frames, before, number = Frames(3), await _recorded(there.bus), count()
+    frames, before, number = FrameGenerator(3), await _recorded(there.bus), count()
     tries: set[tuple[str, str, str]] = set()
     for kind in TYPES:
         for session_id in there.sessions:
@@ -319,7 +320,7 @@ async def test_no_message_reaches_anothers_session(there: There) -> None:
             tries.add(("REST", kind, session_id))
             async with client(there.address, additional_headers=BOB) as he:
                 await _says(he, message | {"session_id": session_id}, kind)
-                assert MARK not in json.dumps(he.heard)
+                assert MARK not in json.dumps(he.received)
                 tries.add(("socket", kind, session_id))
     assert len(tries) == 4 * len(TYPES) >= 100
     assert await _recorded(there.bus) == before
@@ -342,7 +343,7 @@ async def _says(he: Client, message: dict[str, Any], kind: str) -> None:
         }
 
 
-async def test_nothing_is_overheard(there: There) -> None:
+async def test_no_message_of_anothers_session_is_received(there: There) -> None:
     """Sockets that tried everything hear neither events nor drafts, though they sat there before it began."""
     to_come = "alices-session-to-come"
     async with (
@@ -364,26 +365,26 @@ async def test_nothing_is_overheard(there: There) -> None:
             )
             await she.send("rename", session_id=session_id, title=MARK)
             await she.event("session.renamed")
-        heard = len(he.heard)
+        received_before = len(he.received)
         await he.send("stop", session_id=NOBODYS)
         await he.error("not_found")  # whatever came before this has been heard by now
-        assert len(he.heard) == heard + 1
-        assert MARK not in json.dumps(he.heard)
-        assert to_come not in json.dumps([one for one in he.heard if one["type"] != "error"])
+        assert len(he.received) == received_before + 1
+        assert MARK not in json.dumps(he.received)
+        assert to_come not in json.dumps([message for message in he.received if message["type"] != "error"])
 
 
 async def test_over_mcp(there: There) -> None:
     """Every tool of Parley's own MCP server that takes a session, with bob's key behind it."""
     before = await _recorded(there.bus)
     values = {"version": 2, "hash": "0" * 64, "text": "x", "seconds": 0}
-    async with Assistant(mcp_server(lambda: Gateway(f"ws://{there.address}/ws", "kb"))) as he:
+    async with Assistant(mcp_server(lambda: GatewayAddress(f"ws://{there.address}/ws", "kb"))) as he:
         tools = (await he.list_tools()).tools
         named = [tool for tool in tools if "session_id" in tool.input_schema["properties"]]
         assert len(named) == 6
         for tool in named:
             for session_id in there.sessions:
-                given = {name: values[name] for name in tool.input_schema["required"] if name in values}
-                result = await he.call_tool(tool.name, given | {"session_id": session_id})
+                arguments = {name: values[name] for name in tool.input_schema["required"] if name in values}
+                result = await he.call_tool(tool.name, arguments | {"session_id": session_id})
                 assert result.is_error, tool.name
                 assert "not_found" in str(result.content)
         listed = await he.call_tool("list_sessions", {})
@@ -393,12 +394,12 @@ async def test_over_mcp(there: There) -> None:
 
 async def test_over_the_sdk_and_with_tickets(there: There) -> None:
     before = await _recorded(there.bus)
-    async with Parley(f"http://{there.address}", token="kb", patience=0) as parley:
+    async with Parley(f"http://{there.address}", token="kb", timeout=0) as parley:
         assert (await parley.sessions(MARK)).total == 0
         for session_id in there.sessions:
             session = parley.session(session_id)
             for ask in (session.snapshot, session.journal, session.wait, session.approve, session.reject, session.stop):
-                with pytest.raises(Refused, match="no session"):
+                with pytest.raises(RequestRefused, match="no session"):
                     await ask()
             with pytest.raises(ParleyError, match="no session"):
                 await anext(session.events())
@@ -410,7 +411,7 @@ async def test_over_the_sdk_and_with_tickets(there: There) -> None:
     assert await _recorded(there.bus) == before
 
 
-async def test_what_is_gone_looks_as_if_it_had_never_been(there: There) -> None:
+async def test_deleted_and_unknown_sessions_are_indistinguishable(there: There) -> None:
     assert (await there.alice.delete(f"/api/sessions/{there.sessions[1]}")).status_code == 200
     for method, path in _of_sessions(there.app):
         gone = await _ask(there.bob, method, path, there.sessions[1])

@@ -1,4 +1,4 @@
-"""`parley up` as a process: services that are a few lines each, the real supervisor, the real nats-server."""
+"""`parley up` as a process: minimal services, the real supervisor, the real nats-server."""
 
 import asyncio
 import os
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
-from cli.home import Running, running
+from cli.home import RunningParley, find_running
 from cli.nats_server import probe
 from cli.ports import free_port
-from cli.readiness import get
+from cli.readiness import http_get
 from shared.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ HTTPServer(("127.0.0.1", int(os.environ["%s"])), Handler).serve_forever()
 
 
 class Up:
-    """A `parley up` on a home of its own."""
+    """Runs `parley up` on a home of its own."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.home = folder / "home"
@@ -70,12 +70,12 @@ class Up:
         )
 
     def ready(self) -> str:
-        """The one line that programs wait for."""
+        """The line on stdout that programs wait for."""
         assert self.process.stdout is not None
         assert select.select([self.process.stdout], [], [], 30)[0], "not ready in 30 s"
         return self.process.stdout.readline().strip()
 
-    def said(self, words: str) -> str:
+    def line_with(self, words: str) -> str:
         """The next line on stderr with `words` in it."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
@@ -84,13 +84,13 @@ class Up:
         raise AssertionError(f"never said: {words}")
 
     def end(self) -> tuple[int, str, str]:
-        """Stop it as Ctrl-C would, within the promised time; exit code, the rest of stdout and of stderr."""
+        """Stop it as Ctrl-C does, within the promised time. Returns the exit code and the rest of stdout and stderr."""
         self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=8)
         return self.process.returncode, out, err
 
-    def found(self) -> Running:
-        here = running(self.home)
+    def running(self) -> RunningParley:
+        here = find_running(self.home)
         assert here is not None
         return here
 
@@ -103,12 +103,12 @@ def up(tmp_path: Path) -> Iterator[Up]:
     started.process.communicate()
 
 
-def test_it_says_ready_when_all_answers_and_stops_what_it_started(up: Up) -> None:
+def test_it_prints_ready_and_stops_what_it_started(up: Up) -> None:
     url, _, token = up.ready().removeprefix("ready ").partition("?token=")
     assert url == f"http://127.0.0.1:{up.port}/"
     assert len(token) >= 32
-    assert get(f"{url}readyz").status == 200
-    here = up.found()
+    assert http_get(f"{url}readyz").status == 200
+    here = up.running()
     assert here.pid == up.process.pid
     assert here.page.endswith(token)
     assert probe(here.nats_url).jetstream
@@ -118,19 +118,19 @@ def test_it_says_ready_when_all_answers_and_stops_what_it_started(up: Up) -> Non
     assert "streams and consumers made" in err
     assert token not in err
     assert urlsplit(here.nats_url).username not in err.split()
-    assert running(up.home) is None
-    assert get(f"{url}readyz").status == 0
+    assert find_running(up.home) is None
+    assert http_get(f"{url}readyz").status == 0
     with pytest.raises(OSError, match="refused"):
         probe(here.nats_url)
 
 
-def test_a_second_one_on_the_same_home_is_told_who_has_it(up: Up, tmp_path: Path) -> None:
+def test_a_second_instance_on_the_same_home_is_refused(up: Up, tmp_path: Path) -> None:
     up.ready()
     second = Up(tmp_path)
     out, err = second.process.communicate(timeout=20)
     assert (second.process.returncode, out) == (1, "")
     assert f"{up.home} is in use by process {up.process.pid}:" in err
-    assert get(f"http://127.0.0.1:{up.port}/readyz").status == 200
+    assert http_get(f"http://127.0.0.1:{up.port}/readyz").status == 200
 
 
 def test_two_homes_run_side_by_side(up: Up, tmp_path: Path) -> None:
@@ -138,34 +138,34 @@ def test_two_homes_run_side_by_side(up: Up, tmp_path: Path) -> None:
     try:
         assert up.ready() != other.ready()
         assert other.end()[0] == 0
-        assert get(f"http://127.0.0.1:{up.port}/readyz").status == 200
+        assert http_get(f"http://127.0.0.1:{up.port}/readyz").status == 200
     finally:
         other.process.kill()
         other.process.communicate()
 
 
 def children(pid: int) -> dict[str, int]:
-    """The processes that `pid` has started: command line and number."""
+    """The child processes of `pid`: command line and process id."""
     numbers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
 
 
-async def test_a_killed_broker_comes_back_at_the_same_place(up: Up) -> None:
+async def test_a_killed_broker_is_restarted_on_the_same_port(up: Up) -> None:
     await asyncio.to_thread(up.ready)
-    url = up.found().nats_url
+    url = up.running().nats_url
     server = next(pid for command, pid in children(up.process.pid).items() if "nats-server" in command)
     os.kill(server, signal.SIGKILL)
-    assert "was ended by SIGKILL; starting it again" in await asyncio.to_thread(up.said, "SIGKILL")
+    assert "was ended by SIGKILL; starting it again" in await asyncio.to_thread(up.line_with, "SIGKILL")
     client = await nats.connect(url, max_reconnect_attempts=100, reconnect_time_wait=0.1)
     assert (await client.jetstream().stream_info("SESSIONS")).state.messages == 0
     await client.close()
 
 
-def test_a_broker_that_is_configured_and_does_not_answer_is_said_and_waited_for(tmp_path: Path) -> None:
+def test_an_unreachable_configured_broker_is_reported_and_waited_for(tmp_path: Path) -> None:
     port = free_port()
     waiting = Up(tmp_path, NATS_URL=f"nats://hush@127.0.0.1:{port}")
     try:
-        line = waiting.said("does not answer")
+        line = waiting.line_with("does not answer")
         assert f"nats://127.0.0.1:{port} does not answer" in line
         assert "hush" not in line
         assert waiting.end()[0] == 0

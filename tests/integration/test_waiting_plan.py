@@ -1,4 +1,4 @@
-"""A plan that asks and waits, with the real executor, plan_store and broker: the others go on, and nothing is lost."""
+"""Steps that ask or wait, with the real executor, plan store and broker: other steps continue, nothing is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,9 +32,9 @@ async def planned(settings: Settings, bus: Bus, session_id: str, *steps: StepDra
         try:
             ann = Person(bus, session_id)
             await ann.does(c.Say(text="Wait and ask", workflow="execution_plan"))
-            shown = await ann.phase("awaiting_approval", "failed")
-            assert shown.plan, shown.failure
-            await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+            session = await ann.phase("awaiting_approval", "failed")
+            assert session.plan, session.failure
+            await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
             yield ann
         finally:
             await store.stop()
@@ -46,67 +46,69 @@ def results(session: Session) -> dict[str, Any]:
 
 
 async def test_a_plan_asks_waits_and_goes_on(settings: Settings, bus: Bus, session_id: str) -> None:
-    asked = step(1, "ask_person", question="Which tea?", options=["Green", "Black"])
+    query = step(1, "ask_person", question="Which tea?", options=["Green", "Black"])
     note = step(2, "write_file", name="tea.md", text="{{steps.s1.output}}")
     waits = step(3, "wait_until", seconds=1)
     after = step(4, "list_files", "s2", "s3")
-    async with planned(settings, bus, session_id, asked, note, waits, after) as ann:
-        question = await ann.phase("awaiting_input")
-        assert question.question
-        assert (question.question.text, len(question.question.options)) == ("Which tea?", 2)
+    async with planned(settings, bus, session_id, query, note, waits, after) as ann:
+        paused = await ann.phase("awaiting_input")
+        assert paused.question
+        assert (paused.question.text, len(paused.question.options)) == ("Which tea?", 2)
         await ann.does(c.Answer(text="Green"))
         noting = await ann.phase("awaiting_approval")  # what is written was not known when the plan was approved
         assert noting.turn
         action = next(a for a in noting.turn.actions if a.spec.approval_reason)
         assert action.spec.arguments["text"] == "Green"
         await ann.does(c.Approve(version=noting.version, action_id=action.spec.id, hash=action.hash))
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert done.plan.status == "completed", done.answer.text
-        assert results(done)["s4"]["files"] == [{"name": "tea.md", "size": 5}]
-        assert datetime.fromisoformat(results(done)["s3"]["until"]) <= datetime.now(UTC)
+        session = await ann.phase("resting", "failed")
+        assert session.plan
+        assert session.plan.status == "completed", session.answer.text
+        assert results(session)["s4"]["files"] == [{"name": "tea.md", "size": 5}]
+        assert datetime.fromisoformat(results(session)["s3"]["until"]) <= datetime.now(UTC)
 
 
 async def test_an_instant_that_is_past_is_not_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
     past = (datetime.now(UTC) - timedelta(days=2)).isoformat()
     async with planned(settings, bus, session_id, step(1, "wait_until", until=past)) as ann:
-        done = await ann.phase("resting", "failed")
-        assert results(done) == {"s1": {"until": past}}
+        session = await ann.phase("resting", "failed")
+        assert results(session) == {"s1": {"until": past}}
 
 
 async def test_a_wait_that_cannot_be_is_refused_in_words(settings: Settings, bus: Bus, session_id: str) -> None:
     far = (datetime.now(UTC) + timedelta(days=100)).isoformat()
     both = step(2, "wait_until", until=far, seconds=1)
     async with planned(settings, bus, session_id, step(1, "wait_until", until=far), both) as ann:
-        done = await ann.phase("resting", "failed")
-        assert done.turn
-        errors = [action.error for action in done.turn.actions]
+        session = await ann.phase("resting", "failed")
+        assert session.turn
+        errors = [action.error for action in session.turn.actions]
         assert errors == ["It would wait longer than 90 days.", errors[1]]
         assert "one of both" in errors[1]
 
 
 async def test_it_waits_on_when_services_begin_anew(settings: Settings, bus: Bus, session_id: str) -> None:
-    """The timer lies with the broker, and the sweep makes up for one that fires while nobody is there."""
+    """The broker has the timer; the sweep handles one that fires while the plan store is down."""
     plan = StepsDraft(goal="Wait", steps=[step(1, "wait_until", seconds=3)])
     ann = Person(bus, session_id)
     async with working(settings, ScriptedModel(plan), *SERVICES):
         store = PlanStore(settings)
         await store.start()
         await ann.does(c.Say(text="Wait", workflow="execution_plan"))
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan
-        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan
+        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
         waiting = await ann.phase("waiting")
         await store.stop()
     assert waiting.turn
     until = waiting.turn.actions[0].until
     assert until
-    await asyncio.sleep(max((until - datetime.now(UTC)).total_seconds(), 0))  # its time comes while nobody is there
+    await asyncio.sleep(
+        max((until - datetime.now(UTC)).total_seconds(), 0)
+    )  # the timer fires while the plan store is down
     again = PlanStore(settings)
     async with working(settings, ScriptedModel(), *SERVICES):
         await again.start()
         try:
-            done = await ann.phase("resting", "failed")
-            assert results(done) == {"s1": {"until": until.isoformat()}}
+            outcome = await ann.phase("resting", "failed")
+            assert results(outcome) == {"s1": {"until": until.isoformat()}}
         finally:
             await again.stop()

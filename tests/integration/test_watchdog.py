@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from cli.nats_server import NatsServer
-from cli.supervisor import Child, Program, Supervisor
-from services.plan_store.figures import count_exits
+from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
+from services.plan_store.metrics import count_exits
 from shared.bus import Bus, Delivery
-from shared.bus.api import subjects_of
+from shared.bus.jetstream_api import subjects_of
 from shared.bus.provision import provision
-from shared.bus.strikes import Strikes
+from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.environment import child_environment
 from shared.settings import Settings
 from shared.telemetry import metrics
-from tests.e2e.running import command_line, descendants
-from tests.support.inbox import Inbox, consuming, settled, store
+from tests.e2e.parley_process import command_line, descendants
+from tests.support.inbox import Inbox, consuming, store, until_idle
 
 pytestmark = pytest.mark.timeout(180)  # it is about seconds of CPU, which a crowded machine has seldom
 LIMIT = 2  # seconds
@@ -32,10 +32,10 @@ ENDED = "was ended by its watchdog, because its event loop was blocked"
 class Services(NamedTuple):
     """Processes of `tests.support.blocked`, as the planner's user, under a supervisor; and what they and it say."""
 
-    children: list[Child]
+    children: list[SupervisedProgram]
     notes: list[str]
     log: list[dict[str, Any]]
-    said: "asyncio.Queue[tuple[str, str]]"
+    reports: "asyncio.Queue[tuple[str, str]]"
     noted: asyncio.Event
 
     @property
@@ -43,12 +43,12 @@ class Services(NamedTuple):
         assert self.children[0].process
         return self.children[0].process.pid
 
-    async def until(self, *wanted: tuple[str, str]) -> None:
+    async def until(self, *expected: tuple[str, str]) -> None:
         """Until all was said: `("began.regex", "2")` is its second delivery, `("log", "ready")` a line of the log."""
-        missing = set(wanted)
+        missing = set(expected)
         async with asyncio.timeout(100):
             while missing:
-                missing.discard(await self.said.get())
+                missing.discard(await self.reports.get())
 
     async def until_ended(self, times: int) -> None:
         """Until the supervisor has seen so many processes end."""
@@ -70,19 +70,19 @@ async def patient(settings: Settings) -> Settings:
 async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
     services = Services([], [], [], asyncio.Queue(), asyncio.Event())
 
-    async def heard(subject: str, body: bytes) -> None:
-        services.said.put_nowait((subject.removeprefix("delta."), body.decode()))
+    async def on_delta(subject: str, body: bytes) -> None:
+        services.reports.put_nowait((subject.removeprefix("delta."), body.decode()))
 
     def logged(text: str) -> None:
         entry = json.loads(text)
         services.log.append(entry)
-        services.said.put_nowait(("log", entry["event"]))
+        services.reports.put_nowait(("log", entry["event"]))
 
     def noted(text: str) -> None:
         services.notes.append(text)
         services.noted.set()
 
-    await bus.subscribe("delta.>", heard)
+    await bus.subscribe("delta.>", on_delta)
     environment = child_environment(
         NATS_URL=nats.url_of("planner"),
         ACK_WAIT=str(settings.ack_wait),
@@ -96,7 +96,7 @@ async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int 
         note=lambda _, text: noted(text),
     ) as supervisor:
         for number in range(replicas):
-            services.children.append(supervisor.start(Program(f"blocked-{number}", command, environment)))
+            services.children.append(supervisor.start(ProcessSpec(f"blocked-{number}", command, environment)))
         yield services
 
 
@@ -108,7 +108,7 @@ async def strikes(bus: Bus) -> set[str]:
     ("how", "replicas"),
     [("regex", 1), pytest.param("sum", 2, marks=pytest.mark.long), pytest.param("sleep", 1, marks=pytest.mark.long)],
 )
-async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done(
+async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_the_rest_is_handled(
     how: str, replicas: int, nats: NatsServer, bus: Bus, patient: Settings
 ) -> None:
     dead = Inbox()
@@ -121,7 +121,7 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
             await dead.until(1, seconds=100)
         await store(bus, b"another")
         await services.until(("done.another", "1"))
-        await settled(bus)
+        await until_idle(bus)
         await services.until_ended(2)  # with two replicas all of this can be done before the second one is gone
     letter = json.loads(dead.got[0].data)
     assert letter["stream_seq"] == 3
@@ -146,35 +146,35 @@ async def refuse_first(delivery: Delivery) -> None:
         raise ValueError("only what comes again is looked up")
 
 
-async def test_a_message_with_a_strike_is_handled_while_nothing_else_is(bus: Bus, settings: Settings) -> None:
+async def test_a_message_with_a_strike_is_handled_exclusively(bus: Bus, settings: Settings) -> None:
     began_beside = list[bytes]()
 
     async def handle(delivery: Delivery) -> None:
         await refuse_first(delivery)
         if delivery.data == b"struck":
             await store(bus, b"beside")
-            while (await bus.consumer("planner")).delivered < 2:
+            while (await bus.consumer_state("planner")).delivered < 2:
                 pass  # each look is a request of its own
             began_beside.extend(inbox.bodies[2:])
 
     inbox = Inbox(handle)
-    await Strikes(bus.client).add([REPLY], "here")
+    await WatchdogStrikes(bus.client).add([REPLY], "here")
     async with consuming(settings, inbox):
         await store(bus, b"struck")
         await inbox.until(3)
-        await settled(bus)
+        await until_idle(bus)
     assert began_beside == []
     assert inbox.bodies == [b"struck", b"struck", b"beside"]
 
 
-async def test_a_message_with_two_strikes_is_given_up_unhandled(bus: Bus, settings: Settings) -> None:
+async def test_a_message_with_two_strikes_becomes_a_dead_letter_unhandled(bus: Bus, settings: Settings) -> None:
     inbox, dead = Inbox(refuse_first), Inbox()
     for _ in range(2):
-        await Strikes(bus.client).add([REPLY], "shared/repair/values.py:75 in fits")
+        await WatchdogStrikes(bus.client).add([REPLY], "shared/repair/values.py:75 in fits")
     async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters"):
         await store(bus, b"struck", b"another")
         await dead.until(1)
-        await settled(bus)
+        await until_idle(bus)
     assert inbox.bodies == [b"struck", b"another"]
     assert "at shared/repair/values.py:75 in fits" in json.loads(dead.got[0].data)["reason"]
 
@@ -182,7 +182,7 @@ async def test_a_message_with_two_strikes_is_given_up_unhandled(bus: Bus, settin
 # --- what is no strike
 
 
-async def test_what_is_killed_from_outside_has_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
+async def test_a_process_killed_from_outside_gets_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
     async with blocked(settings, nats, bus) as services:
         await store(bus, b"sleep")
         for delivery in (1, 2):

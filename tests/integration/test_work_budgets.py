@@ -1,4 +1,4 @@
-"""Budgets for calls of tools and for time, with the real services: looked at before a wave, which is never cut off."""
+"""Budgets for tool calls and time, with the real services: checked before a batch, which is never cut off."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,10 +15,10 @@ from tests.integration.test_waiting_plan import SERVICES, results, step
 from tests.support.stack import Person, working
 
 
-async def test_a_plan_asks_between_two_waves_and_goes_on_when_it_may(
+async def test_a_plan_asks_between_two_batches_and_continues_when_allowed(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    """Both calls of the first wave end, though one is all that the budget allows."""
+    """Both calls of the first batch end, although the budget allows only one."""
     steps = [
         *(step(number, "list_files") for number in (1, 2)),
         step(3, "write_file", "s1", "s2", name="a.md", text="{{steps.s1.output.bytes}} bytes"),
@@ -28,22 +28,22 @@ async def test_a_plan_asks_between_two_waves_and_goes_on_when_it_may(
         ann = Person(bus, session_id)
         limits = SessionSettings(call_budget=1)
         await ann.does(c.Say(text="List and note", workflow="execution_plan", settings=limits))
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, shown.failure
-        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
-        asked = await ann.phase("awaiting_input")
-        assert asked.question
-        assert (asked.question.about, asked.spent.tool_calls) == ("budget", 2)
-        assert list(results(asked).values())[:2] == [{"files": [], "bytes": 0}] * 2
-        await ann.does(c.Answer(text=asked.question.options[0].label))
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, session.failure
+        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+        paused = await ann.phase("awaiting_input")
+        assert paused.question
+        assert (paused.question.about, paused.spent.tool_calls) == ("budget", 2)
+        assert list(results(paused).values())[:2] == [{"files": [], "bytes": 0}] * 2
+        await ann.does(c.Answer(text=paused.question.options[0].label))
         noting = await ann.phase("awaiting_approval", "failed")
         assert noting.turn
         assert noting.settings.call_budget == 4
         action = next(a for a in noting.turn.actions if a.spec.approval_reason)
         await ann.does(c.Approve(version=noting.version, action_id=action.spec.id, hash=action.hash))
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert (done.plan.status, done.spent.tool_calls) == ("completed", 3)
+        ended = await ann.phase("resting", "failed")
+        assert ended.plan
+        assert (ended.plan.status, ended.spent.tool_calls) == ("completed", 3)
 
 
 async def test_work_that_has_had_its_time_is_not_begun(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -53,14 +53,14 @@ async def test_work_that_has_had_its_time_is_not_begun(settings: Settings, bus: 
     await commit(bus.log, SessionAtPosition(Session(session_id), 0), say, an_hour_ago)
     ann = Person(bus, session_id)
     async with working(settings, ScriptedModel(StepsDraft(goal="List", steps=[step(1, "list_files")])), *SERVICES):
-        shown = await ann.phase("awaiting_approval", "failed")
-        assert shown.plan, "what has begun is ended"
-        assert shown.spent.seconds > 3_500
-        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
-        asked = await ann.phase("awaiting_input")
-        assert asked.question
-        assert (asked.question.about, asked.spent.tool_calls) == ("budget", 0)
+        session = await ann.phase("awaiting_approval", "failed")
+        assert session.plan, "what has begun is ended"
+        assert session.spent.seconds > 3_500
+        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+        paused = await ann.phase("awaiting_input")
+        assert paused.question
+        assert (paused.question.about, paused.spent.tool_calls) == ("budget", 0)
         await ann.does(c.RaiseBudget(seconds=7_200))
-        done = await ann.phase("resting", "failed")
-        assert done.plan
-        assert (done.plan.status, done.settings.time_budget) == ("completed", 7_260)
+        ended = await ann.phase("resting", "failed")
+        assert ended.plan
+        assert (ended.plan.status, ended.settings.time_budget) == ("completed", 7_260)

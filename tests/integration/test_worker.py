@@ -14,21 +14,21 @@ from parley.protocol.server import Delta
 from rehearsal.faults import FAULTS
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
-from shared.bus import Bus, Delivery, Park
+from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.domain.workers import WorkerCommand
+from shared.domain.worker_commands import WorkerCommand
 from shared.llm import ModelFailed, ScriptedModel
-from shared.log import LogDown, SessionAtPosition
+from shared.log import LogUnavailable, SessionAtPosition
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
-from shared.worker.worker import FalseStop
+from shared.worker.worker import StopNotRecorded
 from tests.conftest import person
-from tests.support.inbox import Inbox, consuming, settled, store
-from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.inbox import Inbox, consuming, store, until_idle
+from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -41,8 +41,8 @@ class Table:
         self.log = InMemoryLog()
         self.model = ScriptedModel(*replies)
         self.store = InMemoryStore(self.log)
-        kit = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
-        self.worker = Worker(kit, handler)
+        deps = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        self.worker = Worker(deps, handler)
         self.story = Story("s", log=self.log)
 
     async def does(self, command: Any) -> Delivery:
@@ -57,7 +57,7 @@ class Table:
     async def session(self) -> Session:
         return await self.story.load()
 
-    async def told(self) -> list[str]:
+    async def event_types(self) -> list[str]:
         return [event.type for event in await self.store.events("s") if event.type != "usage.recorded"]
 
 
@@ -70,30 +70,30 @@ async def test_a_redelivery_costs_nothing(session_id: str) -> None:
     await table.worker.on_delivery(work)
     await table.worker.on_delivery(work._replace(deliveries=2))
     assert len(table.model.prompts) == 1
-    assert await table.told() == ["message.received", "plan.drafted"]
+    assert await table.event_types() == ["message.received", "plan.drafted"]
 
 
 class Remembering:
     """A store that answers by what it remembers, as long as that is no older than what it is asked for."""
 
-    def __init__(self, store: InMemoryStore, held: SessionAtPosition) -> None:
-        self._store, self._held = store, held
+    def __init__(self, store: InMemoryStore, cached: SessionAtPosition) -> None:
+        self._store, self._cached = store, cached
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        if 0 < at_least <= self._held.position:
-            return self._held
+        if 0 < at_least <= self._cached.position:
+            return self._cached
         return await self._store.load(session_id, at_least=at_least, version=version)
 
 
-async def test_a_redelivery_sees_what_was_done_before_though_a_store_remembers_less() -> None:
+async def test_a_redelivery_loads_the_newest_state_although_a_store_has_an_older_one() -> None:
     table = Table(PLAN)
     work = await table.does(c.Say(text="A calculator"))
     remembered = await table.store.load("s")
     await table.worker.on_delivery(work)
-    kit = WorkerDeps("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
-    await Worker(kit, draft_plan).on_delivery(work._replace(deliveries=2))
+    deps = WorkerDeps("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
+    await Worker(deps, draft_plan).on_delivery(work._replace(deliveries=2))
     assert len(table.model.prompts) == 1
-    assert await table.told() == ["message.received", "plan.drafted"]
+    assert await table.event_types() == ["message.received", "plan.drafted"]
 
 
 class Gate:
@@ -110,7 +110,7 @@ class Gate:
         return await draft_plan(context)
 
 
-async def test_a_redelivery_while_the_work_is_in_hand_waits_and_costs_nothing() -> None:
+async def test_a_redelivery_during_the_work_waits_and_costs_nothing() -> None:
     gate = Gate()
     table = Table(PLAN, handler=gate)
     work = await table.does(c.Say(text="A calculator"))
@@ -122,10 +122,10 @@ async def test_a_redelivery_while_the_work_is_in_hand_waits_and_costs_nothing() 
     gate.go.set()
     await asyncio.gather(first, second)
     assert len(table.model.prompts) == 1
-    assert await table.told() == ["message.received", "plan.drafted"]
+    assert await table.event_types() == ["message.received", "plan.drafted"]
 
 
-async def test_the_next_work_of_a_session_is_not_lost_while_the_last_is_wound_up() -> None:
+async def test_the_sessions_next_work_is_not_lost_while_the_previous_one_ends() -> None:
     """A stop and a retry come faster than a cancelled task ends."""
     gate = Gate()
     table = Table(PLAN, handler=gate)
@@ -141,11 +141,11 @@ async def test_the_next_work_of_a_session_is_not_lost_while_the_last_is_wound_up
     gate.go.set()
     await asyncio.gather(first, again)
     assert gate.versions == [1, 3]
-    assert await table.told() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
+    assert await table.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
 
 
 @pytest.mark.parametrize("body", [b"garbage", b'{"type":"session.stopped"}'])
-async def test_a_stop_that_is_none_stops_nothing(body: bytes) -> None:
+async def test_an_invalid_stop_stops_nothing(body: bytes) -> None:
     gate = Gate()
     table = Table(PLAN, handler=gate)
     working = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
@@ -153,10 +153,10 @@ async def test_a_stop_that_is_none_stops_nothing(body: bytes) -> None:
     await table.worker.on_stopped("feed.s.nobody.session.stopped", body)
     gate.go.set()
     await working
-    assert (await table.told())[-1] == "plan.drafted"
+    assert (await table.event_types())[-1] == "plan.drafted"
 
 
-async def test_a_strangers_stop_on_the_feed_loses_no_work() -> None:
+async def test_an_unrecorded_stop_on_the_feed_loses_no_work() -> None:
     """It is stored, and so it is told; but the session did not accept it, and its work is still due."""
     gate = Gate()
     table = Table(PLAN, handler=gate)
@@ -167,14 +167,14 @@ async def test_a_strangers_stop_on_the_feed_loses_no_work() -> None:
     await gate.entered.wait()
     table.log.publish("session.s.nobody.session.stopped", stranger)
     await table.worker.on_stopped("feed.s.nobody.session.stopped", stranger)
-    with pytest.raises(FalseStop):
+    with pytest.raises(StopNotRecorded):
         await first
     gate.go.set()
     await table.worker.on_delivery(work._replace(deliveries=2))
-    assert await table.told() == ["message.received", "plan.drafted"]
+    assert await table.event_types() == ["message.received", "plan.drafted"]
 
 
-async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call() -> None:
+async def test_a_stop_missing_from_the_feed_ends_the_work_at_its_next_call() -> None:
     """Accounting for one call shows the stop: there must not be another."""
 
     async def asks_twice(context: WorkContext) -> WorkerCommand | None:
@@ -192,22 +192,22 @@ async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call(
 
 
 @pytest.mark.parametrize("body", [b"garbage", b"{}", b'{"type":"message.received","text":"x"}'])
-async def test_what_is_no_event_is_parked(body: bytes) -> None:
-    with pytest.raises(Park, match="not an event"):
+async def test_a_message_that_is_not_an_event_is_unprocessable(body: bytes) -> None:
+    with pytest.raises(Unprocessable, match="not an event"):
         await Table().worker.on_delivery(Delivery("session.s.planner.x", body, 1, 1))
 
 
-async def test_an_event_on_another_sessions_subject_is_parked() -> None:
+async def test_an_event_on_another_sessions_subject_is_unprocessable() -> None:
     table = Table()
     work = await table.does(c.Say(text="A calculator"))
-    with pytest.raises(Park, match="it is of session s"):
+    with pytest.raises(Unprocessable, match="it is of session s"):
         await table.worker.on_delivery(work._replace(subject="session.other.planner.message.received"))
 
 
 # --- work that goes wrong
 
 
-async def test_an_error_of_our_own_fails_the_session_and_retry_ends_well() -> None:
+async def test_a_handlers_error_fails_the_session_and_a_retry_succeeds() -> None:
     broken = [True]
 
     async def fails_once(context: WorkContext) -> WorkerCommand | None:
@@ -222,10 +222,10 @@ async def test_an_error_of_our_own_fails_the_session_and_retry_ends_well() -> No
     assert (failure.stage, failure.retryable) == ("planning", True)
     assert failure.reason == "The planner met an error of its own: ZeroDivisionError: division by zero"
     await table.worker.on_delivery(await table.does(c.Retry()))
-    assert (await table.session()).asking
+    assert (await table.session()).is_awaiting_user
 
 
-async def test_a_result_that_no_event_can_hold_is_an_honest_failure() -> None:
+async def test_a_result_that_no_event_can_hold_is_a_failure() -> None:
     table = Table(PLAN.model_copy(update={"goal": "x" * 60_000}), PLAN)
     await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
     failure = (await table.session()).failure
@@ -239,7 +239,7 @@ async def test_a_result_that_no_event_can_hold_is_an_honest_failure() -> None:
     assert "262144 are allowed" in failure.reason
 
 
-async def test_the_raw_reply_of_a_model_that_failed_is_kept() -> None:
+async def test_a_failed_models_raw_reply_is_recorded() -> None:
     table = Table(ModelFailed("the reply is not valid", raw="Sorry, I"))
     await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
     failure = (await table.session()).failure
@@ -248,16 +248,16 @@ async def test_the_raw_reply_of_a_model_that_failed_is_kept() -> None:
     assert (await table.session()).spent.calls == 1
 
 
-async def test_while_the_log_is_away_nothing_fails() -> None:
+async def test_while_the_log_is_unavailable_nothing_fails() -> None:
     table = Table(PLAN)
     work = await table.does(c.Say(text="A calculator"))
-    table.log.faults = [LogDown("away")]
-    with pytest.raises(LogDown):
+    table.log.faults = [LogUnavailable("away")]
+    with pytest.raises(LogUnavailable):
         await table.worker.on_delivery(work)
-    assert await table.told() == ["message.received"]
+    assert await table.event_types() == ["message.received"]
 
 
-async def test_a_spent_budget_asks_and_goes_on_once_it_is_raised() -> None:
+async def test_a_spent_budget_asks_and_the_work_continues_once_it_is_raised() -> None:
     table = Table(PLAN, PLAN)
     few = SessionSettings(token_budget=10)
     await table.worker.on_delivery(await table.does(c.Say(text="A calculator", settings=few)))
@@ -274,31 +274,31 @@ async def test_a_spent_budget_asks_and_goes_on_once_it_is_raised() -> None:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Rehearsed]:
-    async with rehearsed(Settings(model_timeout=0.5, model_outage_timeout=5)) as server:
+async def server() -> AsyncIterator[RehearsalServer]:
+    async with rehearsal_server(Settings(model_timeout=0.5, model_outage_timeout=5)) as server:
         yield server
 
 
-def at_table(server: Rehearsed) -> Table:
+def at_table(server: RehearsalServer) -> Table:
     table = Table()
-    kit = WorkerDeps("planner", table.store, table.log, server.model, Drafts(None), server.settings)
-    table.worker = Worker(kit, draft_plan)
+    deps = WorkerDeps("planner", table.store, table.log, server.model, Drafts(None), server.settings)
+    table.worker = Worker(deps, draft_plan)
     return table
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_one_fault_of_the_model_is_survived(server: Rehearsed, fault: str) -> None:
+async def test_the_work_survives_one_model_fault(server: RehearsalServer, fault: str) -> None:
     await server.fault(fault=fault, times=1)
     table = at_table(server)
     await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
     session = await table.session()
-    assert session.asking, session.failure
-    assert await table.told() == ["message.received", "plan.drafted"]
+    assert session.is_awaiting_user, session.failure
+    assert await table.event_types() == ["message.received", "plan.drafted"]
     assert session.spent.calls == len(await server.calls()) == 2
 
 
 @pytest.mark.parametrize("fault", sorted(set(FAULTS) - {"refuse_schema", "refuse_format"}))
-async def test_a_lasting_fault_ends_honestly_and_retry_ends_well(server: Rehearsed, fault: str) -> None:
+async def test_a_permanent_fault_fails_the_session_and_a_retry_succeeds(server: RehearsalServer, fault: str) -> None:
     await server.fault(fault=fault, retry_after=0.01)
     table = at_table(server)
     await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
@@ -308,25 +308,25 @@ async def test_a_lasting_fault_ends_honestly_and_retry_ends_well(server: Rehears
     assert len(failed.failure.reason) > 10
     assert bool(failed.failure.raw) == (fault not in ("429", "500", "timeout"))
     assert 2 <= len(await server.calls()) <= 4
-    await server.heal()
+    await server.clear_faults()
     await table.worker.on_delivery(await table.does(c.Retry()))
-    assert (await table.session()).asking
+    assert (await table.session()).is_awaiting_user
 
 
 # --- drafts on the bus
 
 
-async def test_deltas_add_up_to_the_text_and_the_text_so_far_can_be_asked_for(
+async def test_deltas_add_up_to_the_text_and_the_current_draft_can_be_requested(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     person = Person(bus, session_id)
     deltas: asyncio.Queue[Delta] = asyncio.Queue()
 
-    async def heard(_: str, body: bytes) -> None:
+    async def on_delta(_: str, body: bytes) -> None:
         deltas.put_nowait(Delta.model_validate_json(body))
 
-    await bus.subscribe(f"delta.{session_id}.>", heard)
-    async with rehearsed(settings) as server, working(server.settings, server.model, "planner"):
+    await bus.subscribe(f"delta.{session_id}.>", on_delta)
+    async with rehearsal_server(settings) as server, working(server.settings, server.model, "planner"):
         await server.fault(token_delay=0.02, times=1)
         await person.does(c.Say(text="Help me create a simple calculator"))
         text = ""
@@ -347,25 +347,25 @@ async def test_deltas_add_up_to_the_text_and_the_text_so_far_can_be_asked_for(
 async def test_two_replicas_share_the_sessions(settings: Settings, bus: Bus, session_id: str) -> None:
     people = [Person(bus, f"{session_id}{n}") for n in range(8)]
     async with (
-        rehearsed(settings) as server,
+        rehearsal_server(settings) as server,
         working(server.settings, server.model, "planner"),
         working(server.settings, server.model, "planner"),
     ):
-        await asyncio.gather(*(one.does(c.Say(text="Help me create a simple calculator")) for one in people))
-        await asyncio.gather(*(one.phase("awaiting_approval") for one in people))
-        await settled(bus)
+        await asyncio.gather(*(user.does(c.Say(text="Help me create a simple calculator")) for user in people))
+        await asyncio.gather(*(user.phase("awaiting_approval") for user in people))
+        await until_idle(bus)
         assert len(await server.calls()) == len(people)
-    for one in people:
-        kinds = [event.type for event in await one.events()]
+    for user in people:
+        kinds = [event.type for event in await user.events()]
         assert sorted(kinds) == ["message.received", "plan.drafted"]
 
 
-async def test_garbage_for_a_worker_is_put_aside_and_others_go_on(
+async def test_a_workers_invalid_message_becomes_a_dead_letter_and_others_are_handled(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     person, dead = Person(bus, session_id), Inbox()
     async with (
-        rehearsed(settings) as server,
+        rehearsal_server(settings) as server,
         working(server.settings, server.model, "planner"),
         consuming(settings, dead, durable="dead_letters"),
     ):

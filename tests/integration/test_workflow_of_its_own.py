@@ -33,7 +33,7 @@ ERRAND = Workflow(
     "errand",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("wave"),),
+        "plan.approved": (Edge("batch"),),
         "turn.verified": (Edge("answering"),),
         "answer.given": (Edge("resting", rests="answered"),),
     },
@@ -69,12 +69,12 @@ async def test_it_is_planned_approved_carried_out_and_answered(settings: Setting
     async with working(settings, ScriptedModel()):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))
-        shown = (await ann.phase("awaiting_approval")).plan
-        assert shown
-        await ann.does(c.Approve(version=shown.version, hash=shown.hash))
-        done = await ann.phase("resting", "failed")
-        assert (done.rest_reason, done.plan and done.plan.status) == ("answered", "completed")
-        assert done.answer.text == "Error: user not found"
+        screen = (await ann.phase("awaiting_approval")).plan
+        assert screen
+        await ann.does(c.Approve(version=screen.version, hash=screen.hash))
+        session = await ann.phase("resting", "failed")
+        assert (session.rest_reason, session.plan and session.plan.status) == ("answered", "completed")
+        assert session.answer.text == "Error: user not found"
         kinds: list[Any] = [event.type for event in await ann.events()]
         assert kinds == [
             *("message.received", "plan.drafted", "plan.approved", "actions.started"),
@@ -82,7 +82,7 @@ async def test_it_is_planned_approved_carried_out_and_answered(settings: Setting
         ]
 
 
-async def test_without_it_nobody_plans_such_a_session(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_without_it_no_planner_handles_such_a_session(settings: Settings, bus: Bus, session_id: str) -> None:
     async with working(settings, ScriptedModel()):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))

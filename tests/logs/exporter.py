@@ -14,8 +14,8 @@ from shared.domain.state import Action, Code, Plan, Turn
 State = dict[str, Any]
 
 
-def exported(session: Session) -> State:
-    """The session's state as it is recorded. What has its default value is left out, but for version and phase."""
+def export(session: Session) -> State:
+    """The session's state as recorded. Default values are omitted, except for version and phase."""
     settings, spent = session.settings, session.spent
     state: State = {
         "rules": session.rules,
@@ -65,15 +65,15 @@ def exported(session: Session) -> State:
         "files": {name: ref.sha256 for name, ref in sorted(session.files.items())},
         "commands_remembered": len(session.recent_commands),
     }
-    return {"version": session.version, "phase": session.phase} | _said(state)
+    return {"version": session.version, "phase": session.phase} | _without_defaults(state)
 
 
 def digest(state: State) -> str:
-    """Eight characters that tell one state from another."""
+    """An eight-character digest of the state."""
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _said(state: State) -> State:
+def _without_defaults(state: State) -> State:
     return {name: value for name, value in state.items() if value not in (None, "", 0, False, {}, [])}
 
 
@@ -88,10 +88,10 @@ def _question(session: Session) -> State:
 
 def _plan(plan: Plan) -> State:
     approval = {"preapproved": list(plan.preapproved), "approved_by_setting": plan.approved_by_setting}
-    said = {name: value for name, value in approval.items() if value}
+    approval_state = {name: value for name, value in approval.items() if value}
     checks = {"checks": {check.name: check.ok for check in plan.checks}} if plan.checks else {}
     known = {"version": plan.version, "number": plan.number, "kind": plan.kind}
-    return {**known, "status": plan.status, "hash": plan.hash, **said, **checks}
+    return {**known, "status": plan.status, "hash": plan.hash, **approval_state, **checks}
 
 
 def _code(code: Code) -> State:
@@ -108,7 +108,7 @@ def _code(code: Code) -> State:
 
 def _turn(turn: Turn) -> State:
     verdict = turn.verdict
-    return _said(
+    return _without_defaults(
         {
             "number": turn.number,
             "actions": [_action(action) for action in turn.actions],
@@ -124,7 +124,7 @@ def _turn(turn: Turn) -> State:
 
 def _action(action: Action) -> State:
     spec = action.spec
-    return _said(
+    return _without_defaults(
         {
             "id": spec.id,
             "tool": spec.tool,
@@ -133,7 +133,7 @@ def _action(action: Action) -> State:
             "cause": action.cause,
             "attempt": action.attempt if action.attempt > 1 else 0,
             "result_being_stored": action.storing,
-            "quiet": action.quiet,
+            "quiet": action.is_quiet,
             "effect": spec.effect,
             "ruling": spec.decision,
             "tool_policy": spec.policy,

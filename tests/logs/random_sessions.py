@@ -1,4 +1,4 @@
-"""Random sessions by the machine of tests/unit/domain/test_machine.py, the same ones for the same seed."""
+"""Random sessions by the state machine of tests/unit/domain/test_machine.py, deterministic by seed."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -8,8 +8,8 @@ from parley.events import SessionEvent, dump_event
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.log import StoredMessage, guard, subject_of
-from tests.logs.recorded import AT, Recorded, of
+from shared.log import StoredMessage, guard_headers, subject_of
+from tests.logs.recorded import AT, RecordedLog, record_messages
 from tests.unit.domain.test_machine import Schedules, Shape
 
 SEED, SESSIONS, RULES = 13, 1_000, 25
@@ -17,18 +17,18 @@ WORKFLOWS = ("conversation", "agentflow", "flow")
 MOVES = ("good", "good", "good", "good", "bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other", "path")
 
 
-def random_sessions() -> Iterator[Recorded]:
-    """`SESSIONS` of them; a fork is one of its own."""
+def random_sessions() -> Iterator[RecordedLog]:
+    """`SESSIONS` random sessions. A fork counts as one."""
     choice, count = random.Random(SEED), 0
     while count < SESSIONS:
         for session_id, events in _play(choice):
             if len(events) > 1 and count < SESSIONS:
                 count += 1
-                yield of(session_id, _messages(events))
+                yield record_messages(session_id, _messages(events))
 
 
 def _play(choice: random.Random) -> list[tuple[str, list[SessionEvent]]]:
-    """One schedule, with the laws of the machine held against it."""
+    """Run one schedule, and check the machine's invariants."""
     machine, logs = Schedules(), []
     machine.begin(**_arguments(choice, ("workflow", "turns", "ahead")))
     for _ in range(choice.choice((0, 0, 0, 6))):  # sent back again and again, which chance alone hardly ever does
@@ -61,7 +61,7 @@ def _arguments(choice: random.Random, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _shape(choice: random.Random) -> Shape:
-    """What each action depends on, whether it asks, its effect, and whether it was made before."""
+    """The actions' dependencies, approvals, effects and earlier attempts, drawn at random."""
     actions = []
     for at in range(choice.randint(1, 4)):
         after = set(choice.sample(range(at), min(at, choice.randint(0, 2))))
@@ -74,5 +74,5 @@ def _messages(events: list[SessionEvent]) -> Iterator[StoredMessage]:
     session = Session(events[0].session_id)
     for at, event in enumerate(events):
         session = evolve(session, event)
-        headers = guard(session.id, at, event.id)
+        headers = guard_headers(session.id, at, event.id)
         yield StoredMessage(at + 1, subject_of(event, due(session)), headers, dump_event(event), AT)

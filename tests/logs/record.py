@@ -19,15 +19,15 @@ from shared.log import StoredMessage
 from shared.settings import Settings
 from tests.logs.plays import PLAYS, Play
 from tests.logs.random_sessions import random_sessions
-from tests.logs.recorded import RANDOM, Recorded, of, store, store_random
-from tests.support.rehearsed import rehearsed
+from tests.logs.recorded import RANDOM, RecordedLog, record_messages, store, store_random
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import working
 
-PATIENCE = 300  # seconds for one play
+PLAY_TIMEOUT = 300  # seconds for one play
 
 
-async def recorded(name: str, folder: Path) -> Recorded:
-    """The log that this play leaves. Raises ValueError where one of its messages is no event."""
+async def run_play(name: str, folder: Path) -> RecordedLog:
+    """Run this play and return its log. Raises ValueError if one of its messages is not an event."""
     play = next(play for play in PLAYS if play.__name__ == name)
     with nats_server(folder) as nats:
         settings = Settings(nats_url=nats.url, parley_home=folder, database_url="")
@@ -35,22 +35,26 @@ async def recorded(name: str, folder: Path) -> Recorded:
         bus = Bus(settings, "recorder")
         await bus.connect()
         try:
-            async with asyncio.timeout(PATIENCE), rehearsed(settings) as model, working(model.settings, model.model):
+            async with (
+                asyncio.timeout(PLAY_TIMEOUT),
+                rehearsal_server(settings) as model,
+                working(model.settings, model.model),
+            ):
                 await play(Play(bus, model, name))
             messages: list[StoredMessage] = []
             while page := await bus.log.read(name, after=messages[-1].position if messages else 0, leader=True):
                 messages += page
         finally:
             await bus.stop()
-    return of(name, messages)
+    return record_messages(name, messages)
 
 
 def main(names: list[str]) -> None:
-    """Record these plays; all of them, and the random sessions, where none is named."""
+    """Record these plays, or all plays and the random sessions if none is named."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     for name in names or [play.__name__ for play in PLAYS]:
         with tempfile.TemporaryDirectory(prefix="parley-record-") as folder:
-            log = asyncio.run(recorded(name, Path(folder)))
+            log = asyncio.run(run_play(name, Path(folder)))
         store(name, log)
         print(f"{name}: {len(log.messages)} messages, {log.state['phase']}", flush=True)
     if not names:

@@ -1,6 +1,6 @@
-"""What protocol 1 tells of the recorded logs: every message after each event, and the snapshot of each state.
+"""The messages of protocol 1 about the recorded logs: every message after each event, and the snapshot of each state.
 
-    python -m tests.protocol1.transcripts     writes them anew, where that is wanted
+    python -m tests.protocol1.transcripts     records them again
 
 They hold the messages as they are sent, in order: a client of version 1 must not notice a newer release.
 """
@@ -12,41 +12,41 @@ from itertools import islice
 from pathlib import Path
 
 from parley.protocol.server import Delta, ServerMessage
-from services.gateway.views import derive, messages
+from services.gateway.views import event_messages, messages
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, accept
-from tests.logs.recorded import Recorded, load, load_random, names
+from tests.logs.recorded import RecordedLog, load, load_random, names
 
 FILE = Path(__file__).parent / "transcripts.jsonl.xz"
 EVERY = 20  # of the random sessions
 DRAFT = "Goal: a draft"
 
 
-def recorded() -> Iterator[tuple[str, Recorded]]:
+def recorded() -> Iterator[tuple[str, RecordedLog]]:
     yield from ((name, load(name)) for name in names())
-    for number, one in enumerate(islice(load_random(), 0, None, EVERY)):
-        yield f"random {number}", one
+    for number, log in enumerate(islice(load_random(), 0, None, EVERY)):
+        yield f"random {number}", log
 
 
-def told(log: Recorded) -> Iterator[str]:
+def messages_of(log: RecordedLog) -> Iterator[str]:
     """The messages of one session as JSON, in order."""
     loaded = SessionAtPosition(Session(log.session_id), 0)
-    for raw in log.messages:
-        after, event, _ = accept(loaded, raw)
+    for stored in log.messages:
+        after, event, _ = accept(loaded, stored)
         if event:
-            sent: list[ServerMessage] = list(derive.told(loaded.session, event, after.session))
+            outgoing: list[ServerMessage] = list(event_messages.messages_for(loaded.session, event, after.session))
             draft = Delta(session_id=log.session_id, draft_id="1-plan-0", kind="plan", offset=0, text=DRAFT)
-            sent.append(messages.snapshot(after.session, draft))
-            yield from (message.model_dump_json(by_alias=True) for message in sent)
+            outgoing.append(messages.snapshot(after.session, draft))
+            yield from (message.model_dump_json(by_alias=True) for message in outgoing)
         loaded = after
 
 
 def transcripts() -> dict[str, list[str]]:
-    return {name: list(told(log)) for name, log in recorded()}
+    return {name: list(messages_of(log)) for name, log in recorded()}
 
 
 def read() -> dict[str, list[str]]:
-    """As they were written."""
+    """The recorded transcripts."""
     with lzma.open(FILE, "rt", encoding="utf-8") as lines:
         return dict(map(json.loads, lines))
 

@@ -9,7 +9,7 @@ from typing import Any
 from faststream.nats import NatsBroker
 
 from parley.events.values import Artefact
-from shared.bus import BusDown, Delivery
+from shared.bus import BusUnavailable, Delivery
 from shared.log import StoredMessage
 from shared.testing import InMemoryLog
 
@@ -26,7 +26,7 @@ class FakeBus:
         self.log = FeedingLog(self)
         self.draft: bytes | None = None
         self.answers: dict[str, Callable[[bytes], bytes]] = {}
-        self.kept: dict[str, bytes] = {}
+        self.objects: dict[str, bytes] = {}
         self.redeemed: set[str] = set()
         self.ended: set[str] = set()
         self.subscribed: list[tuple[str, Handler]] = []
@@ -61,50 +61,50 @@ class FakeBus:
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
         if self.down:
-            raise BusDown("Not connected.")
+            raise BusUnavailable("Not connected.")
         if subject in self.answers:
             return self.answers[subject](data)
         for pattern, handler in self._responders:
             if _fits(pattern, subject) and (reply := await handler(subject, data)) is not None:
                 return reply
         if self.draft is None:
-            raise BusDown(f"Nobody answers on {subject}.")
+            raise BusUnavailable(f"Nobody answers on {subject}.")
         return self.draft
 
     # --- the object store, tickets and logouts
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        self.kept[name] = data
+        self.objects[name] = data
         return Artefact(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
 
     async def fetch(self, name: str) -> bytes | None:
         if self.down:
-            raise BusDown("Not connected.")
-        return self.kept.get(name)
+            raise BusUnavailable("Not connected.")
+        return self.objects.get(name)
 
     async def redeem(self, ticket_id: str) -> bool:
         if self.down:
-            raise BusDown("Not connected.")
+            raise BusUnavailable("Not connected.")
         first = ticket_id not in self.redeemed
         self.redeemed.add(ticket_id)
         return first
 
     async def end_login(self, login_id: str) -> None:
         if self.down:
-            raise BusDown("Not connected.")
+            raise BusUnavailable("Not connected.")
         self.ended.add(login_id)
         await self.publish(f"logout.{login_id}", b"")
 
     async def ended_logins(self) -> set[str]:
         if self.down:
-            raise BusDown("Not connected.")
+            raise BusUnavailable("Not connected.")
         return set(self.ended)
 
     # --- messages
 
     async def subscribe(self, subject: str, handler: Handler) -> "_Subscription":
         if self.down:
-            raise BusDown("Not connected.")
+            raise BusUnavailable("Not connected.")
         entry = (subject, handler)
         self.subscribed.append(entry)
         return _Subscription(lambda: self.subscribed.remove(entry))

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tests.support.serving import serving
 
 
-class Seen(NamedTuple):
+class ReceivedSpan(NamedTuple):
     """One span as it arrived."""
 
     service: str
@@ -33,7 +33,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.url = ""
-        self.spans: list[Seen] = []
+        self.spans: list[ReceivedSpan] = []
         self.bodies: list[bytes] = []
         self._changed = asyncio.Event()
 
@@ -43,34 +43,34 @@ class Collector:
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
             service = _values(resource.resource.attributes)["service.name"]
             for scope in resource.scope_spans:
-                self.spans += [_seen(service, span) for span in scope.spans]
+                self.spans += [_received_span(service, span) for span in scope.spans]
         self._changed.set()
         return Response(b"", media_type="application/x-protobuf")
 
-    async def until(self, wanted: Callable[[list[Seen]], bool], seconds: float = 20) -> list[Seen]:
+    async def until(self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = 20) -> list[ReceivedSpan]:
         """All spans, once they are as wanted."""
         async with asyncio.timeout(seconds):
-            while not wanted(self.spans):
+            while not condition(self.spans):
                 self._changed.clear()
                 await self._changed.wait()
         return self.spans
 
-    def named(self, name: str, **attributes: Any) -> list[Seen]:
-        told = {key.replace("_", "."): value for key, value in attributes.items()}
-        return [one for one in self.spans if one.name == name and told.items() <= one.attributes.items()]
+    def named(self, name: str, **attributes: Any) -> list[ReceivedSpan]:
+        expected = {key.replace("_", "."): value for key, value in attributes.items()}
+        return [span for span in self.spans if span.name == name and expected.items() <= span.attributes.items()]
 
-    def above(self, span: Seen) -> list[str]:
+    def above(self, span: ReceivedSpan) -> list[str]:
         """Names of the spans that led to this one, the nearest first."""
-        by_id = {one.id: one for one in self.spans}
-        found: list[str] = []
+        by_id = {recorded.id: recorded for recorded in self.spans}
+        names: list[str] = []
         while span.parent:
             span = by_id[span.parent]
-            found.append(span.name)
-        return found
+            names.append(span.name)
+        return names
 
 
-def _seen(service: str, span: Any) -> Seen:
-    return Seen(
+def _received_span(service: str, span: Any) -> ReceivedSpan:
+    return ReceivedSpan(
         service,
         span.name,
         span.trace_id.hex(),
@@ -84,7 +84,7 @@ def _seen(service: str, span: Any) -> Seen:
 
 
 def _values(attributes: Any) -> dict[str, Any]:
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+    return {attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value")) for attribute in attributes}
 
 
 @asynccontextmanager

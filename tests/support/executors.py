@@ -1,4 +1,4 @@
-"""An executor as a process of its own, which can be killed as a machine would lose it."""
+"""An executor in a separate process, which tests can kill."""
 
 import asyncio
 import sys

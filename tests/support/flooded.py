@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import uvicorn
 
-from services.gateway.transport import ServerConfig
+from services.gateway.http_protocol import UvicornConfig
 from tests.support.gateway import SECRET, World
 
 KEYS = {"alice": "alice-knows-this-key", "bob": "bob-knows-another-key"}
@@ -47,7 +47,7 @@ def main() -> None:
     world = World(parley_auth="keys", parley_api_keys=keys, parley_secret=SECRET)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(listening.getsockname()[1], flush=True)
-        config = ServerConfig(world.app, world.settings, log_level="warning", timeout_graceful_shutdown=1)
+        config = UvicornConfig(world.app, world.settings, log_level="warning", timeout_graceful_shutdown=1)
         uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -1,9 +1,9 @@
-"""One node of a flow, run over what a test says: the model's replies in order, and tools by name."""
+"""Runs one node of a flow with scripted model replies and tools."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from parley.flow import Flow, Made, Outputs, Run, ToolAnswer
+from parley.flow import Flow, NodeResult, NodeRun, Outputs, ToolAnswer
 from parley.protocol.flows import FlowSpec
 from parley.reply import Reply
 
@@ -32,16 +32,18 @@ class Walker:
         node = self._flow.node(name)
         assert node, name
         specs: tuple[FlowSpec, ...] = (self._flow.spec(),)
-        made = await node.run(Run(state, self._ask, self._call, flows=specs, **more))
-        outputs = made.outputs if isinstance(made, Made) else made
+        created = await node.run(NodeRun(state, self._ask, self._call, flows=specs, **more))
+        outputs = created.outputs if isinstance(created, NodeResult) else created
         assert set(outputs) <= set(node.spec.outputs)
         return outputs
 
     async def _ask[R: Reply](
         self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
     ) -> R:
-        told = {name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()}
-        self.prompts.append(Prompted(task, rules, told))
+        result = {
+            name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()
+        }
+        self.prompts.append(Prompted(task, rules, result))
         return reply.model_validate({"reply": self._replies.pop(0)})
 
     async def _call(self, name: str, arguments: Mapping[str, Any], key: str = "") -> ToolAnswer:

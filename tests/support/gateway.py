@@ -1,4 +1,4 @@
-"""For the tests of the gateway: the application on a real port, over a bus and a store in memory, and a client."""
+"""Support for tests of the gateway: the application on a real port, over an in-memory bus and store, and a client."""
 
 import asyncio
 import json
@@ -14,10 +14,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from services.gateway.app import build
-from services.gateway.transport import ServerConfig
-from shared.log import Log, SessionAtPosition
+from services.gateway.http_protocol import UvicornConfig
+from shared.log import SessionAtPosition, SessionLog
 from shared.settings import Settings
-from shared.store import StoreDown
+from shared.store import StoreUnavailable
 from shared.testing import InMemoryStore
 from tests.support.bus import FakeBus
 from tests.support.stories import Conversation
@@ -27,32 +27,32 @@ TOKEN = "let-me-in"
 
 
 class FakeStore(InMemoryStore):
-    """Loads and journals, folded from the log; `down`: nobody answers."""
+    """Sessions and journals, folded from the log. `down`: every request fails."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: SessionLog) -> None:
         super().__init__(log)
         self.down = False
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         if self.down:
-            raise StoreDown("The plan store does not answer.")
+            raise StoreUnavailable("The plan store does not answer.")
         return await super().load(session_id, at_least=at_least, version=version)
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         if self.down:
-            raise StoreDown("The plan store does not answer.")
+            raise StoreUnavailable("The plan store does not answer.")
         match verb:
             case "journal.read":
                 events = await self.events(arguments["session_id"])
-                wanted = [e for e in events if e.version > arguments["after"]][: arguments["limit"]]
-                return {"events": [e.model_dump(mode="json", by_alias=True) for e in wanted], "version": len(events)}
+                page = [e for e in events if e.version > arguments["after"]][: arguments["limit"]]
+                return {"events": [e.model_dump(mode="json", by_alias=True) for e in page], "version": len(events)}
             case "service.health":
                 return {"database": "none", "sessions": 0}
         raise AssertionError(f"this fake has no answer to {verb}")
 
 
 class World:
-    """A gateway over fakes, and the services' side of its sessions."""
+    """A gateway over fakes; `story` plays the services."""
 
     def __init__(self, **settings: Any) -> None:
         self.bus = FakeBus()
@@ -66,7 +66,7 @@ class World:
 
 
 def gateway_settings(**chosen: Any) -> Settings:
-    """Of a gateway that everybody on this machine may use, unless something else is chosen."""
+    """Settings of a gateway without login, with overrides."""
     names = ("parley_token", "parley_secret", "parley_api_keys", "parley_jwt_secret", "parley_metrics_token")
     secrets = {name: SecretStr(chosen.pop(name)) for name in names if name in chosen}
     return Settings().model_copy(update={"parley_auth": "none", "agent_host": "127.0.0.1"} | secrets | chosen)
@@ -74,9 +74,9 @@ def gateway_settings(**chosen: Any) -> Settings:
 
 @asynccontextmanager
 async def serving(app: FastAPI) -> AsyncIterator[str]:
-    """The application on a free port of this machine; its `host:port`."""
+    """Serve the application on a free port. Returns `host:port`."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = ServerConfig(app, app.state.gateway.settings, timeout_graceful_shutdown=1, lifespan="on")
+    config = UvicornConfig(app, app.state.gateway.settings, timeout_graceful_shutdown=1, lifespan="on")
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -90,11 +90,11 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
 
 
 class Client:
-    """A program on the WebSocket; everything it hears is kept, in order."""
+    """A WebSocket client that records every message, in order."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
-        self.heard: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         self.session_id = ""
 
     async def send(self, kind: str, **fields: Any) -> None:
@@ -103,11 +103,11 @@ class Client:
     async def next(self, *, seconds: float = 20) -> dict[str, Any]:
         async with asyncio.timeout(seconds):
             message: dict[str, Any] = json.loads(await self.connection.recv())
-        self.heard.append(message)
+        self.received.append(message)
         return message
 
     async def until(self, kind: str, *, seconds: float = 20, **fields: Any) -> dict[str, Any]:
-        """The next message of this type with these fields; what comes before it is kept in `heard`."""
+        """The next message of this type with these fields; earlier ones are recorded only."""
         while True:
             message = await self.next(seconds=seconds)
             if message["type"] == kind and all(message[name] == value for name, value in fields.items()):
@@ -122,12 +122,12 @@ class Client:
 
     async def error(self, code: str) -> dict[str, Any]:
         """The next error, which must be this one."""
-        found = await self.until("error")
-        assert found["code"] == code, found
-        return found
+        message = await self.until("error")
+        assert message["code"] == code, message
+        return message
 
     async def closed(self, *, seconds: float = 20) -> int | None:
-        """The code with which the gateway closes the socket."""
+        """Wait until the gateway closes the socket. Returns the close code."""
         try:
             while True:
                 await self.next(seconds=seconds)
@@ -136,14 +136,14 @@ class Client:
 
     @property
     def versions(self) -> list[int]:
-        return [message["version"] for message in self.heard if message["type"] == "event"]
+        return [message["version"] for message in self.received if message["type"] == "event"]
 
 
 @asynccontextmanager
 async def client(address: str, path: str = "/ws", **options: Any) -> AsyncIterator[Client]:
-    """A client that has been greeted."""
+    """A connected client that has received its greeting."""
     options = {"max_size": None, "max_queue": None, "open_timeout": None, "close_timeout": 1, "proxy": None} | options
     async with connect(f"ws://{address}{path}", **options) as connection:
-        found = Client(connection)
-        found.session_id = (await found.until("greeting"))["session_id"]
-        yield found
+        connected = Client(connection)
+        connected.session_id = (await connected.until("greeting"))["session_id"]
+        yield connected

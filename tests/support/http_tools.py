@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from packs.http.exchange import Limits
+from packs.http.exchange import ExchangeLimits
 from packs.http.pack import HttpPack
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry, Result
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.support.http_server import HttpServer
@@ -17,7 +17,7 @@ from tests.support.http_server import HttpServer
 SESSION = Session("s", owner="ann")
 KEY = "s/4/1.1/1"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-LIMITS = Limits(seconds=5, size=100_000)
+LIMITS = ExchangeLimits(seconds=5, size=100_000)
 
 
 class Names:
@@ -37,16 +37,16 @@ class Names:
 async def tools(*entries: dict[str, Any], **more: Any) -> Registry:
     pack = HttpPack(**({"limits": LIMITS} | more))
     await pack.open(Settings(parley_http_allow=json.dumps(entries)))
-    return Registry(Packs((pack,)))
+    return Registry(PackSource((pack,)))
 
 
-async def call(registry: Registry, method: str, url: str, **arguments: JsonValue) -> Result:
+async def call(registry: Registry, method: str, url: str, **arguments: JsonValue) -> ToolResult:
     tool = registry.find("fetch_url" if method in ("GET", "HEAD") else "send_request")
     assert tool
-    return await tool.run(Call(SESSION, KEY, {"url": url, "method": method, **arguments}))
+    return await tool.run(ToolInvocation(SESSION, KEY, {"url": url, "method": method, **arguments}))
 
 
-async def asked(server: HttpServer, method: str = "GET", path: str = "/x", **more: Any) -> Result:
+async def asked(server: HttpServer, method: str = "GET", path: str = "/x", **more: Any) -> ToolResult:
     """One call of a server that the list names by its address, with every method."""
     registry = await tools({"origin": server.url(""), "methods": METHODS}, **more)
     return await call(registry, method, server.url(path))

@@ -1,4 +1,4 @@
-"""Consumers for tests of the bus: a handler that remembers what it was given, and raw access to the server."""
+"""Support for tests of the bus: a handler that records its deliveries, and raw access to the server."""
 
 import asyncio
 import json
@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from shared.bus import Bus, Delivery
-from shared.bus.consuming import Handler
+from shared.bus.deliveries import Handler
 from shared.settings import Settings
 
 PLANNER = "session.a.planner.x"
 
 
 class Inbox:
-    """What a handler was given, in order; `do` runs within the handler."""
+    """A handler that records its deliveries in order; `do` runs within it."""
 
     def __init__(self, do: Callable[[Delivery], Any] | None = None) -> None:
         self.got: list[Delivery] = []
@@ -62,8 +62,8 @@ async def api(bus: Bus, subject: str, request: object) -> Any:
     return json.loads((await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=20)).data)
 
 
-async def settled(bus: Bus, durable: str = "planner") -> None:
-    """Until the consumer has nothing left to give and nothing to wait for."""
+async def until_idle(bus: Bus, durable: str = "planner") -> None:
+    """Wait until the consumer has nothing to deliver and no pending acknowledgement."""
     async with asyncio.timeout(20):
         while await bus.outstanding(durable):
-            pass  # each look is a request of its own
+            pass  # each check is a request

@@ -12,7 +12,7 @@ Manifest = dict[str, Any]
 
 
 def documents(path: Path) -> list[Manifest]:
-    return [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
+    return [document for document in yaml.safe_load_all(path.read_text("utf-8")) if document]
 
 
 def kustomization(folder: Path) -> Manifest:
@@ -21,25 +21,28 @@ def kustomization(folder: Path) -> Manifest:
 
 def resources(folder: Path) -> list[Manifest]:
     """What the folder's kustomization lists, overlays' bases included."""
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for name in kustomization(folder)["resources"]:
         path = (folder / name).resolve()
         assert not folder.is_relative_to(path), "kustomize takes no base that the overlay lies in"
-        found += resources(path) if path.is_dir() else documents(path)
+        manifests += resources(path) if path.is_dir() else documents(path)
     for patch in kustomization(folder).get("patches", []):
         assert patch["target"].keys() == {"kind"}, "no other target is understood here"
         (change,) = documents(folder / patch["path"])
         del change["metadata"]["name"]
-        found = [merged(one, change) if one["kind"] == patch["target"]["kind"] else one for one in found]
-    return found
+        manifests = [
+            merged(manifest, change) if manifest["kind"] == patch["target"]["kind"] else manifest
+            for manifest in manifests
+        ]
+    return manifests
 
 
 def merged(value: Any, change: Any) -> Any:
     """A strategic merge: mappings by key, lists of named things by name; whatever else is replaced."""
     if isinstance(value, dict) and isinstance(change, dict):
-        return value | {key: merged(value[key], one) if key in value else one for key, one in change.items()}
-    if isinstance(value, list) and isinstance(change, list) and all("name" in one for one in (*value, *change)):
-        both = merged({one["name"]: one for one in value}, {one["name"]: one for one in change})
+        return value | {key: merged(value[key], item) if key in value else item for key, item in change.items()}
+    if isinstance(value, list) and isinstance(change, list) and all("name" in item for item in (*value, *change)):
+        both = merged({item["name"]: item for item in value}, {item["name"]: item for item in change})
         return list(both.values())
     return change
 
@@ -49,9 +52,9 @@ ALL = resources(FOLDER / "trial") + resources(FOLDER / "scaling")
 
 def named(kind: str) -> dict[str, Manifest]:
     """The manifests of this kind by name; there is one of each."""
-    found = [one for one in ALL if one["kind"] == kind]
-    by_name: dict[str, Manifest] = {one["metadata"]["name"]: one for one in found}
-    assert len(by_name) == len(found)
+    manifests = [manifest for manifest in ALL if manifest["kind"] == kind]
+    by_name: dict[str, Manifest] = {manifest["metadata"]["name"]: manifest for manifest in manifests}
+    assert len(by_name) == len(manifests)
     return by_name
 
 
@@ -59,4 +62,6 @@ def printed_secrets(**environment: str) -> dict[str, dict[str, str]]:
     """What deploy/kubernetes/make-secrets prints: name → entries."""
     command = [sys.executable, str(FOLDER / "make-secrets")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return {one["metadata"]["name"]: one["stringData"] for one in yaml.safe_load_all(done.stdout) if one}
+    return {
+        manifest["metadata"]["name"]: manifest["stringData"] for manifest in yaml.safe_load_all(done.stdout) if manifest
+    }

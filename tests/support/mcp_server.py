@@ -1,4 +1,4 @@
-"""A small real MCP server for tests: `python -m tests.support.mcp_server [--http PORT] …`. It can do all that hurts."""
+"""A small real MCP server for tests: `python -m tests.support.mcp_server [--http PORT] …`. It can misbehave."""
 
 import argparse
 import os
@@ -122,13 +122,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--http", type=int, default=0, metavar="PORT")
     parser.add_argument("--old", action="store_true")
-    given = parser.parse_args()
-    with (given.folder / "pids").open("a", encoding="utf-8") as pids:
+    options = parser.parse_args()
+    with (options.folder / "pids").open("a", encoding="utf-8") as pids:
         pids.write(f"{os.getpid()}\n")
-    server = build(given.folder, old=given.old)
-    if given.http:
-        anyio.run(lambda: server.run_streamable_http_async(port=given.http))
-    elif given.old:
+    server = build(options.folder, old=options.old)
+    if options.http:
+        anyio.run(lambda: server.run_streamable_http_async(port=options.http))
+    elif options.old:
         anyio.run(_stdio_of_old, server)
     else:
         anyio.run(server.run_stdio_async)

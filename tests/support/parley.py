@@ -15,18 +15,18 @@ from pydantic import BaseModel
 
 from parley.protocol.tools import ToolSpec
 from services.executor import app
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, RegisteredTool, Result
+from services.executor.sources.packs import PackSource
+from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
 from services.gateway.app import build
-from services.plan_store.database import Database
-from services.plan_store.handlers import Requests, project
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.handlers import RequestHandlers, project
 from services.plan_store.projection import Projector
-from services.plan_store.templates import Templates
+from services.plan_store.templates import TemplateStore
 from shared.bus import Bus
 from shared.llm import ModelByTask, OnPartial
 from shared.settings import Settings
-from shared.store import Store
-from shared.testing import InMemoryLibrary, session_ids
+from shared.store import PlanStoreClient
+from shared.testing import InMemoryTemplateLog, session_ids
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
@@ -52,7 +52,7 @@ class Gate:
     def release(self) -> None:
         self._open.set()
 
-    async def run(self, tool: RegisteredTool, call: Call) -> Result:
+    async def run(self, tool: RegisteredTool, call: ToolInvocation) -> ToolResult:
         if self._passing:
             self._passing -= 1
         else:
@@ -60,7 +60,7 @@ class Gate:
         return await tool.run(call)
 
 
-class GatedPacks(Packs):
+class GatedPacks(PackSource):
     """The packs' tools behind a gate, and one whose result is too large for an event."""
 
     gate: Gate
@@ -70,8 +70,8 @@ class GatedPacks(Packs):
             yield tool._replace(run=partial(self.gate.run, tool))
 
 
-async def _list_everything(_: Call) -> Result:
-    return Result(ok=True, value=LARGE)
+async def _list_everything(_: ToolInvocation) -> ToolResult:
+    return ToolResult(ok=True, value=LARGE)
 
 
 class StreamingModel(ModelByTask):
@@ -100,18 +100,18 @@ class InProcess(NamedTuple):
 
 
 @asynccontextmanager
-async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
+async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[PlanStoreClient]:
     """The client of a plan store on this bus, with a SQLite file into which the log so far is projected first."""
-    database = Database(settings.sql_url)
+    database = ProjectionDatabase(settings.sql_url)
     await database.migrate()
     projector = Projector(bus.log, database)
     for session_id in await session_ids(bus.log):
         await projector.load(session_id)
     bus.consume("plan_store", partial(project, projector))
-    requests = Requests(bus.log, database, projector, templates=Templates(InMemoryLibrary(), database))
+    requests = RequestHandlers(bus.log, database, projector, templates=TemplateStore(InMemoryTemplateLog(), database))
     for subject, respond in requests.responders().items():
         await bus.answer(subject, respond)
-    yield Store(cast(Bus, bus))
+    yield PlanStoreClient(cast(Bus, bus))
     await database.close()
 
 
@@ -122,7 +122,7 @@ async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> A
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GatedPacks, "gate", gate, raising=False)
-        patch.setattr(app, "Packs", GatedPacks)
+        patch.setattr(app, "PackSource", GatedPacks)
         async with (
             plan_store(bus, settings) as store,
             working(settings, model, within=(bus, store)),

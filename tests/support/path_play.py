@@ -18,24 +18,24 @@ from parley.events.values import Artefact, Planning, Service, SessionSettings, W
 from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.pages import LibraryPage
 from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST
-from rehearsal.flows.nonsense import spoilt
+from rehearsal.flows.invalid_replies import invalid_reply
+from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
-from rehearsal.wire import ChatMessage
-from services.executor.app import executing
+from services.executor.app import open_executor
 from services.generator.handlers import write
-from services.planner.app import planning
+from services.planner.app import open_planner
 from services.verifier.handlers import verify
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
-from shared.domain.session import Session, undecided
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Action
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import SessionAtPosition, accept, commit
 from shared.settings import Settings
-from shared.store import StoreDown
+from shared.store import StoreUnavailable
 from shared.testing import InMemoryLog
 from shared.worker import Drafts, Handler, ServiceContext, WorkContext, WorkerDeps
 
@@ -45,11 +45,11 @@ DUTY: dict[str, Service] = {
     "verifying": "verifier",
     "answering": "generator",
 }
-PATIENCE = 400  # pieces of work for one request: more of them go round in circles
+MAX_WORK = 400  # pieces of work for one request: more of them go round in circles
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
 
-class Rules:
+class RuleModel:
     """The rehearsal model without its server; `nonsense`: its paths are such as nobody can walk.
 
     `instead`: what stands under `reply` to these tasks, whatever it is asked.
@@ -62,24 +62,24 @@ class Rules:
         self._spoilt = count()
 
     async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
-        read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
+        read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in messages])
         self.asked[read.task] += 1
         instead = self.instead.get(read.task)
-        said = {"reply": instead} if instead else answer(read)
-        if self.nonsense and read.task == "path" and isinstance(said, dict):
-            said = spoilt(said, next(self._spoilt))
-        return await ScriptedModel(_valid(said, reply)).ask(role, messages, reply, on_call=on_call)
+        message = {"reply": instead} if instead else answer(read)
+        if self.nonsense and read.task == "path" and isinstance(message, dict):
+            message = invalid_reply(message, next(self._spoilt))
+        return await ScriptedModel(_parse_reply(message, reply)).ask(role, messages, reply, on_call=on_call)
 
 
-def _valid(said: dict[str, Any] | str, reply: type[BaseModel]) -> BaseModel | ModelFailed:
-    """A client would have asked again for what does not validate, and given up."""
+def _parse_reply(content: dict[str, Any] | str, reply: type[BaseModel]) -> BaseModel | ModelFailed:
+    """The validated reply; an invalid one becomes ModelFailed, as after a client's retries."""
     try:
-        return reply.model_validate(said)
+        return reply.model_validate(content)
     except ValidationError as error:
         return ModelFailed(f"The reply is not what was asked for: {error.error_count()} problems.")
 
 
-class Loop:
+class LocalBus:
     """What handlers need of a bus, within one process."""
 
     def __init__(self) -> None:
@@ -89,23 +89,23 @@ class Loop:
         self._answers[subject] = handler
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-        said = await self._answers[subject](subject, data)
-        assert said is not None
-        return said
+        message = await self._answers[subject](subject, data)
+        assert message is not None
+        return message
 
     async def keep(self, name: str, data: bytes) -> Artefact:
         return Artefact(name=name, size=len(data), sha256="")
 
 
-class Shelves:
-    """Each session's log apart, so that none grows with the others; and an empty library."""
+class SessionLogs:
+    """A separate log for each session, and an empty library."""
 
     def __init__(self) -> None:
         self.logs: dict[str, InMemoryLog] = {}
         self._known: dict[str, SessionAtPosition] = {}
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        """Folded on from where it was left. `version`: nobody here looks back."""
+        """The session, folded incrementally. Ignores `version`."""
         assert version is None
         loaded = self._known.get(session_id) or SessionAtPosition(Session(session_id), 0)
         for raw in await self.logs[session_id].read(session_id, after=loaded.position):
@@ -116,20 +116,20 @@ class Shelves:
     async def ask(self, verb: str, **_: Any) -> Any:
         if verb == "library.similar":
             return LibraryPage(items=(), total=0).model_dump(mode="json")
-        raise StoreDown(f"There is no plan store here that could answer {verb}.")
+        raise StoreUnavailable(f"There is no plan store here that could answer {verb}.")
 
 
-class House:
-    """The services at hand; `talk` begins a session."""
+class LocalServices:
+    """The services in this process; `talk` begins a session."""
 
-    def __init__(self, settings: Settings, model: Rules, handlers: dict[Service, Handler], bus: Loop) -> None:
+    def __init__(self, settings: Settings, model: RuleModel, handlers: dict[Service, Handler], bus: LocalBus) -> None:
         self.settings, self.model, self.handlers, self.bus = settings, model, handlers, bus
-        self.shelves = Shelves()
+        self.shelves = SessionLogs()
 
-    def talk(self, *replies: str, **wanted: Any) -> "Talk":
+    def talk(self, *replies: str, **wanted: Any) -> "ScriptedSession":
         session_id = uuid4().hex[:16]
         self.shelves.logs[session_id] = InMemoryLog()
-        return Talk(self, session_id, list(replies), SessionSettings(**({"confirm": "nothing"} | wanted)))
+        return ScriptedSession(self, session_id, list(replies), SessionSettings(**({"confirm": "nothing"} | wanted)))
 
     async def flows(self, session_id: str = "") -> FlowPage:
         ask = ListFlows(session_id=session_id).model_dump_json().encode()
@@ -137,25 +137,25 @@ class House:
 
 
 @asynccontextmanager
-async def housed(settings: Settings, model: Rules | None = None) -> AsyncIterator[House]:
-    """The executor opens the retail store and the database of these settings, as it does everywhere."""
-    bus = Loop()
-    house = House(settings, model or Rules(), {"verifier": verify, "generator": write}, bus)
-    here = ServiceContext(settings, cast(Bus, bus), house.shelves)
+async def local_services(settings: Settings, model: RuleModel | None = None) -> AsyncIterator[LocalServices]:
+    """The services, with a real executor over the retail store and database of these settings."""
+    bus = LocalBus()
+    house = LocalServices(settings, model or RuleModel(), {"verifier": verify, "generator": write}, bus)
+    context = ServiceContext(settings, cast(Bus, bus), house.shelves)
     async with AsyncExitStack() as opened:
-        tools = await opened.enter_async_context(executing(here))
+        tools = await opened.enter_async_context(open_executor(context))
         await bus.answer(TOOLS_LIST, tools.requests.list)
         await bus.answer(TOOLS_CHECK, tools.requests.check)
         await bus.answer(FLOWS_LIST, tools.guide.list)
-        house.handlers["executor"] = tools.executor.run_wave
-        house.handlers["planner"] = await opened.enter_async_context(planning(here))
+        house.handlers["executor"] = tools.executor.run_batch
+        house.handlers["planner"] = await opened.enter_async_context(open_planner(context))
         yield house
 
 
-class Talk:
-    """One person's session. `questions` are those that were asked; what is left unanswered ends the request."""
+class ScriptedSession:
+    """One user's session with scripted answers. `questions` are those asked; an unanswered one ends the request."""
 
-    def __init__(self, house: House, session_id: str, replies: list[str], settings: SessionSettings) -> None:
+    def __init__(self, house: LocalServices, session_id: str, replies: list[str], settings: SessionSettings) -> None:
         self.id = session_id
         self.questions: list[str] = []
         self.work = 0
@@ -172,11 +172,11 @@ class Talk:
         """The session when the request is over, or when it comes to one of these phases."""
         settings = self._settings.model_copy(update={"planning": Planning(**planning)}) if planning else self._settings
         await self._person(c.Say(text=text, workflow=workflow, settings=settings))
-        for _ in range(PATIENCE):
+        for _ in range(MAX_WORK):
             session = await self.session()
             if session.phase in until or not await self._goes_on(session):
                 return session
-        raise AssertionError(f"still {session.phase} after {PATIENCE} pieces of work: {text}")
+        raise AssertionError(f"still {session.phase} after {MAX_WORK} pieces of work: {text}")
 
     async def session(self) -> Session:
         return (await self._house.shelves.load(self.id)).session
@@ -186,12 +186,12 @@ class Talk:
         return len(self._house.shelves.logs[self.id].messages)
 
     async def _goes_on(self, session: Session) -> bool:
-        """Whether somebody had something to do."""
+        """Whether a service had work to do."""
         if session.phase in DUTY:
             await self._served(DUTY[session.phase])
         elif session.phase == "awaiting_approval":
             plan = session.plan
-            if plan and plan.task and not undecided(session.turn):
+            if plan and plan.task and not undecided_actions(session.turn):
                 await self._person(c.Approve(version=plan.version, hash=plan.hash))
                 return True
             action = waiting(session)
@@ -210,14 +210,14 @@ class Talk:
     async def _served(self, service: Service) -> None:
         house = self._house
         kit = WorkerDeps(service, house.shelves, house.shelves.logs[self.id], house.model, Drafts(None), house.settings)
-        desk = WorkContext(kit, await house.shelves.load(self.id), cause=self.id)
+        context = WorkContext(kit, await house.shelves.load(self.id), cause=self.id)
         self.work += 1
         try:
-            command: AnyCommand | None = await house.handlers[service](desk)
+            command: AnyCommand | None = await house.handlers[service](context)
         except ModelFailed as error:
             command = c.Fail(reason=error.reason)
         if command is not None:
-            await desk.record(command)
+            await context.record(command)
 
     async def _person(self, command: AnyCommand) -> None:
         loaded = await self._house.shelves.load(self.id)
@@ -226,7 +226,7 @@ class Talk:
 
 
 def waiting(session: Session) -> Action:
-    """The action that a person is asked about."""
+    """The action that awaits approval."""
     assert session.turn
     return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason)
 
@@ -234,6 +234,6 @@ def waiting(session: Session) -> Action:
 def outputs(session: Session, node: str) -> dict[str, JsonValue] | None:
     """What this node has made, the last time it ran for this request."""
     assert session.turn
-    found = [a for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
-    made = found[-1].result if found else None
-    return made if isinstance(made, dict) else None
+    result = [a for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    created = result[-1].result if result else None
+    return created if isinstance(created, dict) else None

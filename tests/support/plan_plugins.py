@@ -1,4 +1,4 @@
-"""A project outside this one with step executors and plan generators: good ones, and all kinds of bad ones."""
+"""A third-party project with step executors and plan generators: good ones, and many kinds of bad ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fixtures of plan_store's tests, for `pytest_plugins`: a database without rows, on SQLite and on PostgreSQL."""
+"""Fixtures for plan_store's tests, for `pytest_plugins`: an empty database, on SQLite and on PostgreSQL."""
 
 import asyncio
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
-from services.plan_store.database import Database
+from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection import Projector
 from shared.settings import Settings
 from shared.testing import InMemoryLog
@@ -17,13 +17,13 @@ from tests.support.postgres import database_on, emptied
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """Of database."""
+    """The kind of database."""
     return str(request.param)
 
 
 @pytest.fixture
 def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of an empty database."""
+    """The URL of a database without tables."""
     if kind == "sqlite":
         return Settings(parley_home=tmp_path).sql_url
     return Settings(database_url=request.getfixturevalue("postgres_url")).sql_url
@@ -31,7 +31,7 @@ def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite database to copy: making all tables again for each test takes longer than many a test."""
+    """A migrated SQLite database to copy, because migrating takes longer than most tests."""
     url = Settings(parley_home=tmp_path_factory.mktemp("migrated")).sql_url
     asyncio.run(_migrate(url))
     return _file(url)
@@ -39,14 +39,14 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres_server: str) -> Iterator[str]:
-    """URL of a PostgreSQL database to empty, for the same reason."""
+    """The URL of a migrated PostgreSQL database, which each test empties instead of migrating."""
     with database_on(postgres_server) as url:
         asyncio.run(_migrate(Settings(database_url=url).sql_url))
         yield url
 
 
 async def _migrate(url: str) -> None:
-    database = Database(url)
+    database = ProjectionDatabase(url)
     await database.migrate()
     await database.close()
 
@@ -57,7 +57,7 @@ def _file(url: str) -> Path:
 
 @pytest.fixture
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of a migrated database without rows."""
+    """The URL of a migrated database without rows."""
     if kind == "sqlite":
         url = Settings(parley_home=tmp_path).sql_url
         shutil.copyfile(request.getfixturevalue("migrated_file"), _file(url))
@@ -68,8 +68,8 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def database(url: str) -> AsyncIterator[Database]:
-    database = Database(url)
+async def database(url: str) -> AsyncIterator[ProjectionDatabase]:
+    database = ProjectionDatabase(url)
     yield database
     await database.close()
 
@@ -80,5 +80,5 @@ def log() -> InMemoryLog:
 
 
 @pytest.fixture
-def projector(log: InMemoryLog, database: Database) -> Projector:
+def projector(log: InMemoryLog, database: ProjectionDatabase) -> Projector:
     return Projector(log, database)

@@ -1,12 +1,12 @@
-"""For the tests of plan_store: requests that are answered along a path through a flow."""
+"""Test support for plan_store: requests that are answered by a path through a flow."""
 
 from typing import Any
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain import commands as c
-from shared.domain import paths
+from shared.domain import flow_paths
 from shared.domain.session import Session
-from shared.story import finish
+from shared.story import finish_action
 from tests.support.stories import Conversation, spent
 
 FLOW = "text_to_sql"
@@ -25,7 +25,7 @@ WISH = NodeProposal(flow=FLOW, name="explain_result", description="Says why", re
 
 
 def specs(*nodes: str, turn: int = 1, flow: str = FLOW) -> tuple[ActionSpec, ...]:
-    """A node an action, each after the one before."""
+    """One action per node, each depending on the one before."""
     return tuple(
         ActionSpec(id=f"{turn}.{n}", tool=f"{flow}.{node}", depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
         for n, node in enumerate(nodes, 1)
@@ -38,27 +38,27 @@ def planned(*actions: ActionSpec, proposal: NodeProposal | None = None) -> c.Pla
 
 
 class Walk(Conversation):
-    """One session whose requests are answered by paths."""
+    """A session whose requests are answered by paths."""
 
     async def ask(self, request: str, *nodes: str, proposal: NodeProposal | None = None) -> Session:
-        """A request, and its path as it was planned."""
+        """Send a request, and record its planned path."""
         session = await self.commit(c.Say(text=request, workflow="flow"))
         return await self.commit(planned(*specs(*nodes or PLAIN, turn=session.counts.turns + 1), proposal=proposal))
 
-    async def step(self, **made: Any) -> Session:
-        """The next node runs; it makes what it usually does, and this."""
+    async def step(self, **outputs: Any) -> Session:
+        """Run the next node, with its usual outputs updated by these."""
         session = await self.commit(c.Start())
         running = (
             next(action for action in session.turn.actions if action.status == "started") if session.turn else None
         )
         assert running is not None
-        node = paths.split(running.spec.tool)[1]
+        node = flow_paths.split_tool_name(running.spec.tool)[1]
         return await self.commit(
-            finish(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | made, seconds=1)
+            finish_action(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | outputs, seconds=1)
         )
 
     async def walk(self) -> Session:
-        """What is left of the path runs."""
+        """Run the rest of the path."""
         while (session := await self.load()).phase == "executing":
             await self.step()
         return session
@@ -76,7 +76,7 @@ class Walk(Conversation):
         return await self.commit(c.Judge(accepted=accepted, saved=saved))
 
     async def spend_on(self, action_id: str, tokens: int) -> None:
-        """A model call for this action: that many tokens in, one out."""
+        """Record a model call for this action, with so many prompt tokens and one completion token."""
         await self.commit(
             spent(tokens, role="executor", cached_tokens=0, completion_tokens=1, cost=0.5, action_id=action_id)
         )

@@ -163,8 +163,8 @@ async def _execute(url: str, statement: str) -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """URL of a server on which databases may be made."""
-    if given := os.environ.get("PARLEY_TEST_POSTGRES"):
-        yield given
+    if options := os.environ.get("PARLEY_TEST_POSTGRES"):
+        yield options
         return
     with postgres() as server:
         yield server.url

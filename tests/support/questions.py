@@ -137,13 +137,13 @@ DATABASES: dict[str, Callable[[], Path]] = {
 def recompute(name: str) -> list[Question]:
     """The questions of a file with columns and rows as their gold SQL gives them now."""
     with closing(sqlite3.connect(f"file:{DATABASES[name]()}?mode=ro", uri=True)) as connection:
-        return [one if one.refuse else _computed(connection, one) for one in load(name)]
+        return [case if case.refuse else _computed(connection, case) for case in load(name)]
 
 
-def _computed(connection: sqlite3.Connection, one: Question) -> Question:
-    with closing(connection.execute(one.sql)) as cursor:
+def _computed(connection: sqlite3.Connection, case: Question) -> Question:
+    with closing(connection.execute(case.sql)) as cursor:
         rows = [[round(value, 2) if isinstance(value, float) else value for value in row] for row in cursor]
-        return one.model_copy(update={"columns": len(cursor.description), "rows": rows})
+        return case.model_copy(update={"columns": len(cursor.description), "rows": rows})
 
 
 # --- when a result is right
@@ -162,10 +162,10 @@ def same(
     got = list(zip(*(map(_plain, row) for row in got_rows), strict=True))
     if len(got) != len(got_columns):
         return False
-    choices = [[at for at, column in enumerate(got) if collect(column) == collect(one)] for one in expected]
-    wanted = collect(zip(*expected, strict=True))
+    choices = [[at for at, column in enumerate(got) if collect(column) == collect(column)] for column in expected]
+    expected = collect(zip(*expected, strict=True))
     return any(
-        collect(zip(*(got[at] for at in chosen), strict=True)) == wanted for chosen in _distinct_choices(choices)
+        collect(zip(*(got[at] for at in chosen), strict=True)) == expected for chosen in _distinct_choices(choices)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from chaos.process import ROOT, Process
+from chaos.process import ROOT, ServiceProcess
 from cli.nats_server import nats_server
 from cli.ports import free_port
 from parley.events.envelope import FORMAT
@@ -31,7 +31,7 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n',
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
-    "shared/domain/plan_turns.py": (
+    "shared/domain/plan_commands.py": (
         "**event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),",
         f'**event_meta(session, meta, facts.PlanDrafted, needs={FORMAT + 1}), mood="calm",',
     ),
@@ -39,7 +39,7 @@ NEXT = {
 
 
 def next_release(folder: Path) -> Path:
-    """A checkout of the release after this one."""
+    """Create a checkout of a simulated next release."""
     for name in CODE:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name, (old, new) in NEXT.items():
@@ -50,12 +50,12 @@ def next_release(folder: Path) -> Path:
 
 
 class Releases:
-    """One running Parley. `roll` replaces one of its services by that of another checkout, as an operator does."""
+    """A running Parley. `roll` replaces a service by that of another checkout, as an operator does."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.settings, self.bus = settings, Bus(settings, "releases")
         self._folder = folder
-        self._running: dict[str, Process] = {}
+        self._running: dict[str, ServiceProcess] = {}
         self._started = 0
 
     @property
@@ -71,33 +71,35 @@ class Releases:
         await asyncio.gather(*(self._ready(service) for service in SERVICES))
 
     async def roll(self, service: str, checkout: Path) -> None:
-        await self._running.pop(service).stop(patience=LEAVES)
+        await self._running.pop(service).stop(kill_after=LEAVES)
         await self._begin(service, checkout)
         await self._ready(service)
 
     async def stop(self) -> None:
-        await asyncio.gather(*(process.stop(patience=LEAVES) for process in self._running.values()))
+        await asyncio.gather(*(process.stop(kill_after=LEAVES) for process in self._running.values()))
         await self.bus.stop()
 
     async def _begin(self, service: str, checkout: Path) -> None:
         self._started += 1
         module = "rehearsal.app" if service == "rehearsal" else f"services.{service}.app"
         name = f"{service}-{self._started}"
-        process = Process(name, (sys.executable, "-m", module), self._environment(), self._folder, folder=checkout)
+        process = ServiceProcess(
+            name, (sys.executable, "-m", module), self._environment(), self._folder, folder=checkout
+        )
         self._running[service] = process
         await process.start()
 
     async def _ready(self, service: str) -> None:
-        """Until its own log says so."""
+        """Wait until the service's log reports that it is ready."""
         log = self._folder / f"{self._running[service].name}.log"
         async with asyncio.timeout(STARTS):
-            while '"ready"' not in log.read_text(encoding="utf-8"):  # noqa: ASYNC110  a file tells nobody
+            while '"ready"' not in log.read_text(encoding="utf-8"):  # noqa: ASYNC110  a file sends no event
                 await asyncio.sleep(0.1)
 
     def _environment(self) -> dict[str, str]:
-        foreign = dict.fromkeys(("OPENAI_API_KEY", "INTERNLM_API_URL", "INTERNLM_API_KEY", "RETAIL_DATABASE_URL"), "")
+        cleared = dict.fromkeys(("OPENAI_API_KEY", "INTERNLM_API_URL", "INTERNLM_API_KEY", "RETAIL_DATABASE_URL"), "")
         return child_environment(
-            **foreign,
+            **cleared,
             NATS_URL=self.settings.nats_url,
             PARLEY_HOME=str(self.settings.parley_home),
             PARLEY_AUTH="none",
@@ -116,19 +118,19 @@ class Releases:
 
 @asynccontextmanager
 async def releases(folder: Path, checkout: Path) -> AsyncIterator[Releases]:
-    """A Parley of this checkout until the block ends; what its services say is in `folder`."""
+    """A running Parley of this checkout; its services' logs are in `folder`."""
     with nats_server(folder / "nats") as server:
         settings = Settings(nats_url=server.url, parley_home=folder, agent_port=free_port(), rehearsal_port=free_port())
-        found = Releases(folder, settings)
+        running = Releases(folder, settings)
         try:
-            await found.start(checkout)
-            yield found
+            await running.start(checkout)
+            yield running
         finally:
-            await found.stop()
+            await running.stop()
 
 
 class Person:
-    """Has one session after the other planned, approved and coded over REST; what is refused is sent again."""
+    """Takes one session after another through plan, approval and code over REST; retries refused requests."""
 
     def __init__(self, name: str, url: str) -> None:
         self.acknowledged: list[tuple[str, str, int]] = []  # session, id of the message, version
@@ -138,15 +140,15 @@ class Person:
         self._leaving = False
 
     def leave(self) -> None:
-        """After the session at hand."""
+        """Stop after the current session."""
         self._leaving = True
 
     async def live(self) -> None:
         async with httpx2.AsyncClient(base_url=self._url, timeout=30, trust_env=False) as http:
             while not self._leaving:
-                await self.one(http, f"{self._name}-{len(self.done)}")
+                await self.run_session(http, f"{self._name}-{len(self.done)}")
 
-    async def one(self, http: httpx2.AsyncClient, key: str) -> None:
+    async def run_session(self, http: httpx2.AsyncClient, key: str) -> None:
         session = await self.begin(http, key)
         await self.approve(http, session, "text_plan_approval", f"{key}-plan")
         await self.approve(http, session, "code_approval", f"{key}-code")
@@ -154,31 +156,31 @@ class Person:
 
     async def begin(self, http: httpx2.AsyncClient, key: str) -> str:
         request = {"id": key, "request": "Help me create a simple calculator"}
-        begun = await self.until_taken(http, "/api/sessions", request)
-        self.acknowledged.append((begun["session_id"], key, begun["version"]))
-        return str(begun["session_id"])
+        started = await self.until_taken(http, "/api/sessions", request)
+        self.acknowledged.append((started["session_id"], key, started["version"]))
+        return str(started["session_id"])
 
     async def approve(self, http: httpx2.AsyncClient, session: str, state: str, key: str) -> None:
-        seen = await self.sees(http, session, state)
-        message = {"type": "approval", "id": key, "approved": True, "version": seen["review"]["version"]}
+        snapshot = await self.sees(http, session, state)
+        message = {"type": "approval", "id": key, "approved": True, "version": snapshot["review"]["version"]}
         done = await self.until_taken(http, f"/api/sessions/{session}/messages", message)
         self.acknowledged.append((session, key, done["version"]))
 
     async def sees(self, http: httpx2.AsyncClient, session: str, state: str) -> Json:
-        """Its snapshot in this state."""
-        while (seen := await self.look(http, session)).get("state") != state:  # noqa: ASYNC110  polled, as over REST
+        """Wait for this state. Returns the session's snapshot."""
+        while (snapshot := await self.look(http, session)).get("state") != state:  # noqa: ASYNC110  polled, as over REST
             await asyncio.sleep(0.2)
-        return seen
+        return snapshot
 
     async def look(self, http: httpx2.AsyncClient, session: str) -> Json:
-        """Its snapshot, or what is said instead."""
+        """The session's snapshot, or the error."""
         try:
             answer = await http.get(f"/api/sessions/{session}")
         except httpx2.HTTPError:
             return {}
-        found: Json = answer.json()
-        self._note(answer.status_code, found)
-        return found
+        snapshot: Json = answer.json()
+        self._note(answer.status_code, snapshot)
+        return snapshot
 
     async def until_taken(self, http: httpx2.AsyncClient, path: str, message: Json) -> Json:
         while True:
@@ -187,13 +189,13 @@ class Person:
             except httpx2.HTTPError:  # the gateway is being replaced
                 await asyncio.sleep(0.2)
                 continue
-            found: Json = answer.json()
-            self._note(answer.status_code, found)
+            answer_data: Json = answer.json()
+            self._note(answer.status_code, answer_data)
             if answer.status_code < 300:
-                return found
-            assert found["code"] in {"upgrade_needed", "unavailable", "not_found", "slow_down"}, found
+                return answer_data
+            assert answer_data["code"] in {"upgrade_needed", "unavailable", "not_found", "slow_down"}, answer_data
             await asyncio.sleep(0.3)
 
-    def _note(self, status: int, found: Json) -> None:
+    def _note(self, status: int, body: Json) -> None:
         if status >= 300:
-            self.refused.add(str(found["code"]))
+            self.refused.add(str(body["code"]))

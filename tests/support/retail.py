@@ -1,4 +1,4 @@
-"""A tiny retail store for tests: three customers, two products, seven orders, each made for one question."""
+"""A tiny retail store for tests: three customers, two products, seven orders, each for one test case."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from packs.retail.data import Data, Document, Kind
 from packs.retail.pack import result_of
-from packs.retail.records import Draft, Index, Stored
+from packs.retail.records import BufferedRecords, Index, StoredDocument
 from packs.retail.specs import SPECS
 from packs.retail.tools import perform
 
@@ -38,7 +38,7 @@ class Shop:
         self._as_declared = True
 
     def call(self, tool: str, /, **arguments: Any) -> str:
-        draft = Draft(self._index, self._read)
+        draft = BufferedRecords(self._index, self._read)
         result = perform(draft, tool, arguments)
         self._as_declared = self._as_declared and (tool not in PARAMETERS or PARAMETERS[tool].is_valid(arguments))
         if self._as_declared and tool in RETURNS and not result.startswith("Error: "):
@@ -47,8 +47,8 @@ class Shop:
             self.data[kind][document_id] = document
         return result
 
-    def _read(self, kind: Kind, document_id: str) -> Stored:
-        return Stored(0, json.dumps(self.data[kind][document_id]))
+    def _read(self, kind: Kind, document_id: str) -> StoredDocument:
+        return StoredDocument(0, json.dumps(self.data[kind][document_id]))
 
     def balance(self, method: str = GIFT) -> Any:
         return self.data["users"]["ann_lee_1"]["payment_methods"][method]["balance"]

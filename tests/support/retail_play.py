@@ -16,40 +16,40 @@ from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
 from packs.retail.tasks.replay import Changed, Replay, Shop
-from packs.retail.tasks.task import TaskCall
+from packs.retail.tasks.task import ExpectedCall
 from parley.events.values import Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
+from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
-from rehearsal.wire import ChatMessage
-from services.executor.ranking import best
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry
+from services.executor.sources.packs import PackSource
+from services.executor.tool_search import rank
+from services.executor.tools import Registry, ToolInvocation
 from services.generator.agentflow import write_answer
 from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.catalogue import FEW, SHOWN
+from services.planner.tool_client import MAX_SHOWN, SHOW_ALL_UP_TO
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
 from shared.domain import commands as c
+from shared.domain.batches import actions_to_start, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.memory import text_of
-from shared.domain.people import PersonCommand
 from shared.domain.session import Session
-from shared.domain.waves import running, to_start
+from shared.domain.user_commands import UserCommand
 from shared.llm.sections import prompt
 from shared.llm.types import Message
-from shared.story import finish
+from shared.story import finish_action
 from shared.worker import WorkContext
 from tests.support.store import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TURNS = SessionSettings().max_turns
 DEFAULT = "Whatever you think is best."
-PATIENCE = 20  # questions that somebody answers
+MAX_QUESTIONS = 20  # questions that get an answer
 HANDED_BACK = "I have seen to it."
 TOOLS = [
     json.dumps({"name": one.name, "description": one.description, "effect": one.effect, "parameters": one.parameters})
@@ -64,8 +64,8 @@ REPLIES: dict[str, type[BaseModel]] = {
 
 
 @dataclass
-class Played:
-    """What came of a request. `calls` counts those of the model, the answer's among them."""
+class PlayResult:
+    """The result of a request. `calls` counts the model calls, including the answer's."""
 
     deeds: list[dict[str, Any]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -78,19 +78,19 @@ class Played:
     planned: list[dict[str, Any]] = field(default_factory=list)
 
 
-def replied(messages: Sequence[Message]) -> dict[str, Any]:
-    """What stands under `reply` in one call of the rehearsal model; it is what the services take."""
-    read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
+def ask_rehearsal(messages: Sequence[Message]) -> dict[str, Any]:
+    """The `reply` of one call of the rehearsal model, validated as the services do."""
+    read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in messages])
     reply = answer(read)
     assert isinstance(reply, dict), reply
     REPLIES[read.task].model_validate(reply)
-    said: dict[str, Any] = reply["reply"]
-    return said
+    message: dict[str, Any] = reply["reply"]
+    return message
 
 
 def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
     """The same for a prompt of these sections."""
-    return replied(prompt(role, task, "", sections))
+    return ask_rehearsal(prompt(role, task, "", sections))
 
 
 class InMemory:
@@ -106,46 +106,46 @@ class InMemory:
         return self._world.call(name, arguments)
 
 
-class Play:
-    """Stands in for the desk that the services work at, and for the catalogue of tools."""
+class RetailPlay:
+    """Stands in for the services' work context and for the tool client."""
 
     def __init__(
         self, request: str, world: Replay, replies: Sequence[str], turns: int, tools: Sequence[ToolSpec] = SPECS
     ) -> None:
-        self.session, self.played = Session("s1"), Played()
+        self.session, self.played = Session("s1"), PlayResult()
         self._world, self._left, self._tools = world, list(replies), tools
-        self._registry = Registry(Packs((Retail(cast(Worlds, InMemory(world))),)))
+        self._registry = Registry(PackSource((Retail(cast(Worlds, InMemory(world))),)))
         settings = SessionSettings(max_turns=turns, approval="never", recall=False)
         self._do(c.Say(text=request, workflow="agentflow", settings=settings))
 
     async def ask(
         self, messages: Sequence[Message], reply: type[BaseModel], *, refuse: Any = None, **_: object
     ) -> BaseModel:
-        found = replied(messages)
+        result = ask_rehearsal(messages)
         self.played.calls += 1
         if issubclass(reply, TurnReply):
-            self.played.planned.append(found)
-        said = reply.model_validate({"reply": found})
-        assert not (refuse and refuse(said)), found
-        return said
+            self.played.planned.append(result)
+        message = reply.model_validate({"reply": result})
+        assert not (refuse and refuse(message)), result
+        return message
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
-    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         """As the catalogue has them: all where they are few, else those that fit the words or are in use."""
-        shown = self._tools
-        if len(shown) > FEW:
-            fitting = best(shown, words)[:SHOWN]
-            shown = [*fitting, *(one for one in shown if one.name in used and one not in fitting)]
-        return ToolPage(tools=tuple(shown), total=len(self._tools), rules=RULES)
+        screen = self._tools
+        if len(screen) > SHOW_ALL_UP_TO:
+            matching = rank(screen, words)[:MAX_SHOWN]
+            screen = [*matching, *(item for item in screen if item.name in used and item not in matching)]
+        return ToolPage(tools=tuple(screen), total=len(self._tools), rules=RULES)
 
     async def recall(self, session: Session) -> tuple[Recalled, ...]:
         return ()
 
-    async def through(self) -> Played:
+    async def through(self) -> PlayResult:
         while self.session.phase not in ("resting", "failed"):
-            assert len(self.played.questions) <= PATIENCE, self.played.questions[-1]
+            assert len(self.played.questions) <= MAX_QUESTIONS, self.played.questions[-1]
             await self._step(cast(WorkContext, self))
         played, session = self.played, self.session
         played.answer, played.confidence, played.evidence = (
@@ -175,23 +175,27 @@ class Play:
                 raise AssertionError(phase)
 
     async def _carry_out(self) -> None:
-        if to_start(self.session):  # else there are only quiet reads, which run already
+        if actions_to_start(self.session):  # else there are only quiet reads, which run already
             self._do(c.Start())
-        for action in running(self.session):
+        for action in running_actions(self.session):
             spec, turn = action.spec, self.session.turn
             tool = self._registry.find(spec.tool)
             assert tool
-            done = await tool.run(Call(self.session, spec.id, spec.arguments))
-            ok, result = done.ok, done.error or text_of(done.value)
-            said = {"confirmed": done.confirmed, "violation": done.violation, "handed_over": done.handed_over}
-            self._do(finish(action_id=spec.id, ok=ok, result=done.value, error=done.error, **said))
-            deed = {"id": spec.id, "turn": turn.number if turn else 0, "tool": spec.tool, "arguments": spec.arguments}
-            self.played.deeds.append({**deed, "status": "finished" if ok else "failed", "result": result})
+            response = await tool.run(ToolInvocation(self.session, spec.id, spec.arguments))
+            ok, result = response.ok, response.error or text_of(response.value)
+            message = {
+                "confirmed": response.confirmed,
+                "violation": response.violation,
+                "handed_over": response.handed_over,
+            }
+            self._do(finish_action(action_id=spec.id, ok=ok, result=response.value, error=response.error, **message))
+            past = {"id": spec.id, "turn": turn.number if turn else 0, "tool": spec.tool, "arguments": spec.arguments}
+            self.played.deeds.append({**past, "status": "finished" if ok else "failed", "result": result})
 
     def _do(self, command: AnyCommand) -> None:
-        mine = isinstance(command, PersonCommand)
-        work = None if mine or not self.session.work else self.session.work
-        by = CommandMeta("user:ann" if mine or not work else work.service, NOON, work=work)
+        own = isinstance(command, UserCommand)
+        work = None if own or not self.session.work else self.session.work
+        by = CommandMeta("user:ann" if own or not work else work.service, NOON, work=work)
         self.session = evolve(self.session, decide(self.session, command, by))
 
 
@@ -202,11 +206,11 @@ def play(
     *,
     turns: int = TURNS,
     tools: Sequence[ToolSpec] = SPECS,
-) -> Played:
+) -> PlayResult:
     """Until the answer is given."""
-    return asyncio.run(Play(request, shop.fresh(), replies, turns, tools).through())
+    return asyncio.run(RetailPlay(request, shop.fresh(), replies, turns, tools).through())
 
 
 def expected(calls: Sequence[Mapping[str, Any]], shop: Shop) -> Changed:
     """What differs in the store after these calls."""
-    return shop.after([TaskCall.model_validate(call) for call in calls])
+    return shop.after([ExpectedCall.model_validate(call) for call in calls])

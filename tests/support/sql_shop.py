@@ -1,4 +1,4 @@
-"""A small shop for what reads databases, in both dialects, with tables and columns that are hidden; and statements."""
+"""A small database in both dialects, with hidden tables and columns; and recorded statements."""
 
 import json
 import sqlite3
@@ -9,18 +9,18 @@ from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 
-from sql.database import Hidden, Limits
+from sql.database import Hidden, QueryLimits
 
 HERE = Path(__file__).parents[1] / "sql"
 HIDDEN = Hidden.parse("users.email, secrets, *.password")
-LIMITS = Limits(seconds=5)
+LIMITS = QueryLimits(seconds=5)
 
 
 @cache
 def statements(name: str, dialect: str) -> list[dict[str, Any]]:
     """The lines of tests/sql/<name>.jsonl for this dialect."""
     lines = (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [one for one in map(json.loads, lines) if one["dialect"] in (dialect, "both")]
+    return [item for item in map(json.loads, lines) if item["dialect"] in (dialect, "both")]
 
 
 def sqlite_shop(folder: Path) -> str:

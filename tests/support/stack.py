@@ -1,4 +1,4 @@
-"""The four workers in this process, with the model of a test, on a real bus or on one in memory."""
+"""The four workers in this process, with a scripted model, on a real or an in-memory bus."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,13 +17,13 @@ from shared.domain.session import Session
 from shared.llm import Model
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.store import Asks
+from shared.store import StoreReader
 from shared.story import Story
 from shared.testing import InMemoryStore
-from shared.worker import Handler, Parts, WorkerApplication, worker_application
+from shared.worker import Handler, WorkerApplication, WorkerOverrides, worker_application
 from tests.support.bus import FakeBus
 
-Build = Callable[[Settings, Parts], WorkerApplication]
+Build = Callable[[Settings, WorkerOverrides], WorkerApplication]
 BUILD: dict[Service, Build] = {
     "planner": planner.build,
     "generator": generator.build,
@@ -33,9 +33,9 @@ BUILD: dict[Service, Build] = {
 
 
 def doing(service: Service, handler: Handler) -> Build:
-    """An application whose work is this handler."""
+    """A worker application with this handler."""
 
-    def build(settings: Settings, parts: Parts) -> WorkerApplication:
+    def build(settings: Settings, parts: WorkerOverrides) -> WorkerApplication:
         app = worker_application(service, settings, parts)
 
         @app.broker.subscriber(durable=service)
@@ -53,8 +53,8 @@ async def working(
     model: Model,
     *services: Service,
     handlers: dict[Service, Handler] | None = None,
-    within: tuple[FakeBus, Asks] | None = None,
-    store: Callable[[Bus], Asks] = lambda bus: InMemoryStore(bus.log),
+    within: tuple[FakeBus, StoreReader] | None = None,
+    store: Callable[[Bus], StoreReader] = lambda bus: InMemoryStore(bus.log),
 ) -> AsyncIterator[list[Bus]]:
     """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`.
 
@@ -64,7 +64,7 @@ async def working(
     for service in services or tuple(BUILD):
         build = doing(service, handlers[service]) if handlers else BUILD[service]
         bus = cast(Bus, within[0]) if within else Bus(settings, service)
-        apps.append(build(settings, Parts(bus, within[1] if within else store(bus), model)))
+        apps.append(build(settings, WorkerOverrides(bus, within[1] if within else store(bus), model)))
     try:
         for app in apps:
             await app.start()
@@ -74,7 +74,7 @@ async def working(
 
 
 class Person:
-    """A person in one session, who waits for events and not for time to pass."""
+    """A user in one session, who waits for events rather than for time to pass."""
 
     def __init__(self, bus: Bus, session_id: str) -> None:
         self.id = session_id
@@ -82,15 +82,15 @@ class Person:
         self._story = Story(session_id, log=bus.log)
 
     async def load(self) -> SessionAtPosition:
-        return await self._story.loaded()
+        return await self._story.load_at_position()
 
     async def does(self, command: AnyCommand) -> SessionEvent:
-        """Commit this command, in the name of its person or of the service whose turn it is."""
+        """Commit this command as the user, or as the due service."""
         await self._story.commit(command)
         return self._story.events[-1]
 
-    async def sees(self, wanted: Callable[[Session], bool], *, seconds: float = 40) -> Session:
-        """The session once it is as wanted; looks again at every stored event."""
+    async def sees(self, condition: Callable[[Session], bool], *, seconds: float = 40) -> Session:
+        """Wait until the session meets the condition, which is checked after every stored event."""
         changed = asyncio.Event()
 
         async def stored(_: str, __: bytes) -> None:
@@ -99,7 +99,7 @@ class Person:
         feed = await self._bus.subscribe(f"feed.{self.id}.>", stored)
         try:
             async with asyncio.timeout(seconds):
-                while not wanted(session := (await self.load()).session):
+                while not condition(session := (await self.load()).session):
                     await changed.wait()
                     changed.clear()
                 return session

@@ -7,7 +7,7 @@ from parley.events.values import Check, ModelCall, Step
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.log import ReplicatedLog
-from shared.story import Story, finish
+from shared.story import Story, finish_action
 
 STEPS = (Step(text="Ask for two numbers"), Step(text="Add them"), Step(text="Print the sum"))
 CODE = "print(1.5 + 2)\n"
@@ -68,7 +68,7 @@ class Conversation(Story):
             c.Rename(title="My 100% calculator"),
             c.Run(stdin="1"),
             c.Start(),
-            finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.25),
+            finish_action(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.25),
             c.VerifyTurn(status="success", next_action="complete", reasoning="it printed 3.5"),
             c.Complete(),
         )

@@ -36,16 +36,16 @@ async def notes(bus: FakeBus, model: ScriptedModel) -> dict[str, Any]:
     ann = Person(cast(Bus, bus), "notes")
     await ann.does(c.Say(text="Note: bring tea", workflow="agentflow"))
     waiting = await ann.phase("awaiting_approval")
-    action = next(one for one in waiting.turn.actions if one.spec.tool == "add_note") if waiting.turn else None
+    action = next(action for action in waiting.turn.actions if action.spec.tool == "add_note") if waiting.turn else None
     assert action
     await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
     done = await ann.phase("resting", "failed")
     events = await ann.events()
-    outcomes = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+    outcomes = [outcome for event in events if isinstance(event, facts.ActionsFinished) for outcome in event.outcomes]
     return {
         "nudge": "list_notes first" in model.prompts[1].text,
         "rules": "Read the notes before you add one." in model.prompts[0].text,
-        "outcomes": [one.model_dump(mode="json", include={"ok", "result", "confirmed"}) for one in outcomes],
+        "outcomes": [outcome.model_dump(mode="json", include={"ok", "result", "confirmed"}) for outcome in outcomes],
         "verdicts": [event.rule for event in events if isinstance(event, facts.TurnVerified)],
         "answer": done.answer.text,
     }
@@ -66,14 +66,14 @@ async def plan(bus: FakeBus) -> dict[str, Any]:
     ann = Person(cast(Bus, bus), "plan")
     settings = SessionSettings(generator="each-line", world="own")
     await ann.does(c.Say(text="Bring tea\nBring cups", workflow="execution_plan", settings=settings))
-    shown = await ann.phase("awaiting_approval", "failed")
-    assert shown.plan, shown.failure
-    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+    session = await ann.phase("awaiting_approval", "failed")
+    assert session.plan, session.failure
+    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
     done = await ann.phase("resting", "failed")
     assert done.turn
     return {
-        "goal": shown.plan.goal,
-        "effects": [step.effect for step in shown.plan.steps],
+        "goal": session.plan.goal,
+        "effects": [step.effect for step in session.plan.steps],
         "notes": done.turn.actions[-1].result,
         "journal": JOURNAL,
     }

@@ -1,4 +1,4 @@
-"""A person who also sees what is being written, for tests that disturb a conversation at a certain moment."""
+"""A user who also sees drafts, for tests that interrupt a conversation at a certain moment."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,20 +13,20 @@ REQUEST = "Help me create a simple calculator"
 
 
 class Watcher(Person):
-    """A person who also sees what is being written."""
+    """A user who also sees drafts."""
 
     def __init__(self, bus: Bus, session_id: str) -> None:
         super().__init__(bus, session_id)
         self._drafts: asyncio.Queue[str] = asyncio.Queue()
 
     async def watch(self) -> None:
-        async def heard(_: str, body: bytes) -> None:
+        async def on_delta(_: str, body: bytes) -> None:
             self._drafts.put_nowait(Delta.model_validate_json(body).kind)
 
-        await self._bus.subscribe(f"delta.{self.id}.>", heard)
+        await self._bus.subscribe(f"delta.{self.id}.>", on_delta)
 
     async def drafting(self, kind: str) -> None:
-        """Until somebody writes this from now on."""
+        """Wait until a service drafts this, from now on."""
         while not self._drafts.empty():
             self._drafts.get_nowait()
         async with asyncio.timeout(30):
@@ -44,10 +44,10 @@ class Watcher(Person):
         assert session.code
         await self.does(c.EditCode(base=session.code.version, code=code))
 
-    async def told(self) -> list[str]:
+    async def event_types(self) -> list[str]:
         return [event.type for event in await self.events() if event.type != "usage.recorded"]
 
 
 def in_review(number: int) -> Callable[[Session], bool]:
-    """So many versions of the code, the last of them before the person."""
+    """Whether the code with this number is in review."""
     return lambda session: session.phase == "awaiting_approval" and session.counts.codes == number

@@ -15,33 +15,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
 SHARED = {
-    "bus",
-    "contracts",
-    "domain",
-    "environment",
-    "flows",
-    "library_log",
-    "llm",
-    "log",
-    "log_reading",
-    "logging",
-    "login",
-    "message_limits",
-    "plan_checks",
-    "plugins",
-    "repair",
-    "retry",
-    "sandbox",
-    "services",
-    "settings",
-    "store",
-    "store_api",
-    "story",
-    "telemetry",
-    "templates",
-    "testing",
-    "watchdog",
-    "worker",
+    *("bus", "contracts", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
+    *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
+    *("settings", "store", "store_api", "story", "telemetry", "template_log", "templates", "testing"),
+    *("unavailable", "watchdog", "worker"),
 }
 IMPURE = {
     "asyncio",
@@ -79,12 +56,13 @@ KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
-LONGER = {  # each on one page: lists, not logic
+LONGER = {  # lists, not logic: events and messages with a description of each field
     "cli/plans.py": 320,
-    "parley/events/facts.py": 545,
-    "parley/events/values.py": 335,
-    "parley/protocol/client.py": 310,
-    "scripts/gen_words.py": 310,
+    "parley/events/facts.py": 830,
+    "parley/events/values.py": 470,
+    "parley/protocol/client.py": 340,
+    "parley/protocol/screen.py": 310,
+    "parley/protocol/server.py": 330,
     "shared/domain/commands.py": 360,
     "services/plan_store/tables.py": 340,
 }
@@ -92,7 +70,7 @@ LONGER = {  # each on one page: lists, not logic
 
 @cache
 def sources(*folders: str) -> tuple[Path, ...]:
-    """All modules under these folders of the repository; a folder that is not there yet has none."""
+    """All modules under these folders of the repository; none for a missing folder."""
     return tuple(sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")))
 
 
@@ -103,14 +81,14 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Every module that this one imports, also inside functions, with relative imports and `from a import b` spelt out.
+    """Every module that this one imports, also inside functions, with relative imports and `from a import b` resolved.
 
     `from a import b` counts as both `a` and `a.b`: only running it would tell which of the two is the module.
     """
-    return frozenset(dotted for node in ast.walk(tree(path)) for dotted in named(node, path))
+    return frozenset(dotted for node in ast.walk(tree(path)) for dotted in imported_modules(node, path))
 
 
-def named(node: ast.AST, path: Path) -> set[str]:
+def imported_modules(node: ast.AST, path: Path) -> set[str]:
     """The modules that this statement imports; none if it is another statement."""
     if isinstance(node, ast.Import):
         return {alias.name for alias in node.names}
@@ -122,41 +100,46 @@ def named(node: ast.AST, path: Path) -> set[str]:
     return {".".join(base), *(".".join([*base, alias.name]) for alias in node.names)} - {""}
 
 
-def at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs when the module is imported: not the bodies of functions, nor what only a type checker reads."""
+def import_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run when the module is imported: no function bodies, no `TYPE_CHECKING` blocks."""
     for child in ast.iter_child_nodes(node):
         checked_only = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
         if not checked_only and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield child
-            yield from at_once(child)
+            yield from import_time_nodes(child)
 
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def under(module: str, *packages: str) -> bool:
+def is_under(module: str, *packages: str) -> bool:
     """Whether the module is one of these, or inside one."""
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def strays(paths: tuple[Path, ...], *packages: str) -> list[str]:
-    """`module imports other`, for all that import from these packages."""
-    return [f"{name(path)} imports {one}" for path in paths for one in sorted(imports(path)) if under(one, *packages)]
+def forbidden_imports(paths: tuple[Path, ...], *packages: str) -> list[str]:
+    """`module imports other` for each import from these packages."""
+    return [
+        f"{name(path)} imports {module}"
+        for path in paths
+        for module in sorted(imports(path))
+        if is_under(module, *packages)
+    ]
 
 
-def foreign(path: Path, *allowed: str) -> list[str]:
-    """What the module imports that is neither standard (and pure) nor allowed."""
+def disallowed_imports(path: Path, *allowed: str) -> list[str]:
+    """The module's imports that are neither allowed nor pure standard library."""
     standard = sys.stdlib_module_names - IMPURE
     return [
-        f"{name(path)} imports {one}"
-        for one in sorted(imports(path))
-        if not under(one, *allowed) and one.split(".")[0] not in standard
+        f"{name(path)} imports {module}"
+        for module in sorted(imports(path))
+        if not is_under(module, *allowed) and module.split(".")[0] not in standard
     ]
 
 
 def calls(path: Path) -> set[str]:
-    """The names that are called: `f` of `f()`, and `g` of `x.g()` as `.g`."""
+    """The names of called functions: `f` for `f()`, `.g` for `x.g()`."""
     functions = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
     plain = {function.id for function in functions if isinstance(function, ast.Name)}
     return plain | {f".{function.attr}" for function in functions if isinstance(function, ast.Attribute)}
@@ -165,57 +148,63 @@ def calls(path: Path) -> set[str]:
 # --- the rules
 
 
-def test_there_is_something_to_look_at() -> None:
+def test_the_checks_find_modules() -> None:
     assert {"shared/domain/decide.py", "parley/events/facts.py"} <= {name(path) for path in sources(*CODE)}
 
 
-def test_services_meet_on_the_bus_only() -> None:
+def test_services_do_not_import_each_other() -> None:
     wrong = []
     for service in sorted(path for path in (ROOT / "services").iterdir() if path.is_dir()):
         mine = tuple(sorted(service.rglob("*.py")))
         others = [f"services.{path.name}" for path in (ROOT / "services").iterdir() if path.name != service.name]
-        wrong += strays(mine, *others)
+        wrong += forbidden_imports(mine, *others)
     assert wrong == []
 
 
 def test_the_domain_is_pure() -> None:
     allowed = ("pydantic", "parley.events", "shared.domain")
-    assert [line for path in sources("shared/domain") for line in foreign(path, *allowed, "shared")] == []
+    assert [line for path in sources("shared/domain") for line in disallowed_imports(path, *allowed, "shared")] == []
     assert [
-        f"{name(path)} imports {one}"
+        f"{name(path)} imports {module}"
         for path in sources("shared/domain")
-        for one in sorted(imports(path))
-        if under(one, "shared") and one != "shared" and not under(one, *allowed)
+        for module in sorted(imports(path))
+        if is_under(module, "shared") and module != "shared" and not is_under(module, *allowed)
     ] == []
 
 
-def test_events_know_nothing_but_themselves() -> None:
+def test_events_import_only_the_public_package() -> None:
     allowed = ("pydantic", "pydantic_core", "rfc8785", "parley.events")
-    assert [line for path in sources("parley/events") for line in foreign(path, *allowed)] == []
+    assert [line for path in sources("parley/events") for line in disallowed_imports(path, *allowed)] == []
 
 
-def test_neither_asks_the_clock_nor_the_world() -> None:
-    asks = IMPURE_CALLS | {f".{one}" for one in CLOCK}
+def test_domain_and_events_use_no_clock_and_no_io() -> None:
+    asks = IMPURE_CALLS | {f".{call}" for call in CLOCK}
     paths = sources("shared/domain", "parley/events")
-    assert [f"{name(path)} calls {one}" for path in paths for one in sorted(calls(path) & asks)] == []
+    assert [f"{name(path)} calls {call}" for path in paths for call in sorted(calls(path) & asks)] == []
 
 
-def test_imports_go_round_in_no_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     modules = sources(*CODE)
     needs = {
-        path: {one for node in at_once(tree(path)) for dotted in named(node, path) for one in files(dotted)} - {path}
+        path: {
+            file
+            for node in import_time_nodes(tree(path))
+            for dotted in imported_modules(node, path)
+            for file in files(dotted)
+        }
+        - {path}
         for path in modules
     }
     TopologicalSorter(needs).prepare()  # its CycleError names the modules
 
 
-def test_only_bus_and_log_know_nats() -> None:
-    strangers = tuple(path for path in sources(*CODE) if not within(path, *KNOW_NATS))
-    assert strays(strangers, "nats", "faststream") == []
+def test_only_bus_and_log_import_nats() -> None:
+    strangers = tuple(path for path in sources(*CODE) if not is_within(path, *KNOW_NATS))
+    assert forbidden_imports(strangers, "nats", "faststream") == []
 
 
-def within(path: Path, *places: str) -> bool:
-    """Whether the module is one of these files, or lies in one of these packages (or is the module of that name)."""
+def is_within(path: Path, *places: str) -> bool:
+    """Whether the module is one of these files, or belongs to one of these packages."""
     here = name(path)
     return any(here in (place, f"{place}.py") or here.startswith(f"{place}/") for place in places)
 
@@ -223,12 +212,16 @@ def within(path: Path, *places: str) -> bool:
 def test_only_settings_read_the_environment() -> None:
     wrong = []
     for path in sources(*CODE):
-        if within(path, *READ_ENVIRONMENT):
+        if is_within(path, *READ_ENVIRONMENT):
             continue
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb"):
                 wrong.append(f"{name(path)}:{node.lineno} reads os.{node.attr}")
-        wrong += [f"{name(path)} imports {one}" for one in imports(path) if one.startswith(("os.environ", "os.getenv"))]
+        wrong += [
+            f"{name(path)} imports {module}"
+            for module in imports(path)
+            if module.startswith(("os.environ", "os.getenv"))
+        ]
     assert wrong == []
 
 
@@ -237,72 +230,73 @@ def test_shared_is_a_closed_list() -> None:
     assert {path.stem for path in here} - {"__init__"} - SHARED == set()
 
 
-def test_shared_stands_below_everything() -> None:
-    assert strays(sources("shared"), "services", "packs", "sql", "flows", "cli", "tests", "bench") == []
+def test_shared_imports_nothing_above_it() -> None:
+    assert forbidden_imports(sources("shared"), "services", "packs", "sql", "flows", "cli", "tests", "bench") == []
 
 
-def test_packs_know_what_a_tool_is_and_no_service() -> None:
-    """The public package, and what is shared by design: a sandbox, a reader of databases, the repair of arguments.
+def test_packs_import_the_public_package_and_no_service() -> None:
+    """They may import the public package and a few shared parts: sandbox, database reader, argument repair.
 
     And secrets that the operator's environment holds: where they are looked up, and kept out of logs and events.
     """
     libraries = ("httpx2", "pydantic", "pydantic_core", "sqlalchemy")
     secrets = ("shared.environment", "shared.logging")
     allowed = ("packs", "parley", "sql", "shared.repair", "shared.sandbox", *secrets, *libraries)
+    packs = tuple(path for path in sources("packs") if not path.name.startswith("test_"))
     strange = {
-        f"{name(path)} imports {one}"
-        for path in sources("packs")
-        for one in imports(path)
-        if one != "shared" and not under(one, *allowed) and one.split(".")[0] not in sys.stdlib_module_names
+        f"{name(path)} imports {module}"
+        for path in packs
+        for module in imports(path)
+        if module != "shared" and not is_under(module, *allowed) and module.split(".")[0] not in sys.stdlib_module_names
     }
     assert strange == set()
-    assert strays(tuple(path for path in sources("packs") if not within(path, "packs/database")), "sql") == []
+    assert forbidden_imports(tuple(path for path in packs if not is_within(path, "packs/database")), "sql") == []
 
 
-def test_the_public_package_imports_nothing_of_ours_but_itself() -> None:
-    """Who writes a tool, a flow or a client gets the events and messages, and none of what services are made of."""
+def test_the_public_package_imports_only_itself() -> None:
+    """Authors of tools, flows and clients get the events and messages, but no internals of the services."""
     public = tuple(path for path in sources("parley") if name(path) != "parley/terminal.py")  # starts the command
-    assert [name(path) for path in reached(*public) if not within(path, "parley")] == []
+    assert [name(path) for path in transitive_imports(*public) if not is_within(path, "parley")] == []
 
 
-def test_only_the_executor_has_packs() -> None:
-    """The other services ask it, and read what it records. Programs that play in the store import it as they like."""
-    others = tuple(path for path in sources("services") if not within(path, "services/executor"))
-    assert strays(others, "packs", "parley.pack", "parley.tool") == []
-    assert strays(sources("services/executor"), "packs.retail") == []
+def test_only_the_executor_imports_packs() -> None:
+    """Other services ask the executor and read its events. Programs that use the sample store may import it."""
+    others = tuple(path for path in sources("services") if not is_within(path, "services/executor"))
+    assert forbidden_imports(others, "packs", "parley.pack", "parley.tool") == []
+    assert forbidden_imports(sources("services/executor"), "packs.retail") == []
 
 
-def test_sql_knows_databases_and_nothing_else() -> None:
-    """Whoever wants to be sure of what may run reads this package alone."""
+def test_sql_imports_nothing_else_of_ours() -> None:
+    """A reviewer of what SQL may run needs to read this package only."""
     strange = {
-        f"{name(path)} imports {one}"
+        f"{name(path)} imports {module}"
         for path in sources("sql")
-        for one in imports(path)
-        if not under(one, "sql", "pydantic", "sqlalchemy", "sqlglot", "asyncpg")
-        and one.split(".")[0] not in sys.stdlib_module_names
+        for module in imports(path)
+        if not is_under(module, "sql", "pydantic", "sqlalchemy", "sqlglot", "asyncpg")
+        and module.split(".")[0] not in sys.stdlib_module_names
     }
     assert strange == set()
 
 
-def test_flows_are_run_by_the_executor_alone() -> None:
-    others = tuple(path for path in sources(*CODE) if not within(path, *RUN_FLOWS))
-    assert strays(others, "flows") == []
-    assert strays(sources("flows"), "services", "cli", "tests", "bench") == []
+def test_only_the_executor_imports_flows() -> None:
+    others = tuple(path for path in sources(*CODE) if not is_within(path, *RUN_FLOWS))
+    assert forbidden_imports(others, "flows") == []
+    assert forbidden_imports(sources("flows"), "services", "cli", "tests", "bench") == []
 
 
-def test_the_rehearsal_model_and_parley_know_only_their_contract() -> None:
-    """It is data: neither imports it. Tests, bench, chaos and scripts may play both."""
+def test_the_rehearsal_model_and_parley_do_not_import_each_other() -> None:
+    """They share only the contract, which is data. Tests, bench, chaos and scripts may import both."""
     parley = ("services", "shared", "parley", "packs", "sql", "flows", "cli")
-    assert strays(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
-    assert strays(sources(*parley), "rehearsal") == []
+    assert forbidden_imports(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
+    assert forbidden_imports(sources(*parley), "rehearsal") == []
 
 
-def test_services_stand_below_the_programs() -> None:
-    assert strays(sources("services"), "cli", "tests", "bench") == []
+def test_services_do_not_import_the_programs() -> None:
+    assert forbidden_imports(sources("services"), "cli", "tests", "bench") == []
 
 
-def test_programs_run_services_and_do_not_import_them() -> None:
-    assert strays(sources("cli"), "services", "tests") == []
+def test_programs_do_not_import_services() -> None:
+    assert forbidden_imports(sources("cli"), "services", "tests") == []
 
 
 WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__"}
@@ -310,14 +304,14 @@ PRODUCT = ("services", "shared", "cli", "parley")
 SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # what only a workflow's own files ask about
 
 
-def test_only_a_workflow_knows_its_name_and_its_plans() -> None:
-    """Elsewhere nobody compares with a workflow's name, or asks for the kind or the path of a plan or turn."""
+def test_only_workflow_modules_branch_on_the_workflow() -> None:
+    """Other modules do not compare workflow names, or test the kind or the path of a plan or turn."""
     others = [path for path in sources(*PRODUCT) if path.stem not in WORKFLOWS and "workflows" not in path.parts]
-    assert [f"{name(path)}:{line}" for path in others for line in sorted(asks_for_workflow(path))] == []
+    assert [f"{name(path)}:{line}" for path in others for line in sorted(workflow_branches(path))] == []
 
 
-def asks_for_workflow(path: Path) -> set[int]:
-    """The lines on which something depends on a workflow's name, or on a plan's or turn's `kind` or `path`."""
+def workflow_branches(path: Path) -> set[int]:
+    """The lines that depend on a workflow's name, or on the `kind` or `path` of a plan or turn."""
     tests: list[ast.expr] = []
     compared: list[ast.expr] = []
     for node in ast.walk(tree(path)):
@@ -336,17 +330,17 @@ def asks_for_workflow(path: Path) -> set[int]:
                 compared += [node.left, *node.comparators]
             case _:
                 pass
-    named = [one for one in compared if _names_workflow(one)]
-    return {one.lineno for one in (*named, *(one for one in (*tests, *compared) if _is_shape(one)))}
+    named = (node for node in compared if _names_workflow(node))
+    return {node.lineno for node in (*named, *filter(_is_shape, (*tests, *compared)))}
 
 
 def _names_workflow(node: ast.expr) -> bool:
     constants = node.elts if isinstance(node, ast.Tuple | ast.Set | ast.List) else [node]
-    return any(isinstance(one, ast.Constant) and one.value in WORKFLOWS for one in constants)
+    return any(isinstance(item, ast.Constant) and item.value in WORKFLOWS for item in constants)
 
 
 def _is_shape(node: ast.expr) -> bool:
-    """`turn.path`, `session.plan.kind`, also behind `not`."""
+    """Whether it is `turn.path` or `session.plan.kind`, also negated."""
     if isinstance(node, ast.UnaryOp):
         return _is_shape(node.operand)
     if not isinstance(node, ast.Attribute):
@@ -369,49 +363,51 @@ def _is_shape(node: ast.expr) -> bool:
         "z = plan and plan.path",
     ],
 )
-def test_no_way_of_asking_for_a_workflow_is_overlooked(tmp_path: Path, source: str) -> None:
+def test_every_way_of_branching_on_the_workflow_is_detected(tmp_path: Path, source: str) -> None:
     module = tmp_path / "module.py"
     module.write_text(source)
-    assert asks_for_workflow(module)
+    assert workflow_branches(module)
 
 
-def test_talking_to_the_gateway_needs_no_nats() -> None:
-    """`parley chat` and `parley mcp` start sooner, and where neither broker nor services are installed."""
-    talking = reached(*sources("cli/chat"), ROOT / "cli/mcp.py", ROOT / "cli/command.py")
-    assert [name(path) for path in talking if within(path, "shared/bus", "shared/log", "packs", "sql", "flows")] == []
+def test_gateway_clients_do_not_import_nats() -> None:
+    """So `parley chat` and `parley mcp` start faster, and without broker or services installed."""
+    talking = transitive_imports(*sources("cli/chat"), ROOT / "cli/mcp_server.py", ROOT / "cli/command.py")
+    assert [
+        name(path) for path in talking if is_within(path, "shared/bus", "shared/log", "packs", "sql", "flows")
+    ] == []
 
 
-def reached(*paths: Path) -> set[Path]:
-    """These modules, and all of ours that importing them brings along."""
-    found, waiting = set[Path](), list(paths)
+def transitive_imports(*paths: Path) -> set[Path]:
+    """These modules and all of ours that they import, directly or indirectly."""
+    reached, waiting = set[Path](), list(paths)
     while waiting:
         path = waiting.pop()
-        found.add(path)
-        waiting += {one for dotted in imports(path) for one in files(dotted)} - found
-    return found
+        reached.add(path)
+        waiting += {file for dotted in imports(path) for file in files(dotted)} - reached
+    return reached
 
 
 def files(dotted: str) -> list[Path]:
-    """Where a module or package of ours is; none for what lies elsewhere."""
+    """The files of a module or package of ours; none for others."""
     path = ROOT.joinpath(*dotted.split("."))
-    return [one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()]
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
 
 
-def test_a_module_is_short_enough_to_read() -> None:
-    """One that is not has to be split by what its parts are about."""
+def test_modules_respect_the_line_limit() -> None:
+    """A longer one has to be split by topic."""
     lines = {path: path.read_bytes().count(b"\n") for path in sources(*CODE, "tests")}
-    assert [f"{name(path)} has {count} lines" for path, count in lines.items() if count > longest(path)] == []
+    assert [f"{name(path)} has {count} lines" for path, count in lines.items() if count > line_limit(path)] == []
 
 
-def longest(path: Path) -> int:
-    """How many lines the module may have."""
-    return LONGER.get(name(path), TEST_LINES if within(path, "tests", "rehearsal/tests") else LINES)
+def line_limit(path: Path) -> int:
+    """The module's line limit."""
+    return LONGER.get(name(path), TEST_LINES if is_within(path, "tests", "rehearsal/tests") else LINES)
 
 
-def test_a_module_says_what_it_is_for() -> None:
-    """Except an empty marker: its modules speak for themselves."""
-    told = sources("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli")
-    silent = [path for path in told if not ast.get_docstring(tree(path))]
+def test_every_module_has_a_docstring() -> None:
+    """An empty `__init__.py` needs none."""
+    modules = sources("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli")
+    silent = [path for path in modules if not ast.get_docstring(tree(path))]
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 
 
@@ -419,7 +415,7 @@ def test_a_module_says_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "seen"),
+    ("source", "expected"),
     [
         ("import nats.aio.client", "nats.aio.client"),
         ("from services.planner import handlers", "services.planner.handlers"),
@@ -429,14 +425,14 @@ def test_a_module_says_what_it_is_for() -> None:
         ("import a as b, nats", "nats"),
     ],
 )
-def test_no_way_of_importing_is_overlooked(tmp_path: Path, source: str, seen: str) -> None:
+def test_every_way_of_importing_is_detected(tmp_path: Path, source: str, expected: str) -> None:
     module = tmp_path / "module.py"
     module.write_text(source)
-    assert seen in imports(module)
+    assert expected in imports(module)
 
 
-def test_a_package_is_not_taken_for_one_whose_name_it_begins_with() -> None:
-    assert under("shared.log.store", "shared.log")
-    assert not under("shared.logging", "shared.log")
-    assert within(ROOT / "shared/log.py", "shared/log")
-    assert not within(ROOT / "shared/logging.py", "shared/log")
+def test_packages_with_a_common_prefix_are_distinguished() -> None:
+    assert is_under("shared.log.store", "shared.log")
+    assert not is_under("shared.logging", "shared.log")
+    assert is_within(ROOT / "shared/log.py", "shared/log")
+    assert not is_within(ROOT / "shared/logging.py", "shared/log")

@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from shared.bus import Bus, Delivery
-from shared.bus.consuming import PullRequests
+from shared.bus.deliveries import PullRequests
 from shared.bus.subscribers import DurableSubscriber
 from shared.settings import Settings
 
@@ -20,27 +20,27 @@ SLOTS = 4
 
 def test_requests_are_answered_oldest_first() -> None:
     requests = PullRequests()
-    requests.began(2, until=10)
-    requests.began(3, until=20)
-    assert requests.messages == 5
+    requests.add(2, until=10)
+    requests.add(3, until=20)
+    assert requests.expected == 5
     for left in (4, 3, 2):
-        requests.arrived()
-        assert requests.messages == left
-    requests.ended()
-    assert requests.messages == 0
-    requests.arrived()  # more than were asked for: of a request that was given up
-    requests.ended()
-    assert requests.messages == 0
+        requests.message_arrived()
+        assert requests.expected == left
+    requests.oldest_ended()
+    assert requests.expected == 0
+    requests.message_arrived()  # more than were asked for: of a request that was given up
+    requests.oldest_ended()
+    assert requests.expected == 0
 
 
-def test_what_should_have_ended_is_given_up() -> None:
+def test_an_overdue_pull_request_expires() -> None:
     requests = PullRequests()
-    requests.began(2, until=10)
-    requests.began(3, until=20)
-    requests.lost(15)
-    assert requests.messages == 3
-    requests.lost()
-    assert requests.messages == 0
+    requests.add(2, until=10)
+    requests.add(3, until=20)
+    requests.expire(15)
+    assert requests.expected == 3
+    requests.expire()
+    assert requests.expected == 0
 
 
 class Server:
@@ -93,16 +93,16 @@ class Work:
     def __init__(self, server: Server, subscriber: DurableSubscriber) -> None:
         self.server, self.subscriber = server, subscriber
         self.ends = asyncio.Semaphore(0)
-        self.begun: asyncio.Queue[int] = asyncio.Queue()
+        self.started: asyncio.Queue[int] = asyncio.Queue()
 
     async def __call__(self, delivery: Delivery) -> None:
-        self.begun.put_nowait(delivery.position)
+        self.started.put_nowait(delivery.position)
         await self.ends.acquire()
 
-    async def given(self, *numbers: int) -> None:
+    async def start_deliveries(self, *numbers: int) -> None:
         for number in numbers:
             await self.server.message(number)
-            assert await asyncio.wait_for(self.begun.get(), 20) == number
+            assert await asyncio.wait_for(self.started.get(), 20) == number
 
 
 @pytest.fixture
@@ -128,32 +128,32 @@ async def nothing_more(server: Server) -> None:
     assert server.asked.empty()
 
 
-async def test_as_many_are_asked_for_as_can_begin(work: Work) -> None:
+async def test_it_pulls_as_many_messages_as_can_start(work: Work) -> None:
     assert await work.server.asks() == SLOTS
-    await work.given(1, 2, 3, 4)
+    await work.start_deliveries(1, 2, 3, 4)
     await nothing_more(work.server)
     work.ends.release()
     assert await work.server.asks() == 1, "nothing is to come: it asks for the one free slot"
 
 
-async def test_one_request_is_made_for_several_messages(work: Work) -> None:
+async def test_one_pull_request_covers_several_messages(work: Work) -> None:
     assert await work.server.asks() == SLOTS
-    await work.given(1)
+    await work.start_deliveries(1)
     work.ends.release()
     await nothing_more(work.server)
-    await work.given(2)
+    await work.start_deliveries(2)
     work.ends.release()
     assert await work.server.asks() == SLOTS // 2
 
 
-async def test_a_request_that_has_ended_is_made_again(work: Work) -> None:
+async def test_an_ended_pull_request_is_renewed(work: Work) -> None:
     assert await work.server.asks() == SLOTS
-    await work.given(1)
+    await work.start_deliveries(1)
     await work.server.status("408")
     assert await work.server.asks() == SLOTS - 1
 
 
-async def test_a_refusal_is_not_answered_at_once(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_pull_request_is_renewed_after_a_pause(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     sleep = asyncio.sleep
 
@@ -169,7 +169,7 @@ async def test_a_refusal_is_not_answered_at_once(work: Work, monkeypatch: pytest
     assert pauses[-2:] == [0.25, 0.25]
 
 
-async def test_after_a_reconnection_it_asks_at_once_and_while_away_not_at_all(work: Work) -> None:
+async def test_it_pulls_at_once_after_a_reconnection_and_not_while_disconnected(work: Work) -> None:
     assert await work.server.asks() == SLOTS
     work.server.is_connected = False
     await work.server.status("408")
@@ -179,9 +179,9 @@ async def test_after_a_reconnection_it_asks_at_once_and_while_away_not_at_all(wo
     assert await work.server.asks() == SLOTS
 
 
-async def test_what_comes_while_it_leaves_is_handed_over(work: Work) -> None:
+async def test_messages_that_arrive_during_shutdown_are_released(work: Work) -> None:
     assert await work.server.asks() == SLOTS
     await work.subscriber.stop()
     await work.server.message(1)
     assert work.server.acknowledged == [b"-NAK"]
-    assert work.begun.empty()
+    assert work.started.empty()

@@ -1,4 +1,4 @@
-"""The invariants of the chaos suite see what they are there to see: each with evidence that holds, and with broken."""
+"""Each invariant of the chaos suite passes on sound evidence and detects broken evidence."""
 
 import json
 from collections.abc import Callable
@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from chaos.accounts import Served
-from chaos.evidence import Acknowledged, Effect, Evidence, Left, Rows
-from chaos.invariants import Verdict, judge
-from chaos.process import Exit
-from chaos.recorder import Shown
+from chaos.evidence import AcknowledgedCommand, Effect, Evidence, Rows, UserOutcome
+from chaos.invariant_check import InvariantResult
+from chaos.invariants import check_invariants
+from chaos.model_usage import ServedRequest
+from chaos.process import ProcessExit
+from chaos.socket_recorder import SocketRecord
 from parley.events import dump_event
 from parley.events.values import ActionSpec, ModelCall, SessionSettings
 from shared.domain import commands as c
-from shared.log import EXPECTED, MESSAGE_ID, StoredMessage, guard, subject_of
-from shared.story import Story, finish
+from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID, StoredMessage, guard_headers, subject_of
+from shared.story import Story, finish_action
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0
@@ -35,218 +36,232 @@ CALL = ModelCall(
 )
 
 
-class Life(Story):
-    """One session by the domain's own rules, and the log that it leaves."""
+class RecordedSession(Story):
+    """A session run by the domain's own rules, and its log."""
 
     @property
-    def raws(self) -> list[StoredMessage]:
+    def stored_messages(self) -> list[StoredMessage]:
         return [
             StoredMessage(
-                at + 1, subject_of(one.event, one.due), guard(self.id, at, one.event.id), dump_event(one.event), NOON
+                at + 1,
+                subject_of(transition.event, transition.due),
+                guard_headers(self.id, at, transition.event.id),
+                dump_event(transition.event),
+                NOON,
             )
-            for at, one in enumerate(self.transitions)
+            for at, transition in enumerate(self.transitions)
         ]
 
     @property
-    def seen(self) -> list[dict[str, Any]]:
+    def shown_events(self) -> list[dict[str, Any]]:
         return [event.model_dump(mode="json", by_alias=True) for event in self.events]
 
 
-def acted(*, note_known: bool = True) -> Life:
-    """A request with a keyed write and one without a key; of the latter it may be unknown what happened."""
-    life = Life()
+def recorded_session(*, is_note_known: bool = True) -> RecordedSession:
+    """A session with a keyed write and one without a key, whose outcome may be uncertain."""
+    session = RecordedSession()
     settings = SessionSettings(approval="never")
-    life.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
-    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
-    life.apply(c.Start())
-    life.apply(finish(action_id="1.1", ok=True, result="cancelled"))
-    if note_known:
-        life.apply(finish(action_id="1.2", ok=True, result="noted"))
-        life.apply(c.VerifyTurn(status="success", next_action="complete"))
-        life.apply(c.GiveAnswer(text="Done.", confidence=1.0))
+    session.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
+    session.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
+    session.apply(c.Start())
+    session.apply(finish_action(action_id="1.1", ok=True, result="cancelled"))
+    if is_note_known:
+        session.apply(finish_action(action_id="1.2", ok=True, result="noted"))
+        session.apply(c.VerifyTurn(status="success", next_action="complete"))
+        session.apply(c.GiveAnswer(text="Done.", confidence=1.0))
     else:
-        life.apply(c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"))
-        life.apply(c.Stop())
-    return life
+        session.apply(c.ReportUncertain(action_id="1.2", reason="the executor was ended while it ran"))
+        session.apply(c.Stop())
+    return session
 
 
 EFFECT = Effect("shared", KEY, CANCEL, {"order_id": "#W1"}, "cancelled")
 ROWS: Rows = {"sessions": [("s1", 7), ("s2", 3)], "journal": [("s1", 1, {"a": 1})]}
 
 
-def evidence(life: Life | None = None) -> Evidence:
-    """Of a run in which all was well, with something for every invariant to look at."""
-    life = life or acted()
+def evidence(session: RecordedSession | None = None) -> Evidence:
+    """Evidence of a sound run, with something for every invariant to check."""
+    session = session or recorded_session()
     return Evidence(
-        log={"s1": life.raws},
-        shown=[Shown("s1", 0, life.seen[:4]), Shown("s1", 2, life.seen[2:])],
-        acknowledged=[Acknowledged("s1", "cmd-1", 1)],
-        left=[Left("s1", "notes", "answered")],
+        log={"s1": session.stored_messages},
+        socket_records=[
+            SocketRecord("s1", 0, session.shown_events[:4]),
+            SocketRecord("s1", 2, session.shown_events[2:]),
+        ],
+        acknowledged=[AcknowledgedCommand("s1", "cmd-1", 1)],
+        user_outcomes=[UserOutcome("s1", "notes", "answered")],
         rows=ROWS,
-        folded=ROWS,
+        rebuilt_rows=ROWS,
         effects=[EFFECT],
         worlds={"shared": {"orders/#W1": {"status": "cancelled"}}},
-        replayed={"shared": {"orders/#W1": {"status": "cancelled"}}},
+        replayed_worlds={"shared": {"orders/#W1": {"status": "cancelled"}}},
         notes={"hello": 1},
-        served=[Served("planner", "ok", (10, 4))],
-        exits=[Exit("planner-1", 0, "SIGTERM", 2.0), Exit("planner-1", -9, "SIGKILL", 0.1)],
-        waiting={"planner": 0},
+        served_requests=[ServedRequest("planner", "ok", (10, 4))],
+        exits=[ProcessExit("planner-1", 0, "SIGTERM", 2.0), ProcessExit("planner-1", -9, "SIGKILL", 0.1)],
+        outstanding={"planner": 0},
     )
 
 
-def verdicts(found: Evidence) -> dict[str, Verdict]:
-    return {verdict.name: verdict for verdict in judge(found, grace=GRACE)}
+def results(run: Evidence) -> dict[str, InvariantResult]:
+    return {result.name: result for result in check_invariants(run, grace=GRACE)}
 
 
-def broken(found: Evidence) -> set[str]:
-    return {name for name, verdict in verdicts(found).items() if verdict.violations}
+def violated(run: Evidence) -> set[str]:
+    return {name for name, result in results(run).items() if result.violations}
 
 
-def test_all_hold_and_all_were_checked() -> None:
-    found = verdicts(evidence())
-    assert tuple(found) == ALL
-    assert {name: verdict.violations for name, verdict in found.items()} == dict.fromkeys(ALL, ())
-    assert all(verdict.checked for verdict in found.values())
+def test_all_invariants_are_checked_and_hold() -> None:
+    run = results(evidence())
+    assert tuple(run) == ALL
+    assert {name: result.violations for name, result in run.items()} == dict.fromkeys(ALL, ())
+    assert all(result.checked for result in run.values())
 
 
-def test_where_there_is_nothing_nothing_is_proved() -> None:
-    assert [verdict.checked for verdict in judge(Evidence(), grace=GRACE)] == [0] * len(ALL)
+def test_empty_evidence_checks_nothing() -> None:
+    assert [result.checked for result in check_invariants(Evidence(), grace=GRACE)] == [0] * len(ALL)
 
 
-def test_what_nobody_can_tell_is_counted() -> None:
+def test_uncertain_outcomes_are_counted() -> None:
     for times, word in ((1, "done"), (0, "not done")):
-        found = replace(evidence(acted(note_known=False)), notes={"hello": times})
-        assert broken(found) == set()
-        assert f"1 uncertain, {word}" in verdicts(found)["I4"].noted
+        run = replace(evidence(recorded_session(is_note_known=False)), notes={"hello": times})
+        assert violated(run) == set()
+        assert f"1 uncertain, {word}" in results(run)["I4"].notes
 
 
-def ended(*outcomes: c.Finish | c.Uncertain | c.LoseResult) -> Life:
-    """The same request, where the two writes came to this."""
-    life = Life()
-    life.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
-    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
-    life.apply(c.Start())
+def stopped_session(*outcomes: c.Finish | c.ReportUncertain | c.LoseResult) -> RecordedSession:
+    """The same session with these outcomes of the two writes."""
+    session = RecordedSession()
+    session.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
+    session.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
+    session.apply(c.Start())
     for outcome in outcomes:
-        life.apply(outcome)
-    life.apply(c.Stop())
-    return life
+        session.apply(outcome)
+    session.apply(c.Stop())
+    return session
 
 
-def given_up(*outcomes: c.Finish) -> Life:
-    """The keyed write was under way when the session was stopped, and its executor killed."""
-    life = ended(*outcomes)
-    life.apply(c.Uncertain(action_id="1.1", reason="its executor ended"))
-    return life
+def uncertain_after_stop(*outcomes: c.Finish) -> RecordedSession:
+    """The keyed write was running when the session was stopped and its executor killed."""
+    session = stopped_session(*outcomes)
+    session.apply(c.ReportUncertain(action_id="1.1", reason="its executor ended"))
+    return session
 
 
-DONE = finish(action_id="1.1", ok=True, result="cancelled")
+DONE = finish_action(action_id="1.1", ok=True, result="cancelled")
 
 
-def test_what_a_write_came_to_is_what_is_told() -> None:
-    """A store that does a thing again says that it is done already: its state alone shows nothing."""
-    noted = finish(action_id="1.2", ok=True, result="noted")
-    refused = finish(action_id="1.1", ok=False, error="Error: it is cancelled already")
-    away = finish(action_id="1.2", ok=False, error="There is no tool.")
-    lost = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
-    assert broken(evidence(ended(DONE, noted))) == set()
-    assert broken(evidence(ended(refused, noted))) == {"I4"}, "it took effect, and is told as failed"
-    assert broken(evidence(ended(lost, noted))) == {"I4"}, "it knows its key: it can be told"
-    assert broken(evidence(given_up(noted))) == set(), "its executor was gone, and the session stopped"
-    assert broken(evidence(ended(DONE, away))) == {"I4"}, "it was noted, and is told as failed"
-    assert broken(replace(evidence(ended(DONE, noted)), notes={"hello": 2})) == {"I4"}
-    assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "cancelled"})) == set()
-    assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "another"})) == {"I4"}
+def test_the_recorded_outcome_of_a_write_matches_its_effect() -> None:
+    """A repeated write is refused as already done, so the store's state alone does not show the repetition."""
+    noted = finish_action(action_id="1.2", ok=True, result="noted")
+    refused = finish_action(action_id="1.1", ok=False, error="Error: it is cancelled already")
+    away = finish_action(action_id="1.2", ok=False, error="There is no tool.")
+    lost = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
+    assert violated(evidence(stopped_session(DONE, noted))) == set()
+    assert violated(evidence(stopped_session(refused, noted))) == {"I4"}, "it took effect, and is recorded as failed"
+    assert violated(evidence(stopped_session(lost, noted))) == {"I4"}, "its key makes the outcome known"
+    assert violated(evidence(uncertain_after_stop(noted))) == set(), "its executor was killed, and the session stopped"
+    assert violated(evidence(stopped_session(DONE, away))) == {"I4"}, "it was noted, and is recorded as failed"
+    assert violated(replace(evidence(stopped_session(DONE, noted)), notes={"hello": 2})) == {"I4"}
+    assert violated(replace(evidence(stopped_session(DONE, noted)), replayed_results={KEY: "cancelled"})) == set()
+    assert violated(replace(evidence(stopped_session(DONE, noted)), replayed_results={KEY: "another"})) == {"I4"}
 
 
-def test_what_is_started_comes_to_an_end() -> None:
-    large = finish("1.1", ok=True, result="cancelled", size=60_000)
-    noted = finish("1.2", ok=True, result="noted")
-    assert broken(evidence(ended(DONE))) == {"I9"}, "the note has no outcome"
-    assert broken(evidence(ended(large, noted))) == {"I9"}, "the result is neither stored nor lost"
-    assert broken(evidence(ended(large, c.LoseResult(action_id="1.1", reason="no room"), noted))) == set()
+def test_a_started_action_has_an_outcome() -> None:
+    large = finish_action("1.1", ok=True, result="cancelled", size=60_000)
+    noted = finish_action("1.2", ok=True, result="noted")
+    assert violated(evidence(stopped_session(DONE))) == {"I9"}, "the note has no outcome"
+    assert violated(evidence(stopped_session(large, noted))) == {"I9"}, "the result is neither stored nor lost"
+    assert violated(evidence(stopped_session(large, c.LoseResult(action_id="1.1", reason="no room"), noted))) == set()
 
 
-def test_lost_work_is_no_end() -> None:
-    life = Life()
-    life.apply(c.Say(text="Write a calculator"))
-    life.apply(c.Fail(reason="The planner lost the work: nothing came of it."), usage=(CALL,))
-    found = replace(evidence(life), shown=[Shown("s1", 0, life.seen)], effects=[], worlds={}, replayed={}, notes={})
-    assert broken(found) == {"I5"}
+def test_lost_work_is_a_violation() -> None:
+    session = RecordedSession()
+    session.apply(c.Say(text="Write a calculator"))
+    session.apply(c.Fail(reason="The planner lost the work: nothing came of it."), usage=(CALL,))
+    run = replace(
+        evidence(session),
+        socket_records=[SocketRecord("s1", 0, session.shown_events)],
+        effects=[],
+        worlds={},
+        replayed_worlds={},
+        notes={},
+    )
+    assert violated(run) == {"I5"}
 
 
-def test_what_a_stranger_overtook_is_counted_and_was_made_again() -> None:
-    found = replace(log_with(overtaken)(evidence()), poison=frozenset({90}), clustered=True)
-    assert broken(found) == set()
-    assert verdicts(found)["I2"].noted == ("1 overtaken by a stranger",)
-    assert broken(replace(found, clustered=False)) == {"I2"}, "a single server lets nothing pass"
-    assert broken(replace(found, poison=frozenset())) == {"I2"}, "nor does Parley write without a guard"
-    assert broken(log_with(lambda raws: raws[:-1])(found)) == {"I1", "I5"}, "it was not made again"
+def test_an_append_overtaken_by_an_outsider_is_counted_and_repeated() -> None:
+    run = replace(log_with(overtaken)(evidence()), poison_positions=frozenset({90}), is_clustered=True)
+    assert violated(run) == set()
+    assert results(run)["I2"].notes == ("1 overtaken by a stranger",)
+    assert violated(replace(run, is_clustered=False)) == {"I2"}, "a single server stores no such message"
+    assert violated(replace(run, poison_positions=frozenset())) == {"I2"}, "Parley itself never appends without a guard"
+    assert violated(log_with(lambda messages: messages[:-1])(run)) == {"I1", "I5"}, "it was not appended again"
 
 
 Change = Callable[[Evidence], Evidence]
 
 
 def log_with(change: Callable[[list[StoredMessage]], list[StoredMessage]]) -> Change:
-    return lambda found: replace(found, log={"s1": change(list(found.log["s1"]))})
+    return lambda run: replace(run, log={"s1": change(list(run.log["s1"]))})
 
 
 def shown_with(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Change:
-    return lambda found: replace(found, shown=[Shown("s1", 0, change(list(found.shown[0].events)))])
+    return lambda run: replace(run, socket_records=[SocketRecord("s1", 0, change(list(run.socket_records[0].events)))])
 
 
-def headed(raw: StoredMessage, **headers: str) -> StoredMessage:
-    return raw._replace(headers={**raw.headers, **headers})
+def headed(message: StoredMessage, **headers: str) -> StoredMessage:
+    return message._replace(headers={**message.headers, **headers})
 
 
-def guarded(raws: list[StoredMessage], at: int, expected: str | None) -> list[StoredMessage]:
-    """The message at this place says that it follows another position, or nothing at all."""
-    others = {name: value for name, value in raws[at].headers.items() if name != EXPECTED}
-    raws[at] = raws[at]._replace(headers=others | ({EXPECTED: expected} if expected else {}))
-    return raws
+def guarded(messages: list[StoredMessage], at: int, expected: str | None) -> list[StoredMessage]:
+    """Replace the guard of the message at this index, or remove it."""
+    others = {name: value for name, value in messages[at].headers.items() if name != EXPECTED_SEQUENCE}
+    messages[at] = messages[at]._replace(headers=others | ({EXPECTED_SEQUENCE: expected} if expected else {}))
+    return messages
 
 
-def fork(raws: list[StoredMessage]) -> list[StoredMessage]:
-    """A second writer stored another event on the same position, because its guard had another filter."""
-    twin = json.loads(raws[3].data) | {"id": "s1:twin", "at": "2031-01-01T00:00:00Z"}
-    headers = {**raws[3].headers, MESSAGE_ID: f"s1:twin@{raws[3].headers[EXPECTED]}"}
-    return [*raws, StoredMessage(90, raws[3].subject, headers, json.dumps(twin).encode(), NOON)]
+def fork(messages: list[StoredMessage]) -> list[StoredMessage]:
+    """A second writer stored another event after the same position, because its guard had another filter."""
+    twin = json.loads(messages[3].data) | {"id": "s1:twin", "at": "2031-01-01T00:00:00Z"}
+    headers = {**messages[3].headers, MESSAGE_ID: f"s1:twin@{messages[3].headers[EXPECTED_SEQUENCE]}"}
+    return [*messages, StoredMessage(90, messages[3].subject, headers, json.dumps(twin).encode(), NOON)]
 
 
-def stored_twice(raws: list[StoredMessage]) -> list[StoredMessage]:
-    """The broker forgot the id, and the guard did not hold: the last event once more, as the next version."""
-    again = json.loads(raws[0].data) | {"version": 8, "intent": "request"}
-    following = guard("s1", raws[-1].position, again["id"])
-    return [*raws, StoredMessage(91, raws[0].subject, following, json.dumps(again).encode(), NOON)]
+def stored_twice(messages: list[StoredMessage]) -> list[StoredMessage]:
+    """Deduplication and guard failed: an event is stored again as the next version."""
+    again = json.loads(messages[0].data) | {"version": 8, "intent": "request"}
+    following = guard_headers("s1", messages[-1].position, again["id"])
+    return [*messages, StoredMessage(91, messages[0].subject, following, json.dumps(again).encode(), NOON)]
 
 
-def overtaken(raws: list[StoredMessage]) -> list[StoredMessage]:
-    """A stranger's message came before the last append, which a cluster stored all the same; it was made again."""
-    *_, last = raws
+def overtaken(messages: list[StoredMessage]) -> list[StoredMessage]:
+    """A cluster stored an outsider's message before the last append, which was then appended again."""
+    *_, last = messages
     stranger = StoredMessage(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
-    again = headed(last, **guard("s1", 91, json.loads(last.data)["id"]))._replace(position=92)
-    return [*raws[:-1], stranger, last._replace(position=91), again]
+    again = headed(last, **guard_headers("s1", 91, json.loads(last.data)["id"]))._replace(position=92)
+    return [*messages[:-1], stranger, last._replace(position=91), again]
 
 
 def changed(events: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:
     return [*events[:-1], events[-1] | fields]
 
 
-def effects(*found: Effect, **more: Any) -> Change:
-    return lambda before: replace(before, effects=found, **more)
+def effects(*run: Effect, **more: Any) -> Change:
+    return lambda before: replace(before, effects=run, **more)
 
 
 def row(table: str, *values: Any) -> Change:
-    return lambda found: replace(found, rows=dict(found.rows) | {table: [*found.rows[table], values]})
+    return lambda run: replace(run, rows=dict(run.rows) | {table: [*run.rows[table], values]})
 
 
 def exited(code: int, asked: str, seconds: float) -> Change:
-    return lambda found: replace(found, exits=[Exit("planner-1", code, asked, seconds)])
+    return lambda run: replace(run, exits=[ProcessExit("planner-1", code, asked, seconds)])
 
 
 BROKEN: list[tuple[str, str, Change]] = [
     ("I1", "the last event is gone", log_with(lambda raws: raws[:-1])),
     ("I1", "it was shown otherwise", shown_with(lambda events: changed(events, at="2031-01-01T00:00:00Z"))),
-    ("I1", "acknowledged, never stored", lambda e: replace(e, acknowledged=[Acknowledged("s1", "c9", 7)])),
+    ("I1", "acknowledged, never stored", lambda e: replace(e, acknowledged=[AcknowledgedCommand("s1", "c9", 7)])),
     ("I2", "one in the middle is gone", log_with(lambda raws: [*raws[:2], *raws[3:]])),
     ("I2", "an unguarded write", log_with(lambda raws: guarded(raws, 3, None))),
     ("I2", "a guard of another position", log_with(lambda raws: guarded(raws, 3, "77"))),
@@ -260,9 +275,9 @@ BROKEN: list[tuple[str, str, Change]] = [
     ("I4", "noted twice", lambda e: replace(e, notes={"hello": 2})),
     ("I4", "told as noted, never noted", lambda e: replace(e, notes={})),
     ("I5", "work goes on for ever", log_with(lambda raws: raws[:-1])),
-    ("I5", "its person still waits", lambda e: replace(e, left=[Left("s1", "notes", "")])),
-    ("I5", "the session is nowhere", lambda e: replace(e, left=[Left("s2", "notes", "answered")])),
-    ("I5", "a message is never taken", lambda e: replace(e, waiting={"planner": 1})),
+    ("I5", "its person still waits", lambda e: replace(e, user_outcomes=[UserOutcome("s1", "notes", "")])),
+    ("I5", "the session is nowhere", lambda e: replace(e, user_outcomes=[UserOutcome("s2", "notes", "answered")])),
+    ("I5", "a message is never taken", lambda e: replace(e, outstanding={"planner": 1})),
     ("I6", "a row too many", row("sessions", "s3", 1)),
     ("I6", "a row twice", row("journal", "s1", 1, {"a": 1})),
     ("I6", "a row differs", lambda e: replace(e, rows={**e.rows, "journal": [("s1", 1, {"a": 2})]})),
@@ -270,38 +285,49 @@ BROKEN: list[tuple[str, str, Change]] = [
     ("I7", "one left out", shown_with(lambda events: [*events[:1], *events[2:]])),
     ("I7", "one twice", shown_with(lambda events: [*events, events[-1]])),
     ("I7", "two the other way round", shown_with(lambda events: [events[1], events[0], *events[2:]])),
-    ("I7", "not from where it resumed", lambda e: replace(e, shown=[Shown("s1", 1, list(e.shown[1].events))])),
+    (
+        "I7",
+        "not from where it resumed",
+        lambda e: replace(e, socket_records=[SocketRecord("s1", 1, list(e.socket_records[1].events))]),
+    ),
     ("I8", "too late", exited(0, "SIGTERM", GRACE + 5.1)),
     ("I8", "it failed while leaving", exited(1, "SIGTERM", 1.0)),
     ("I8", "it ended by itself", exited(77, "", 0.0)),
-    ("I10", "served, not accounted for", lambda e: replace(e, served=[*e.served, *e.served])),
-    ("I10", "accounted for, not served", lambda e: replace(e, served=[])),
+    (
+        "I10",
+        "served, not accounted for",
+        lambda e: replace(e, served_requests=[*e.served_requests, *e.served_requests]),
+    ),
+    ("I10", "accounted for, not served", lambda e: replace(e, served_requests=[])),
 ]
 
 
 @pytest.mark.parametrize(("name", "what", "change"), BROKEN, ids=[f"{name} {what}" for name, what, _ in BROKEN])
-def test_it_sees_what_is_broken(name: str, what: str, change: Change) -> None:
-    assert name in broken(change(evidence())), what
+def test_broken_evidence_is_detected(name: str, what: str, change: Change) -> None:
+    assert name in violated(change(evidence())), what
 
 
-def test_what_the_suite_itself_put_there_is_no_break_of_the_chain() -> None:
+def test_the_suites_own_messages_do_not_break_the_chain() -> None:
     stranger = StoredMessage(4, "session.s1.planner.message.received", {}, b"{", NOON)
 
-    def between(raws: list[StoredMessage]) -> list[StoredMessage]:
-        late = [raw._replace(position=raw.position + 1) for raw in raws[3:]]
-        later = [headed(raw, **guard("s1", raw.position - 1, json.loads(raw.data)["id"])) for raw in late]
-        return [*raws[:3], stranger, *later]
+    def between(messages: list[StoredMessage]) -> list[StoredMessage]:
+        late = [message._replace(position=message.position + 1) for message in messages[3:]]
+        later = [
+            headed(message, **guard_headers("s1", message.position - 1, json.loads(message.data)["id"]))
+            for message in late
+        ]
+        return [*messages[:3], stranger, *later]
 
-    found = log_with(between)(evidence())
-    assert broken(found) == {"I2"}
-    assert broken(replace(found, poison=frozenset({4}))) == set()
+    run = log_with(between)(evidence())
+    assert violated(run) == {"I2"}
+    assert violated(replace(run, poison_positions=frozenset({4}))) == set()
 
 
-def test_a_machine_that_does_something_else_is_allowed_for() -> None:
+def test_a_busy_machine_extends_the_time_limit() -> None:
     late = exited(0, "SIGTERM", GRACE + 6.0)(evidence())
-    assert broken(late) == {"I8"}
-    assert broken(replace(late, exits=[one._replace(late=2.0) for one in late.exits])) == set()
-    assert broken(replace(late, exits=[one._replace(starved=2.0) for one in late.exits])) == set()
-    assert broken(replace(late, exits=[one._replace(crowd=2.0) for one in late.exits])) == set()
+    assert violated(late) == {"I8"}
+    assert violated(replace(late, exits=[ended._replace(late_seconds=2.0) for ended in late.exits])) == set()
+    assert violated(replace(late, exits=[ended._replace(starved_seconds=2.0) for ended in late.exits])) == set()
+    assert violated(replace(late, exits=[ended._replace(load_factor=2.0) for ended in late.exits])) == set()
     very_late = exited(0, "SIGTERM", 20.0)(evidence())
-    assert broken(replace(very_late, exits=[one._replace(crowd=9.0) for one in very_late.exits])) == {"I8"}
+    assert violated(replace(very_late, exits=[ended._replace(load_factor=9.0) for ended in very_late.exits])) == {"I8"}

@@ -1,4 +1,4 @@
-"""How paths, tables and rows look in the terminal, and what typed words about them mean."""
+"""How paths, tables and rows look in the terminal, and what typed lines about them mean."""
 
 import json
 from pathlib import Path
@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from cli.chat import flow
-from cli.chat.choices import choices, hint, understand
-from cli.chat.doing import Say, Send
-from cli.chat.forms import picked, tables
-from cli.chat.paths import last_result, shown
-from cli.chat.render import asked
-from cli.chat.slash import command
-from cli.chat.spreadsheet import as_csv
-from cli.chat.state import Ask, View
+from cli.chat import render_flow
+from cli.chat.choices import choices, hint, interpret
+from cli.chat.csv_export import as_csv
+from cli.chat.effects import SendMessage, ShowText
+from cli.chat.forms import table_options, tables_answer
+from cli.chat.path_editing import editable_value, last_result
+from cli.chat.render import render_request
+from cli.chat.slash import slash_command
+from cli.chat.state import ChatView, InputRequest
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from parley.protocol import client as m
 from parley.protocol.screen import QuestionSection
 from parley.protocol.words import HINTS
 from shared.domain import commands as c
-from shared.story import finish
-from tests.support.walks import FORM, OUTPUTS
-from tests.unit.test_cli_chat_trace import drawn
-from tests.unit.test_cli_chat_view import Told, sent
+from shared.story import finish_action
+from tests.support.flow_services import FORM, OUTPUTS
+from tests.unit.test_cli_chat_turns import drawn
+from tests.unit.test_cli_chat_view import ChatScenario, sent
 
 NODES = ("get_relevant_tables", "generate_sql", "execute_sql", "format_final_response")
 WIDE: dict[str, JsonValue] = {
@@ -33,9 +33,9 @@ WIDE: dict[str, JsonValue] = {
 }
 
 
-def _walked(*more: c.Command, confirm: bool = False) -> Told:
+def _walked(*more: c.Command, confirm: bool = False) -> ChatScenario:
     """A path whose first node has run."""
-    told = Told()
+    text = ChatScenario()
     actions = tuple(
         ActionSpec(
             id=f"1.{n}",
@@ -50,14 +50,14 @@ def _walked(*more: c.Command, confirm: bool = False) -> Told:
     path = PathPlan(
         nodes=tuple(a.tool for a in actions), fallback=True, fallback_reason="Nonsense.", attempts=3, proposal=proposal
     )
-    told.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
-    told.does(c.Start(), finish(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
-    return told
+    text.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
+    text.does(c.Start(), finish_action(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
+    return text
 
 
-def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> Ask:
+def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> InputRequest:
     question = QuestionSection(question_id="1.2", about="action", content="?", options=(), form=form)
-    return Ask("question", question=question)
+    return InputRequest("question", question=question)
 
 
 @pytest.mark.parametrize(
@@ -70,109 +70,111 @@ def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> Ask:
         ("Users", ["users"]),
     ],
 )
-def test_tables_are_picked_by_number_name_or_as_proposed(line: str, answer: list[str]) -> None:
-    view = View(session_id="s", asked=asks_for_tables())
-    message = sent(understand(line, view))
+def test_tables_are_chosen_by_number_by_name_or_as_proposed(line: str, answer: list[str]) -> None:
+    view = ChatView(session_id="s", gateway_request=asks_for_tables())
+    message = sent(interpret(line, view))
     assert isinstance(message, m.AnswerReply)
     assert json.loads(message.content) == {"tables": answer}
     assert message.question_id == "1.2"
     assert choices(view) == ()
 
 
-def test_a_form_is_answered_by_its_fields_which_are_shown_with_what_they_take() -> None:
+def test_a_form_shows_its_fields_and_is_answered_by_them() -> None:
     form: dict[str, JsonValue] = {
         "type": "object",
         "required": ["city"],
         "properties": {"city": {"type": "string", "description": "Where to"}, "carrier": {"enum": ["UPS", "DHL"]}},
     }
-    view = View(session_id="s", asked=asks_for_tables(form))
+    view = ChatView(session_id="s", gateway_request=asks_for_tables(form))
     for line, answer in (
         ('city="New York" carrier=UPS', {"city": "New York", "carrier": "UPS"}),
         ("city=", {"city": ""}),
     ):
-        message = sent(understand(line, view))
+        message = sent(interpret(line, view))
         assert isinstance(message, m.AnswerReply)
         assert (json.loads(message.content), message.question_id) == (answer, "1.2")
-    plain = sent(understand("Oslo", view))
+    plain = sent(interpret("Oslo", view))
     assert isinstance(plain, m.AnswerReply)
     assert plain.content == "Oslo"
-    assert hint(view.ask) == HINTS["form"]
-    told = " ".join(drawn(asked(view, {}) or "").split())
-    assert "city Where to carrier UPS or DHL · optional" in told
+    assert hint(view.request) == HINTS["form"]
+    text = " ".join(drawn(render_request(view, {}) or "").split())
+    assert "city Where to carrier UPS or DHL · optional" in text
 
 
-def test_other_words_about_tables_go_as_they_are() -> None:
-    assert picked("3", tables(None)) == "3"
-    assert picked("orders and their items", tables(asks_for_tables())) == "orders and their items"
-    assert tables(asks_for_tables(None)) == ()
+def test_other_text_about_tables_is_sent_unchanged() -> None:
+    assert tables_answer("3", table_options(None)) == "3"
+    assert tables_answer("orders and their items", table_options(asks_for_tables())) == "orders and their items"
+    assert table_options(asks_for_tables(None)) == ()
 
 
-def test_the_line_of_a_path_marks_where_it_stands() -> None:
+def test_the_line_of_a_path_marks_the_current_node() -> None:
     view = _walked().view
-    assert view.stands
-    assert view.stands.turn
-    assert view.stands.path
+    assert view.sections
+    assert view.sections.turn
+    assert view.sections.path
     assert (
-        flow.line(view.actions).plain
+        render_flow.path_line(view.actions).plain
         == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
     )
-    text = drawn(flow.whole(view.stands.turn, view.stands.path, view.actions), width=140)
+    text = drawn(render_flow.path_details(view.sections.turn, view.sections.path, view.actions), width=140)
     assert "No planned path would work, so the full one is used: Nonsense." in text
     assert "3 tries" in text
     assert "forecast" in text
     assert "1.2" in text
 
 
-def test_the_rest_of_a_path_is_sent_with_what_was_seen_last() -> None:
-    told = _walked()
-    message = sent(command("/path generate_sql, complaint_triage.write_reply", told.view))
+def test_a_changed_path_is_sent_with_the_last_action_seen() -> None:
+    text = _walked()
+    message = sent(slash_command("/path generate_sql, complaint_triage.write_reply", text.view))
     nodes = ("text_to_sql.generate_sql", "complaint_triage.write_reply")
     assert message == m.EditPath(type="edit_path", after="1.1", nodes=nodes)
-    assert isinstance(command("/path x", View(session_id="s")), Say)
+    assert isinstance(slash_command("/path x", ChatView(session_id="s")), ShowText)
 
 
-def test_what_a_node_shows_can_be_changed_and_is_whole() -> None:
+def test_a_nodes_value_is_shown_in_full_and_can_be_edited() -> None:
     view = _walked(confirm=True).view
-    assert view.ask
-    assert view.ask.kind == "actions"
+    assert view.request
+    assert view.request.kind == "actions"
     assert [choice.word for choice in choices(view)][-1] == "edit"
-    value = shown(view.ask.actions[0])
+    value = editable_value(view.request.actions[0])
     assert value == ("sql", "SELECT 1")
-    assert isinstance(understand("run it please", view), Say)
+    assert isinstance(interpret("run it please", view), ShowText)
 
 
-def test_what_a_person_says_of_the_answer() -> None:
-    view = View(session_id="s")
-    assert command("/accept", view) == Send(m.Judge(type="judge", accepted=True), moves=False)
-    assert command("/save", view) == Send(m.Judge(type="judge", accepted=True, saved=True), moves=False)
+def test_an_answer_can_be_accepted_and_saved() -> None:
+    view = ChatView(session_id="s")
+    assert slash_command("/accept", view) == SendMessage(m.Judge(type="judge", accepted=True), is_answer=False)
+    assert slash_command("/save", view) == SendMessage(
+        m.Judge(type="judge", accepted=True, saved=True), is_answer=False
+    )
 
 
-def test_many_rows_are_cut_on_the_screen_and_whole_in_the_file() -> None:
-    text = drawn(flow.rows(WIDE), width=200)
+def test_many_rows_are_cut_on_the_screen_and_complete_in_the_file() -> None:
+    text = drawn(render_flow.result_table(WIDE), width=200)
     assert "30 rows and more · 10 of them not shown · 2 columns not shown" in text
     assert "∅" in text
     assert "…" in text
     lines = as_csv(WIDE).splitlines()
     assert len(lines) == 31
     assert lines[1].startswith("0,," + "x" * 80)
-    assert drawn(flow.rows({"columns": ["n"], "rows": []})).count("0 rows") == 1
+    assert drawn(render_flow.result_table({"columns": ["n"], "rows": []})).count("0 rows") == 1
 
 
 CELLS: list[tuple[JsonValue, str]] = json.loads((Path(__file__).parents[1] / "support" / "csv_cells.json").read_text())
 
 
 @pytest.mark.parametrize(("value", "written"), CELLS)
-def test_no_cell_is_one_that_a_spreadsheet_would_run(value: JsonValue, written: str) -> None:
-    """The same cells as the page's."""
+def test_no_csv_cell_is_a_formula(value: JsonValue, written: str) -> None:
+    """The cases are shared with the page's test."""
     assert as_csv({"columns": ["x"], "rows": [[value]]}) == f"x\r\n{written}\r\n"
     assert as_csv({"columns": [value], "rows": []}) == f"{written}\r\n"
 
 
-def test_the_newest_rows_are_those_of_the_path() -> None:
-    told = _walked()
-    assert last_result(told.view) is None
-    told.does(c.Start(), finish(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
-    told.does(finish(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
-    result = last_result(told.view)
+def test_the_last_result_is_the_newest_of_the_path() -> None:
+    text = _walked()
+    assert last_result(text.view) is None
+    text.does(c.Start(), finish_action(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
+    text.does(finish_action(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
+    result = last_result(text.view)
     assert result
     assert result["rows"] == [[163]]

@@ -1,4 +1,4 @@
-"""What a person edits, what an export holds, how it looks in a narrow and in a wide window."""
+"""Edited plans, exports, and rendering in narrow and wide windows."""
 
 import asyncio
 import io
@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.chat import journal, render, trace
-from cli.chat.doing import Say, Send
-from cli.chat.edit import edit
-from cli.chat.state import View
-from cli.chat.text import HELP, Unreadable, editable, read_plan, short
+from cli.chat import render, render_journal, render_turn
+from cli.chat.edit import edit_in_review
+from cli.chat.effects import SendMessage, ShowText
+from cli.chat.plan_editing import HELP, InvalidPlanText, editable, read_plan
+from cli.chat.state import ChatView
+from cli.event_summary import summarize
 from cli.export import CannotExport, export, format_of
-from cli.gist import gist
 from cli.tail import Printer
-from cli.visible import print_visible, visible
+from cli.text import print_visible, short, visible
 from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
 from parley.events.values import Check, ModelCall, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.views import CodeView, PlanView
 from shared.domain import commands as c
-from tests.unit.test_cli_chat_view import Told, coded, delta, greeting
+from tests.unit.test_cli_chat_view import ChatScenario, coded, delta, greeting
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ENVELOPE = {"id": "s1:x", "session_id": "s1", "version": 1, "at": AT, "actor": "user:ann"}
@@ -50,11 +50,11 @@ def code_view(code: str) -> CodeView:
     return CodeView.model_validate({"version": 5, "number": 1, "code": code, **fields})
 
 
-def at(**sections: object) -> View:
-    """A terminal in a session that stands so."""
-    stands = Told().does(c.Say(text="Count")).stands
+def at(**sections: object) -> ChatView:
+    """A view of a session in this state."""
+    stands = ChatScenario().does(c.Say(text="Count")).sections
     assert stands
-    return View(session_id="s1", stands=stands.model_copy(update=sections))
+    return ChatView(session_id="s1", sections=stands.model_copy(update=sections))
 
 
 words = st.text(st.characters(categories=("L", "N", "Zs"), exclude_characters="\x85\u2028\u2029"), min_size=1).map(
@@ -64,7 +64,7 @@ some = words.filter(lambda text: text and not text[0].isdigit())
 
 
 @given(some, st.lists(some, min_size=1, max_size=8), st.one_of(st.just(""), some))
-def test_a_plan_read_back_unchanged_is_the_same_plan(goal: str, steps: list[str], notes: str) -> None:
+def test_an_unchanged_plan_is_parsed_to_the_same_plan(goal: str, steps: list[str], notes: str) -> None:
     plan = tuple(Step(text=step) for step in steps)
     assert read_plan(f"{editable(goal, plan, notes)}\n{HELP}", plan) == (goal, plan, notes)
 
@@ -75,8 +75,8 @@ def test_steps_of_several_lines_and_steps_with_tools_survive_an_edit_of_others()
 
 
 @pytest.mark.parametrize("text", ["", "1. Read", "Goal: x\n\nNotes: no steps", "Goal:\n1. Read"])
-def test_what_is_no_plan_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
+def test_text_that_is_not_a_plan_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPlanText):
         read_plan(text)
 
 
@@ -84,7 +84,7 @@ async def _no(text: str, suffix: str) -> str | None:
     return None
 
 
-def test_an_edit_sends_only_a_change() -> None:
+def test_only_a_changed_text_is_sent() -> None:
     view = at(plan=PLAN)
 
     async def same(text: str, suffix: str) -> str | None:
@@ -97,12 +97,16 @@ def test_an_edit_sends_only_a_change() -> None:
     async def broken(text: str, suffix: str) -> str | None:
         return "nothing of it"
 
-    assert asyncio.run(edit(view, _no)) == asyncio.run(edit(view, same)) == Say("Nothing was changed.")
-    assert asyncio.run(edit(view, other)) == Send(
+    assert (
+        asyncio.run(edit_in_review(view, _no))
+        == asyncio.run(edit_in_review(view, same))
+        == ShowText("Nothing was changed.")
+    )
+    assert asyncio.run(edit_in_review(view, other)) == SendMessage(
         m.Edit(type="edit", target="plan", version=3, goal="Count letters", steps=PLAN.steps, notes="")
     )
-    assert isinstance(asyncio.run(edit(view, broken)), Say)
-    assert isinstance(asyncio.run(edit(View(), other)), Say)
+    assert isinstance(asyncio.run(edit_in_review(view, broken)), ShowText)
+    assert isinstance(asyncio.run(edit_in_review(ChatView(), other)), ShowText)
 
 
 def test_code_is_edited_as_code() -> None:
@@ -112,11 +116,11 @@ def test_code_is_edited_as_code() -> None:
 
     view = at(plan=PLAN, code=code_view("print(1)\n"))
     expected = m.Edit(type="edit", target="code", version=5, content="print(1)\nprint(2)\n")
-    assert asyncio.run(edit(view, more)) == Send(expected)
+    assert asyncio.run(edit_in_review(view, more)) == SendMessage(expected)
 
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
-    """They are shown by their numbers: what a person approves has nothing in it that is not seen."""
+    """They are shown as code points: what the user approves contains nothing invisible."""
     assert visible("a\x1b[2Jb\x07\x9b31mc\rd\te\r\n") == "a<U+001B>[2Jb<U+0007><U+009B>31mc<U+000D>d\te\n"
     assert visible("\x1b]0;title\x07") == "<U+001B>]0;title<U+0007>"
     assert visible("pay \u202eecila\u202c\u200b\U000e006f") == "pay <U+202E>ecila<U+202C><U+200B><U+E006F>"
@@ -125,7 +129,7 @@ def test_control_characters_cannot_reach_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(("terminal", "written"), [(True, "a<U+001B>[2J\n"), (False, "a\x1b[2J\n")])
-def test_a_file_gets_what_is_there_and_a_terminal_what_can_be_seen(
+def test_a_file_gets_the_raw_text_and_a_terminal_the_visible_one(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, written: str
 ) -> None:
     out = io.StringIO()
@@ -159,36 +163,36 @@ STARTED: dict[type[Event], dict[str, object]] = {
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
-def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
+def test_every_event_has_a_summary_of_one_line(kind: type[Event]) -> None:
     examples = EXAMPLES | STARTED.get(kind, {})
     needed = {
         name: examples[name] for name, field in kind.model_fields.items() if field.is_required() and name in examples
     }
     event = EVENTS.validate_python(kind.model_validate(ENVELOPE | needed).model_dump(by_alias=True))
-    told = gist(event)
+    told = summarize(event)
     assert told
     assert "\n" not in told
 
 
-def test_a_gist_names_which_plan_and_code() -> None:
-    gists = [gist(event) for event in stored()]
+def test_a_summary_names_the_number_of_plan_and_code() -> None:
+    gists = [summarize(event) for event in stored()]
     assert gists[1] == "wrote plan 1 “A calculator” (2 steps)"
     assert gists[2].startswith("approved plan 1")
     assert gists[3] == "wrote code 1 (1 line)"
 
 
 @pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
-def test_tail_tells_once_what_an_event_accounts_for(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
+def test_tail_prints_the_usage_of_an_event_once(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
     fields = {"phase": "planning", "reason": "no"} if kind is facts.SessionFailed else {}
     event = EVENTS.validate_python(
         kind.model_validate(ENVELOPE | fields | {"usage": (CALL, CALL)}).model_dump(by_alias=True)
     )
-    Printer(as_json=False).event(event)
+    Printer(as_json=False).print_event(event)
     assert " ".join(capsys.readouterr().out.split()).count("2 tokens of m, $0.1000, 1.0 s") == 2
 
 
 def stored() -> list[SessionEvent]:
-    told = Told()
+    told = ChatScenario()
     coded(told)
     return list(told.view.events)
 
@@ -209,7 +213,7 @@ def test_code_with_fences_is_fenced_with_longer_ones() -> None:
     assert "\n````python\n" in export([event], "md")
 
 
-def test_the_format_is_that_of_the_file() -> None:
+def test_the_format_follows_from_the_files_suffix() -> None:
     assert format_of(Path("a/b.py")) == "py"
     with pytest.raises(CannotExport):
         format_of(Path("a.docx"))
@@ -231,21 +235,21 @@ def drawn(what: object, *, width: int, terminal: bool = True) -> str:
 @pytest.mark.parametrize("width", [40, 80])
 def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    told = Told()
+    told = ChatScenario()
     views = [told.view, coded(told)]
     error = s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60)
-    shown: list[object] = [render.asked(view, {}) for view in views]
+    shown: list[object] = [render.render_request(view, {}) for view in views]
     shown += [
-        render.live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
+        render.render_live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
         for view in views
     ]
     shown += [
-        render.told(error),
-        render.manual(),
-        render.greeting(greeting()),
+        render.render_message(error),
+        render.render_commands(),
+        render.render_greeting(greeting()),
     ]
-    shown += [journal.happened(event, told.view, mine=False) for event in told.events]
-    shown += journal.lines(told.view)
+    shown += [render_journal.render_event(event, told.view, mine=False) for event in told.events]
+    shown += render_journal.journal_lines(told.view)
     lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
     assert lines
     assert max(map(_plain_length, lines)) <= width
@@ -255,25 +259,25 @@ def _plain_length(line: str) -> int:
     return len(line.replace("\x1b[0m", "").replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[1;2m", ""))
 
 
-def test_without_colour_there_is_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = render.code(code_view("import os\n"))
+def test_without_colour_there_are_no_escape_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = render.render_code(code_view("import os\n"))
     assert "\x1b[3" in drawn(code, width=80)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[3" not in drawn(code, width=80)
 
 
-def test_in_a_pipe_code_is_written_exactly_as_it_is() -> None:
+def test_in_a_pipe_code_is_written_unchanged() -> None:
     line = f"x = {'1 + ' * 60}1"
-    out = drawn(render.code(code_view(f"{line}\n")), width=40, terminal=False)
+    out = drawn(render.render_code(code_view(f"{line}\n")), width=40, terminal=False)
     assert line in out.splitlines()
     assert "\x1b" not in out
 
 
 def test_a_long_draft_shows_its_end() -> None:
-    told = Told()
+    told = ChatScenario()
     told.does(c.Say(text="calc"))
     view = told.hears(delta(0, "\n".join(f"{n}. Step {n} of many" for n in range(1, 60))))
-    live = render.live(view, elapsed=1, url="", rows=20, console=Console(width=80))
+    live = render.render_live(view, elapsed=1, url="", rows=20, console=Console(width=80))
     out = drawn(live, width=80)
     assert "Step 59 of many" in out
     assert "Step 3 of many" not in out
@@ -286,5 +290,5 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
     event = facts.ActionsFinished.model_validate(
         ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
     )
-    out = drawn(trace.outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
+    out = drawn(render_turn.action_outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

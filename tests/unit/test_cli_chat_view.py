@@ -1,15 +1,15 @@
-"""The chat's reducer: messages in, what is asked next out; and choices out, messages in the other direction."""
+"""The chat's reducer: from messages to the open request, and from choices to messages."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from cli.chat.choices import Choice, choices, chosen, understand
+from cli.chat.choices import Choice, choice_label, choices, interpret
 from cli.chat.decisions import approve
-from cli.chat.doing import Local, More, Say, Send, SendAll
-from cli.chat.slash import COMMANDS, command
-from cli.chat.state import View
+from cli.chat.effects import AskFurther, RunLocally, SendMessage, SendMessages, ShowText
+from cli.chat.slash import COMMANDS, slash_command
+from cli.chat.state import ChatView
 from cli.chat.view import fold
 from parley.client.screen import Screen
 from parley.events import SessionEvent, facts
@@ -17,7 +17,7 @@ from parley.events.values import ActionSpec, Check, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenDelta, ScreenEvent, ScreenSnapshot
-from services.gateway.views import derive, screen
+from services.gateway.views import event_messages, screen_messages
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
@@ -31,17 +31,17 @@ PAY = Step(text="Pay", tool="pay", id="s2", effect="write", arguments={"sum": "{
 CALLS = c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution")
 
 
-class Told:
-    """A session and a terminal that hears of it what the gateway would tell; `messages` are those of protocol 1."""
+class ChatScenario:
+    """A session and a chat that receives the gateway's messages about it; `messages` are those of protocol 1."""
 
     def __init__(self) -> None:
         self.session = Session("s1")
         self.screen = Screen()
-        self.view = fold(View(), greeting(), self.screen)
+        self.view = fold(ChatView(), greeting(), self.screen)
         self.messages: list[s.ServerMessage] = []
         self.events: list[ScreenEvent] = []
 
-    def does(self, *commands: AnyCommand) -> View:
+    def does(self, *commands: AnyCommand) -> ChatView:
         for number, given in enumerate(commands):
             before = self.session
             by = (
@@ -53,20 +53,20 @@ class Told:
             self._happens(before, event)
         return self.view
 
-    def happens(self, event: SessionEvent) -> View:
-        """An event that another service would have made."""
+    def happens(self, event: SessionEvent) -> ChatView:
+        """Store an event as another service would."""
         self._happens(self.session, event)
         return self.view
 
     def _happens(self, before: Session, event: SessionEvent) -> None:
         self.session = evolve(before, event)
-        self.messages += derive.told(before, event, self.session)
-        message = screen.happened(before, event, self.session)
+        self.messages += event_messages.messages_for(before, event, self.session)
+        message = screen_messages.event_message(before, event, self.session)
         self.hears(message)
         self.events.append(message)
 
-    def hears(self, message: ScreenEvent | ScreenSnapshot | ScreenDelta) -> View:
-        """A message, after its way over the wire."""
+    def hears(self, message: ScreenEvent | ScreenSnapshot | ScreenDelta) -> ChatView:
+        """Apply a message after serialization."""
         read = SCREEN_MESSAGES.validate_json(message.model_dump_json(by_alias=True))
         assert isinstance(read, type(message))
         self.screen.take(read)
@@ -94,222 +94,223 @@ def greeting() -> s.Greeting:
     )
 
 
-def coded(told: Told) -> View:
-    told.does(c.Say(text="calc"), PLAN)
-    told.does(c.Approve(version=told.session.version))
-    return told.does(c.DraftCode(code="print(1)"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+def coded(chat: ChatScenario) -> ChatView:
+    chat.does(c.Say(text="calc"), PLAN)
+    chat.does(c.Approve(version=chat.session.version))
+    return chat.does(c.DraftCode(code="print(1)"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
 
 
 def sent(doing: object) -> m.ClientMessage:
-    assert isinstance(doing, Send), doing
+    assert isinstance(doing, SendMessage), doing
     return doing.message
 
 
-def test_a_new_socket_asks_for_a_request_and_a_line_is_one() -> None:
-    view = fold(View(), greeting(), Screen())
+def test_a_new_session_takes_a_line_as_its_request() -> None:
+    view = fold(ChatView(), greeting(), Screen())
     assert view.session_id == "s1"
-    assert view.ask
-    assert view.ask.kind == "start"
-    assert sent(understand(" A calculator ", view)) == m.UserMessage(type="user_message", content="A calculator")
+    assert view.request
+    assert view.request.kind == "start"
+    assert sent(interpret(" A calculator ", view)) == m.UserMessage(type="user_message", content="A calculator")
 
 
 def test_a_request_makes_the_planner_work_until_the_review_comes() -> None:
-    told = Told()
-    assert told.does(c.Say(text="calc")).working
-    assert told.view.worker == "planner"
-    view = told.does(PLAN)
-    assert view.ask
-    assert view.ask.kind == "plan"
-    assert not view.working
+    chat = ChatScenario()
+    assert chat.does(c.Say(text="calc")).is_working
+    assert chat.view.worker == "planner"
+    view = chat.does(PLAN)
+    assert view.request
+    assert view.request.kind == "plan"
+    assert not view.is_working
 
 
 def test_an_approval_names_the_version_and_the_hash_on_the_screen() -> None:
-    told = Told()
-    view = told.does(c.Say(text="calc"), PLAN)
-    assert told.session.plan
-    expected = m.Approval(type="approval", approved=True, version=2, hash=told.session.plan.hash)
-    assert sent(understand("1", view)) == sent(understand("Approve", view)) == sent(approve(view)) == expected
+    chat = ChatScenario()
+    view = chat.does(c.Say(text="calc"), PLAN)
+    assert chat.session.plan
+    expected = m.Approval(type="approval", approved=True, version=2, hash=chat.session.plan.hash)
+    assert sent(interpret("1", view)) == sent(interpret("Approve", view)) == sent(approve(view)) == expected
 
 
-def test_words_at_a_review_are_a_remark_and_never_approval() -> None:
-    view = coded(Told())
-    assert sent(understand("yes, but use floats", view)) == m.UserMessage(
+def test_text_during_a_review_is_a_remark_and_never_an_approval() -> None:
+    view = coded(ChatScenario())
+    assert sent(interpret("yes, but use floats", view)) == m.UserMessage(
         type="user_message", content="yes, but use floats"
     )
-    assert isinstance(understand("7", view), Say)
+    assert isinstance(interpret("7", view), ShowText)
 
 
-def test_feedback_can_be_asked_for_and_given_up() -> None:
-    view = coded(Told())
-    more = understand("2", view)
-    assert isinstance(more, More)
-    assert more.ask.kind == "feedback"
-    back = understand("", replace(view, own=more.ask))
-    assert view.ask
-    assert back == More(view.ask)
+def test_feedback_can_be_started_and_cancelled() -> None:
+    view = coded(ChatScenario())
+    more = interpret("2", view)
+    assert isinstance(more, AskFurther)
+    assert more.request.kind == "feedback"
+    back = interpret("", replace(view, local_request=more.request))
+    assert view.request
+    assert back == AskFurther(view.request)
 
 
 def test_replan_is_about_what_is_in_review() -> None:
-    told = Told()
-    view = told.does(c.Say(text="calc"), PLAN)
-    assert sent(understand("4", view)) == m.Replan(type="replan", plan_type="text", version=2)
-    told = Told()
-    view = coded(told)
-    assert told.session.code
-    assert sent(understand("replan", view)) == m.Replan(
-        type="replan", plan_type="code", version=told.session.code.version
+    chat = ChatScenario()
+    view = chat.does(c.Say(text="calc"), PLAN)
+    assert sent(interpret("4", view)) == m.Replan(type="replan", plan_type="text", version=2)
+    chat = ChatScenario()
+    view = coded(chat)
+    assert chat.session.code
+    assert sent(interpret("replan", view)) == m.Replan(
+        type="replan", plan_type="code", version=chat.session.code.version
     )
 
 
-def test_feedback_on_code_sets_the_generator_to_work_feedback_on_a_plan_the_planner() -> None:
-    told = Told()
-    coded(told)
-    assert told.does(c.Say(text="floats")).worker == "generator"
-    told = Told()
-    told.does(c.Say(text="calc"), PLAN)
-    assert told.does(c.Say(text="shorter")).worker == "planner"
+def test_feedback_on_code_goes_to_the_generator_and_on_a_plan_to_the_planner() -> None:
+    chat = ChatScenario()
+    coded(chat)
+    assert chat.does(c.Say(text="floats")).worker == "generator"
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"), PLAN)
+    assert chat.does(c.Say(text="shorter")).worker == "planner"
 
 
-def test_a_question_offers_its_options_and_takes_other_words() -> None:
-    told = Told()
-    view = told.does(c.Say(text="calc"), c.Ask(text="Where?", options=("Terminal", "Window")))
+def test_a_question_offers_its_options_and_accepts_other_text() -> None:
+    chat = ChatScenario()
+    view = chat.does(c.Say(text="calc"), c.Ask(text="Where?", options=("Terminal", "Window")))
     assert [choice.label for choice in choices(view)] == ["Terminal", "Window"]
-    assert chosen("2", view) == " Window"
-    assert told.session.question
-    question = told.session.question.action_id
-    assert sent(understand("2", view)) == m.AnswerReply(type="answer", content="Window", question_id=question)
-    assert sent(understand("on paper", view)) == m.AnswerReply(type="answer", content="on paper", question_id=question)
+    assert choice_label("2", view) == " Window"
+    assert chat.session.question
+    question = chat.session.question.action_id
+    assert sent(interpret("2", view)) == m.AnswerReply(type="answer", content="Window", question_id=question)
+    assert sent(interpret("on paper", view)) == m.AnswerReply(type="answer", content="on paper", question_id=question)
 
 
 def test_after_approved_code_come_the_options_of_continue() -> None:
-    told = Told()
-    coded(told)
-    assert told.session.code
-    view = told.does(c.Approve(version=told.session.code.version))
-    assert view.ask
-    assert view.ask.kind == "rest"
+    chat = ChatScenario()
+    coded(chat)
+    assert chat.session.code
+    view = chat.does(c.Approve(version=chat.session.code.version))
+    assert view.request
+    assert view.request.kind == "rest"
     labels = [choice.label for choice in choices(view)]
-    assert sent(understand(str(labels.index("Run the code") + 1), view)) == m.ContinueChoice(
+    assert sent(interpret(str(labels.index("Run the code") + 1), view)) == m.ContinueChoice(
         type="continue", content="Run the code"
     )
-    assert sent(understand("now a clock", view)) == m.UserMessage(type="user_message", content="now a clock")
+    assert sent(interpret("now a clock", view)) == m.UserMessage(type="user_message", content="now a clock")
 
 
-def test_stopped_work_can_go_on() -> None:
-    told = Told()
-    told.does(c.Say(text="calc"))
-    view = told.does(c.Stop())
-    assert view.ask
-    assert view.ask.kind == "stopped"
-    assert sent(understand("1", view)) == m.Retry(type="retry")
+def test_stopped_work_can_be_resumed() -> None:
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"))
+    view = chat.does(c.Stop())
+    assert view.request
+    assert view.request.kind == "stopped"
+    assert sent(interpret("1", view)) == m.Retry(type="retry")
 
 
 @pytest.mark.parametrize("retryable", [True, False])
 def test_a_failure_offers_retry_only_where_it_helps(*, retryable: bool) -> None:
-    view = Told().does(c.Say(text="calc"), c.Fail(reason="no plan", retryable=retryable))
+    view = ChatScenario().does(c.Say(text="calc"), c.Fail(reason="no plan", retryable=retryable))
     words = [choice.word for choice in choices(view)]
     assert words == (["retry", "complete"] if retryable else ["complete"])
 
 
-def test_actions_are_decided_one_by_one_and_words_are_no_yes() -> None:
-    view = two_writes(Told())
-    assert view.ask
-    first, second = view.ask.actions
+def test_actions_are_decided_one_by_one_and_text_is_not_an_approval() -> None:
+    view = two_writes(ChatScenario())
+    assert view.request
+    first, second = view.request.actions
     yes = m.Approval(type="approval", approved=True, action_id="1.1", hash=first.hash)
-    assert sent(understand("1", view)) == yes
-    assert sent(understand("2", view)) == yes.model_copy(update={"remember": True})
-    assert sent(understand("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
-    assert isinstance(understand("sure", view), Say)
+    assert sent(interpret("1", view)) == yes
+    assert sent(interpret("2", view)) == yes.model_copy(update={"remember": True})
+    assert sent(interpret("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
+    assert isinstance(interpret("sure", view), ShowText)
     assert second.action_id == "1.2"
 
 
-def test_all_actions_are_approved_as_they_are_shown() -> None:
-    view = two_writes(Told())
-    assert view.ask
+def test_all_actions_are_approved_with_the_arguments_shown() -> None:
+    view = two_writes(ChatScenario())
+    assert view.request
     yes = [
-        m.Approval(type="approval", approved=True, action_id=one.action_id, hash=one.hash) for one in view.ask.actions
+        m.Approval(type="approval", approved=True, action_id=item.action_id, hash=item.hash)
+        for item in view.request.actions
     ]
     for line in ("all", "5"):
-        assert understand(line, view) == SendAll(tuple(yes))
-    assert command("/all", view) == SendAll(tuple(yes))
-    assert isinstance(command("/all", Told().does(c.Say(text="calc"), PLAN)), Say)
-    assert isinstance(command("/approve later", view), Say)
+        assert interpret(line, view) == SendMessages(tuple(yes))
+    assert slash_command("/all", view) == SendMessages(tuple(yes))
+    assert isinstance(slash_command("/all", ChatScenario().does(c.Say(text="calc"), PLAN)), ShowText)
+    assert isinstance(slash_command("/approve later", view), ShowText)
 
 
-def test_a_plan_is_approved_for_later_or_with_steps_allowed_beforehand() -> None:
-    view = Told().does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
+def test_a_plan_is_approved_to_start_later_or_with_preapproved_steps() -> None:
+    view = ChatScenario().does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
     assert view.plan
     yes = m.Approval(type="approval", approved=True, version=view.plan.version, hash=view.plan.hash)
-    assert sent(command("/approve", view)) == yes
-    assert sent(command("/approve later", view)) == yes.model_copy(update={"start": False})
+    assert sent(slash_command("/approve", view)) == yes
+    assert sent(slash_command("/approve later", view)) == yes.model_copy(update={"start": False})
     for step in ("2", "s2"):
         allowed = yes.model_copy(update={"preapprove": ("s2",)})
-        assert sent(command(f"/approve {step}", view)) == allowed
-        assert sent(command(f"/approve {step} later", view)) == allowed.model_copy(update={"start": False})
-    assert isinstance(command("/approve s-2!", view), Say)
+        assert sent(slash_command(f"/approve {step}", view)) == allowed
+        assert sent(slash_command(f"/approve {step} later", view)) == allowed.model_copy(update={"start": False})
+    assert isinstance(slash_command("/approve s-2!", view), ShowText)
 
 
-def test_a_plan_that_was_approved_for_later_is_started() -> None:
-    told = Told()
-    told.does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
-    view = told.does(c.Approve(version=2, start=False))
+def test_a_plan_approved_for_later_can_be_started() -> None:
+    chat = ChatScenario()
+    chat.does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
+    view = chat.does(c.Approve(version=2, start=False))
     assert choices(view)[0] == Choice("start", "Start")
-    assert sent(understand("start", view)) == m.Retry(type="retry")
+    assert sent(interpret("start", view)) == m.Retry(type="retry")
 
 
-def test_only_what_parley_would_carry_out_is_offered() -> None:
-    view = two_writes(Told())
+def test_only_choices_that_the_session_accepts_are_offered() -> None:
+    view = two_writes(ChatScenario())
     assert [choice.word for choice in choices(view)][-2:] == ["skip", "stop"]
-    looks_on = replace(view, can=("fork",))
+    looks_on = replace(view, allowed=("fork",))
     assert choices(looks_on) == ()
 
 
-def test_while_an_answer_is_on_its_way_nothing_is_asked() -> None:
-    told = Told()
-    view = replace(told.does(c.Say(text="calc"), PLAN), answering=True)
-    assert view.ask is None
-    assert view.working
-    assert view.asked
+def test_while_an_answer_is_on_its_way_there_is_no_request() -> None:
+    chat = ChatScenario()
+    view = replace(chat.does(c.Say(text="calc"), PLAN), is_answering=True)
+    assert view.request is None
+    assert view.is_working
+    assert view.gateway_request
 
 
-def test_a_word_during_work_goes_to_whoever_works_but_a_stray_digit_does_not() -> None:
-    view = Told().does(c.Say(text="calc"))
-    doing = understand("use floats", view)
-    assert doing == Send(m.UserMessage(type="user_message", content="use floats"), moves=False)
-    assert isinstance(understand("1", view), Say)
+def test_text_during_work_is_sent_but_a_stray_digit_is_not() -> None:
+    view = ChatScenario().does(c.Say(text="calc"))
+    doing = interpret("use floats", view)
+    assert doing == SendMessage(m.UserMessage(type="user_message", content="use floats"), is_answer=False)
+    assert isinstance(interpret("1", view), ShowText)
 
 
-def test_who_comes_later_is_asked_the_same() -> None:
-    told = Told()
+def test_a_client_that_joins_later_gets_the_same_request() -> None:
+    chat = ChatScenario()
     for step in ("plan", "code", "rest"):
         if step == "plan":
-            told.does(c.Say(text="calc"), PLAN)
+            chat.does(c.Say(text="calc"), PLAN)
         elif step == "code":
-            told = Told()
-            coded(told)
+            chat = ChatScenario()
+            coded(chat)
         else:
-            assert told.session.code
-            told.does(c.Approve(version=told.session.code.version))
+            assert chat.session.code
+            chat.does(c.Approve(version=chat.session.code.version))
         later = Screen()
-        later.take(snapshot := screen.snapshot(told.session))
-        view = fold(View(session_id="s1"), snapshot, later)
-        assert view.ask is None  # before all is heard that led to it
-        assert view.asked == told.view.asked
-        for event in told.events:
-            later.take(again := screen.told_again(event.event))
+        later.take(snapshot := screen_messages.snapshot(chat.session))
+        view = fold(ChatView(session_id="s1"), snapshot, later)
+        assert view.request is None  # until all events before it have arrived
+        assert view.gateway_request == chat.view.gateway_request
+        for event in chat.events:
+            later.take(again := screen_messages.history_message(event.event))
             view = fold(view, again, later)
-        assert (view.ask, choices(view)) == (told.view.ask, choices(told.view)), step
-        assert (view.events, view.plan) == (told.view.events, told.view.plan)
+        assert (view.request, choices(view)) == (chat.view.request, choices(chat.view)), step
+        assert (view.events, view.plan) == (chat.view.events, chat.view.plan)
 
 
 def test_spending_and_renaming_leave_the_review_open() -> None:
-    told = Told()
-    view = told.does(c.Say(text="calc"), PLAN)
-    ask = view.ask
-    view = told.does(c.Rename(title="Mine"))
-    assert view.ask == ask
-    assert view.stands
-    assert view.stands.title == "Mine"
+    chat = ChatScenario()
+    view = chat.does(c.Say(text="calc"), PLAN)
+    ask = view.request
+    view = chat.does(c.Rename(title="Mine"))
+    assert view.request == ask
+    assert view.sections
+    assert view.sections.title == "Mine"
 
 
 def delta(offset: int, text: str, draft: str = "d1", *, work: int = 1) -> ScreenDelta:
@@ -317,62 +318,62 @@ def delta(offset: int, text: str, draft: str = "d1", *, work: int = 1) -> Screen
 
 
 def test_deltas_are_joined_by_their_offsets() -> None:
-    told = Told()
-    told.does(c.Say(text="calc"))
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"))
     for message in (delta(0, "1. Re"), delta(5, "ad"), delta(5, "ad the")):
-        view = told.hears(message)
+        view = chat.hears(message)
     assert view.draft
     assert view.draft.text == "1. Read the"
-    view = told.hears(delta(0, "2.", "d2"))
+    view = chat.hears(delta(0, "2.", "d2"))
     assert view.draft
     assert (view.draft.text, view.draft.start) == ("2.", 0)
 
 
 def test_a_draft_whose_beginning_was_missed_begins_later() -> None:
-    told = Told()
-    told.does(c.Say(text="calc"))
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"))
     for message in (delta(10, "read"), delta(14, " it")):
-        view = told.hears(message)
+        view = chat.hears(message)
     assert view.draft
     assert (view.draft.text, view.draft.start) == ("read it", 10)
 
 
-def test_a_draft_is_over_with_its_plan_or_when_the_work_is_anothers() -> None:
-    told = Told()
-    told.does(c.Say(text="calc"))
-    assert told.hears(delta(0, "1. ")).draft
-    assert told.does(PLAN).draft is None
-    told = Told()
-    told.does(c.Say(text="calc"))
-    assert told.hears(delta(0, "1. ")).draft
-    assert told.does(c.Rename(title="Mine")).draft
-    assert told.does(c.Stop()).draft is None
+def test_a_draft_ends_with_its_plan_or_when_another_service_works() -> None:
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"))
+    assert chat.hears(delta(0, "1. ")).draft
+    assert chat.does(PLAN).draft is None
+    chat = ChatScenario()
+    chat.does(c.Say(text="calc"))
+    assert chat.hears(delta(0, "1. ")).draft
+    assert chat.does(c.Rename(title="Mine")).draft
+    assert chat.does(c.Stop()).draft is None
 
 
-def test_one_action_less_is_asked_about_after_each_decision() -> None:
-    told = Told()
-    coded(told)
-    assert told.session.code
-    told.does(c.Approve(version=told.session.code.version))
-    waiting = two_writes(told)
-    assert waiting.ask
-    assert [action.action_id for action in waiting.ask.actions] == ["1.1", "1.2"]
-    view = told.does(c.Approve(version=told.session.version, action_id="1.1"))
-    assert view.ask
-    assert [action.action_id for action in view.ask.actions] == ["1.2"]
-    assert told.does(c.Approve(version=told.session.version, action_id="1.2")).working
+def test_each_decision_leaves_one_action_less() -> None:
+    chat = ChatScenario()
+    coded(chat)
+    assert chat.session.code
+    chat.does(c.Approve(version=chat.session.code.version))
+    waiting = two_writes(chat)
+    assert waiting.request
+    assert [action.action_id for action in waiting.request.actions] == ["1.1", "1.2"]
+    view = chat.does(c.Approve(version=chat.session.version, action_id="1.1"))
+    assert view.request
+    assert [action.action_id for action in view.request.actions] == ["1.2"]
+    assert chat.does(c.Approve(version=chat.session.version, action_id="1.2")).is_working
 
 
-def two_writes(told: Told) -> View:
+def two_writes(chat: ChatScenario) -> ChatView:
     """A turn that needs approval, as an agent's planner would plan it."""
-    if not told.session.version:
-        told.does(c.Say(text="Write", workflow="agentflow"))
+    if not chat.session.version:
+        chat.does(c.Say(text="Write", workflow="agentflow"))
     actions = tuple(ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2))
-    return told.happens(
+    return chat.happens(
         facts.TurnPlanned(
             id="x",
             session_id="s1",
-            version=told.session.version + 1,
+            version=chat.session.version + 1,
             at=AT,
             actor="planner",
             turn=1,
@@ -401,25 +402,25 @@ def two_writes(told: Told) -> View:
     ],
 )
 def test_slash_commands_become_messages(line: str, message: m.ClientMessage) -> None:
-    assert sent(command(line, coded(Told()))) == message
+    assert sent(slash_command(line, coded(ChatScenario()))) == message
 
 
 @pytest.mark.parametrize(
     "line",
     ["/rename", "/fork x", "/budget tokens", "/budget gold 3", "/remember write often", "/workflow x", "/run 'a"],
 )
-def test_a_slash_command_that_is_wrong_tells_its_usage(line: str) -> None:
-    doing = command(line, View(session_id="s1"))
-    assert isinstance(doing, Say)
+def test_a_wrong_slash_command_shows_its_usage(line: str) -> None:
+    doing = slash_command(line, ChatView(session_id="s1"))
+    assert isinstance(doing, ShowText)
     assert doing.text.startswith(f"Usage: {line.split(maxsplit=1)[0]}")
 
 
-def test_slash_commands_of_this_client_and_unknown_ones() -> None:
-    view = View(session_id="s1")
-    assert command("/export a b.md", view) == Local("export", "a b.md")
-    assert command("/exit", view) == Local("quit")
-    assert isinstance(command("/nonsense", view), Say)
-    assert isinstance(command("/re", view), Say)  # rename, replan, retry, ...
+def test_local_and_unknown_slash_commands() -> None:
+    view = ChatView(session_id="s1")
+    assert slash_command("/export a b.md", view) == RunLocally("export", "a b.md")
+    assert slash_command("/exit", view) == RunLocally("quit")
+    assert isinstance(slash_command("/nonsense", view), ShowText)
+    assert isinstance(slash_command("/re", view), ShowText)  # rename, replan, retry, ...
     assert {
         "rename",
         "fork",

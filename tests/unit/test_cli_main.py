@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.gateway import find_gateway
-from cli.home import Running, announce, hold
+from cli.home import RunningParley, announce, lock_home
 from cli.main import app
 from cli.rebuild import rebuild
 from cli.sessions import ago
@@ -19,9 +19,9 @@ COMMANDS = ("up", "doctor", "provision", "rebuild", "chat", "tail", "publish", "
 
 
 def test_help_names_every_command_and_version_the_version() -> None:
-    shown = CliRunner().invoke(app, ["--help"])
-    assert shown.exit_code == 0
-    assert all(f"\n  {name} " in shown.output for name in COMMANDS)
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert all(f"\n  {name} " in result.output for name in COMMANDS)
     assert CliRunner().invoke(app, ["--version"]).output.startswith("parley ")
 
 
@@ -47,12 +47,12 @@ def test_wrong_usage_is_exit_code_2(words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2
 
 
-def test_a_wrong_setting_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_named_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_PORT", "secretly")
-    shown = CliRunner().invoke(app, ["sessions"])
-    assert shown.exit_code == 2
-    assert "AGENT_PORT" in shown.stderr
-    assert "secretly" not in shown.stderr
+    result = CliRunner().invoke(app, ["sessions"])
+    assert result.exit_code == 2
+    assert "AGENT_PORT" in result.stderr
+    assert "secretly" not in result.stderr
 
 
 def test_starting_imports_nothing_heavy() -> None:
@@ -65,25 +65,25 @@ def test_starting_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("words", "where"), [(["sessions"], "NATS"), (["dead"], "NATS"), (["tail"], "NATS"), (["chat", "hi"], "Parley")]
 )
-def test_what_is_not_there_is_said_with_a_place_and_a_remedy(
+def test_an_unreachable_service_is_reported_with_its_address_and_advice(
     words: list[str], where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
     monkeypatch.setenv("NATS_URL", "nats://user:hidden@127.0.0.1:9")
     monkeypatch.setenv("AGENT_PORT", "9")
-    shown = CliRunner().invoke(app, words)
-    assert shown.exit_code == 1
-    assert f"No {where} answers at" in shown.stderr
-    assert "127.0.0.1:9" in shown.stderr
-    assert "make up" in shown.stderr
-    assert "hidden" not in shown.stderr
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert f"No {where} answers at" in result.stderr
+    assert "127.0.0.1:9" in result.stderr
+    assert "make up" in result.stderr
+    assert "hidden" not in result.stderr
 
 
-def test_the_gateway_is_that_of_the_running_parley_unless_another_is_named(tmp_path: Path) -> None:
-    here = Running(pid=1, page="http://127.0.0.1:8123/?token=abc", nats_url="nats://127.0.0.1:1")
+def test_commands_use_the_running_gateway_unless_another_is_given(tmp_path: Path) -> None:
+    here = RunningParley(pid=1, page="http://127.0.0.1:8123/?token=abc", nats_url="nats://127.0.0.1:1")
     settings = Settings(parley_home=tmp_path)
     assert find_gateway(settings) == ("ws://127.0.0.1:8001/ws", "")
-    with hold(tmp_path), announce(tmp_path, here):
+    with lock_home(tmp_path), announce(tmp_path, here):
         assert find_gateway(settings) == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "ws://127.0.0.1:8123/ws") == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "wss://elsewhere/ws") == ("wss://elsewhere/ws", "")
@@ -101,6 +101,6 @@ def test_rebuild_passes_the_exit_code_on(tmp_path: Path, capfd: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("seconds", "words"), [(5, "just now"), (120, "2 min ago"), (7200, "2 h ago"), (200_000, "2 d ago")]
 )
-def test_ages_are_told_in_one_unit(seconds: int, words: str) -> None:
+def test_ages_have_one_unit(seconds: int, words: str) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     assert ago(now - timedelta(seconds=seconds), now) == words

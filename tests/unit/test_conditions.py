@@ -1,4 +1,4 @@
-"""Conditions: what they may say, what they mean in every state, and what they must never be able to do."""
+"""Conditions: their syntax, their meaning in every state, and what they must never be able to do."""
 
 from contextlib import suppress
 from typing import Any

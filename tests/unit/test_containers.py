@@ -1,4 +1,4 @@
-"""The containers: what they are allowed, who they are, and how each comes to its own secrets and no other's."""
+"""The containers: their privileges and users, and that each gets its own secrets and no others."""
 
 import io
 import os
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.container_secrets import OWN, NoSuchSecret, share
+from cli.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
 from cli.entitlements import SECRETS_OF
 from shared.bus.users import USERS
 from shared.settings import Settings
@@ -21,8 +21,8 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def shared(home: Path, replace: str = "") -> dict[str, str]:
-    """Every file that containers were given, by `container/name`."""
-    share(Settings(parley_home=home), replace=replace, group=lambda _: os.getgid())
+    """The distributed files by `container/name`."""
+    distribute_secrets(Settings(parley_home=home), replace=replace, group=lambda _: os.getgid())
     return {
         f"{path.parent.name}/{path.name}": path.read_text()
         for path in sorted(home.glob("*/*"))
@@ -32,7 +32,7 @@ def shared(home: Path, replace: str = "") -> dict[str, str]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty volume, and no settings of this machine."""
+    """An empty volume, without settings from the environment."""
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
     return tmp_path
@@ -62,17 +62,17 @@ def test_nothing_but_the_gateway_is_published_and_that_on_loopback() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_environment_holds_a_secret(name: str) -> None:
-    # PARLEY_SQL_DATABASE_URL may be set there where it has no password; one that has goes to `parley secrets`.
+    # PARLEY_SQL_DATABASE_URL may be set there without a password; a URL with one belongs to `parley secrets`.
     secret = re.compile(
         r"password(?!_file)|token|secret(?!s_dir)|api_?key|nats_url|(?<!parley_sql_)database_url", re.IGNORECASE
     )
     assert [variable for variable in SERVICES[name].get("environment", {}) if secret.search(variable)] == []
 
 
-def test_what_stays_up_has_a_health_check() -> None:
-    staying = {name: one for name, one in SERVICES.items() if one["restart"] == "unless-stopped"}
+def test_every_long_running_container_has_a_health_check() -> None:
+    staying = {name: service for name, service in SERVICES.items() if service["restart"] == "unless-stopped"}
     assert {"nats", "postgres", "gateway"} <= staying.keys()
-    assert [name for name, one in staying.items() if "healthcheck" not in one] == []
+    assert [name for name, service in staying.items() if "healthcheck" not in service] == []
 
 
 # --- parley secrets
@@ -88,11 +88,11 @@ def test_every_user_of_nats_gets_a_password_of_its_own(home: Path) -> None:
     assert len(set(exported.values())) == len(USERS)
 
 
-def test_what_was_made_once_stays(home: Path) -> None:
+def test_secrets_are_created_once(home: Path) -> None:
     assert shared(home) == shared(home)
 
 
-def test_what_is_given_is_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distributed_files_are_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = shared(home)
     monkeypatch.setenv("SECRETS_DIR", str(home / "gateway"))
     settings = Settings()
@@ -111,13 +111,13 @@ def test_only_owner_and_group_may_read(home: Path) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == (0o700 if private else 0o750), path
 
 
-def test_an_operators_own_secret_replaces_ours_and_can_be_taken_back(
+def test_an_operators_secret_replaces_the_default_and_can_be_removed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = shared(home)
     monkeypatch.setattr("sys.stdin", io.StringIO("sk-mine\n"))
-    given = shared(home, replace="openai_api_key")
-    models = {name: text for name, text in given.items() if name.endswith("/openai_api_key")}
+    files = shared(home, replace="openai_api_key")
+    models = {name: text for name, text in files.items() if name.endswith("/openai_api_key")}
     assert set(models.values()) == {"sk-mine"}
     assert {name.split("/")[0] for name in models} == {"planner", "generator", "verifier", "executor"}
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
@@ -131,7 +131,7 @@ def test_a_password_that_is_set_is_in_every_url_that_needs_it(home: Path, monkey
     assert files["plan_store/database_url"] == "postgresql://parley:hunter%2F2@postgres:5432/parley"
 
 
-def test_a_secret_that_does_not_exist_is_refused_with_those_that_do(home: Path) -> None:
+def test_an_unknown_secret_is_refused_with_a_list_of_names(home: Path) -> None:
     with pytest.raises(NoSuchSecret, match="parley_token") as refused:
         shared(home, replace="nonsense")
-    assert all(name in str(refused.value) for name in OWN)
+    assert all(name in str(refused.value) for name in SECRET_NAMES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parley.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft
+from parley.reply import MAX_OPTION, QuestionDraft, Reply, WordsDraft
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation import draft_plan
@@ -10,9 +10,9 @@ from services.planner.conversation_prompt import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
 from shared.domain import commands as c
 from shared.domain.session import Remark, Session, Words
-from shared.domain.state import Said
+from shared.domain.state import AnsweredQuestion
 from shared.llm import ScriptedModel
-from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
@@ -21,7 +21,10 @@ from shared.worker import Drafts, WorkContext, WorkerDeps
 REPLIES = (PlanReply, TurnReply, PathReply, CodeReply)
 REMARKED = Session("s", words=Words(remark=Remark(("why?",), "resting")))
 ASKED = Session(
-    "s", words=Words(request="a game", dialogue=(Said("Which colours?", "red"), Said("How large?", "8 by 8")))
+    "s",
+    words=Words(
+        request="a game", dialogue=(AnsweredQuestion("Which colours?", "red"), AnsweredQuestion("How large?", "8 by 8"))
+    ),
 )
 
 
@@ -30,8 +33,8 @@ def kinds(reply: type[Reply]) -> set[str]:
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_a_question_is_offered_three_times_and_words_where_there_is_a_remark(reply: type[Reply]) -> None:
-    asked = Session("s", words=Words(dialogue=tuple(Said(f"{n}?", "yes") for n in range(QUESTIONS))))
+def test_three_questions_are_allowed_and_an_answer_only_to_a_remark(reply: type[Reply]) -> None:
+    asked = Session("s", words=Words(dialogue=tuple(AnsweredQuestion(f"{n}?", "yes") for n in range(MAX_QUESTIONS))))
     own = kinds(reply) - {"question", "answer"}
     assert kinds(reply_for(reply, ASKED)) == {*own, "question"}
     assert kinds(reply_for(reply, asked)) == own
@@ -40,20 +43,20 @@ def test_a_question_is_offered_three_times_and_words_where_there_is_a_remark(rep
 
 
 @pytest.mark.parametrize("again", ["Which colours?", "which  colours", "WHICH – COLOURS!"])
-def test_what_was_asked_before_is_refused(again: str) -> None:
+def test_a_repeated_question_is_refused(again: str) -> None:
     refuse = refuse_repeated(ASKED)
     assert "asked that already" in refuse(PlanReply(reply=QuestionDraft(text=again)))
     assert refuse(PlanReply(reply=QuestionDraft(text="Which size?"))) == ""
     assert refuse(PlanReply(reply=PlanDraft(goal="Which colours?", steps=["Ask"]))) == ""
 
 
-async def test_a_repeated_question_is_put_right_and_not_shown() -> None:
+async def test_a_repeated_question_is_repaired_and_not_shown() -> None:
     log, model = (
         InMemoryLog(),
         ScriptedModel(QuestionDraft(text="How large?"), PlanDraft(goal="A game", steps=["Draw it"])),
     )
-    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    drafted = await draft_plan(WorkContext(kit, SessionAtPosition(ASKED, 0), cause="s:cause"))
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    drafted = await draft_plan(WorkContext(deps, SessionAtPosition(ASKED, 0), cause="s:cause"))
     assert isinstance(drafted, c.DraftPlan)
     assert "Q: How large?\nA: 8 by 8" in model.prompts[0].data
 
@@ -62,5 +65,5 @@ def test_a_question_has_options_and_words_answer_a_remark() -> None:
     asked = to_command(QuestionDraft(text=" Which one? ", options=[" the first ", " ", "x" * 900]), Session("s"))
     assert isinstance(asked, c.Ask)
     assert (asked.text, asked.about) == ("Which one?", "request")
-    assert asked.options == ("the first", "x" * LONGEST_OPTION)
+    assert asked.options == ("the first", "x" * MAX_OPTION)
     assert to_command(WordsDraft(text=" It is short. "), REMARKED) == c.AnswerRemark(text="It is short.")

@@ -1,4 +1,4 @@
-"""The documents say what the code does: generated ones are fresh, examples are real, links lead somewhere."""
+"""The documents match the code: generated ones are up to date, examples are valid, links resolve."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def prose(path: Path) -> str:
 
 
 def anchors(path: Path) -> set[str]:
-    """As a forge makes them of headings."""
+    """Heading anchors as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -51,13 +51,13 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def test_generated_documents_are_as_the_code_would_write_them() -> None:
+def test_generated_documents_are_up_to_date() -> None:
     stale = [name(path) for path, text in documents().items() if path.read_text("utf-8") != text]
     assert not stale, f"stale: {', '.join(stale)}; run `make docs`"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_resolve(path: Path) -> None:
     for target in LINK.findall(prose(path)):
         if re.match(r"[a-z]+:", target):
             continue
@@ -69,7 +69,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
-def test_python_and_json_can_be_read(path: Path) -> None:
+def test_python_and_json_blocks_parse(path: Path) -> None:
     for body in blocks(path, "python"):
         compile(body, name(path), "exec")
     for body in blocks(path, "json"):
@@ -78,7 +78,7 @@ def test_python_and_json_can_be_read(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_named_files_and_variables_exist(path: Path) -> None:
-    """Paths in code marks, and variables that are set in front of a command."""
+    """Checks paths in backticks, and variables set before a command."""
     if path.name == "CHANGELOG.md":
         return
     words = re.findall(r"`([^`\n]+)`", prose(path))
@@ -87,30 +87,30 @@ def test_named_files_and_variables_exist(path: Path) -> None:
         if re.fullmatch(rf"({'|'.join(inside)})/[\w./-]+", word):
             assert (ROOT / word).exists(), f"{word}: there is no such file"
     known = {setting.upper() for setting in Settings.model_fields}
-    elsewhere = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # of compose and of the checks
-    elsewhere |= {word for word in words if word.startswith("NATS_PASSWORD_")}  # of the NATS server
+    other_variables = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # of compose and of the checks
+    other_variables |= {word for word in words if word.startswith("NATS_PASSWORD_")}  # of the NATS server
     for word in words:
         if re.fullmatch(rf"({FAMILIES})_[A-Z_]+", word):
-            assert word in known | elsewhere, f"{word}: there is no such setting"
+            assert word in known | other_variables, f"{word}: there is no such setting"
 
 
-def test_every_event_has_an_example_that_is_one() -> None:
-    found = [json.loads(body) for body in blocks(ROOT / "docs" / "events.md", "json")]
-    types = {parse_event(json.dumps(example)).type for example in found}
+def test_every_event_has_a_valid_example() -> None:
+    examples = [json.loads(body) for body in blocks(ROOT / "docs" / "events.md", "json")]
+    types = {parse_event(json.dumps(example)).type for example in examples}
     assert types == {model.model_fields["type"].default for model in EVENT_CLASSES}
 
 
-def test_every_message_has_an_example_that_is_one() -> None:
+def test_every_message_has_a_valid_example() -> None:
     text = (ROOT / "docs" / "protocol.md").read_text("utf-8")
     sections = re.findall(r"^### (client|server): (\w+)$(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
     schema = json.loads((ROOT / "docs" / "protocol.schema.json").read_text("utf-8"))
-    told: dict[str, set[str]] = {"client": set(), "server": set()}
+    types: dict[str, set[str]] = {"client": set(), "server": set()}
     for side, kind, body in sections:
         example = json.loads(FENCE.findall(body)[0][1])
         assert example["type"] == kind
         (CLIENT_MESSAGES if side == "client" else SERVER_MESSAGES).validate_python(example)
-        told[side].add(kind)
-    for side, kinds in told.items():
+        types[side].add(kind)
+    for side, kinds in types.items():
         assert kinds == schema["properties"][side]["discriminator"]["mapping"].keys()
 
 
@@ -136,13 +136,13 @@ def references(node: Any) -> Iterator[str]:
 
 
 def resolve(document: dict[str, Any], target: str) -> Any:
-    found: Any = document
+    node: Any = document
     for part in target.removeprefix("#/").split("/"):
-        found = found[part]
-    return found
+        node = node[part]
+    return node
 
 
-def test_asyncapi_is_whole(asyncapi: dict[str, Any]) -> None:
+def test_asyncapi_references_resolve(asyncapi: dict[str, Any]) -> None:
     assert asyncapi["asyncapi"] == "3.0.0"
     assert {"title", "version"} <= asyncapi["info"].keys()
     for target in references(asyncapi):
@@ -171,24 +171,24 @@ OTHERS = {  # what no service declares as a subscriber
 def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]) -> None:
     kinds = [type_of(model) for model in EVENT_CLASSES]
     events = {f"{place}.{{session_id}}.{{due}}.{kind}" for place in ("session", "feed") for kind in kinds}
-    subscribers: list[Any] = [one for app in applications() for one in app.broker.subscribers]
-    declared = {one.subject.template for one in subscribers}
+    subscribers: list[Any] = [subscriber for app in applications() for subscriber in app.broker.subscribers]
+    declared = {subscriber.subject.template for subscriber in subscribers}
     assert {verb.subject for verb in VERBS} | {durable.filter_subject for durable in CONSUMERS} <= declared
     assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | OTHERS
     messages = asyncapi["components"]["messages"]
     assert {model.__name__ for model in EVENT_CLASSES} <= messages.keys()
-    asked = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
-    assert asked | {"ListTools", "ToolPage", "PreviewCall", "Preview", "ListFlows", "FlowPage"} <= messages.keys()
+    requests = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
+    assert requests | {"ListTools", "ToolPage", "PreviewCall", "Preview", "ListFlows", "FlowPage"} <= messages.keys()
 
 
-def test_asyncapi_examples_are_what_their_schemas_allow(asyncapi: dict[str, Any]) -> None:
-    shown = 0
+def test_asyncapi_examples_are_valid(asyncapi: dict[str, Any]) -> None:
+    count = 0
     for message in asyncapi["components"]["messages"].values():
         for example in message.get("examples", ()):
             schema = {"$ref": message["payload"]["$ref"], "components": asyncapi["components"]}
             jsonschema.Draft202012Validator(schema).validate(example["payload"])
-            shown += 1
-    assert shown == len(EVENT_CLASSES)
+            count += 1
+    assert count == len(EVENT_CLASSES)
 
 
 # --- what can be run
@@ -198,17 +198,17 @@ def test_the_example_in_contributing_md_is_a_test_that_passes() -> None:
     (body,) = blocks(ROOT / "CONTRIBUTING.md", "python")
     names: dict[str, Any] = {}
     exec(compile(body, "CONTRIBUTING.md", "exec"), names)
-    (told,) = [value for key, value in names.items() if key.startswith("test_")]
-    told()
+    (test,) = [value for key, value in names.items() if key.startswith("test_")]
+    test()
 
 
-def test_the_handler_in_architecture_md_is_the_real_one() -> None:
+def test_the_handler_in_architecture_md_matches_the_code() -> None:
     (body,) = blocks(ROOT / "docs" / "architecture.md", "python")
     assert body in (ROOT / "services" / "generator" / "conversation.py").read_text("utf-8")
 
 
 async def test_the_example_in_events_md_starts_a_session(settings: Settings) -> None:
-    """The very text of the document, as a program of its own, against a real server and the real planner."""
+    """Runs the document's code as a program, against a real server and the real planner."""
     (program,) = [body for body in blocks(ROOT / "docs" / "events.md", "python") if body.startswith(RUNNABLE)]
     plan = PlanDraft(goal="Print Roman numerals", steps=["Convert", "Print"])
     async with working(settings, ScriptedModel(plan), "planner"):

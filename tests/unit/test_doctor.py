@@ -1,4 +1,4 @@
-"""Each check of the doctor, well and unwell, against real files, ports and a real HTTP server."""
+"""Each check of the doctor, passing and failing, against real files, ports and a real HTTP server."""
 
 import os
 import threading
@@ -23,20 +23,20 @@ from cli.doctor import (
     check_python,
     check_streams,
     doctor,
-    examine,
+    run_checks,
 )
 from shared.settings import Settings
 
 NOBODY = "127.0.0.1:1"  # nothing listens there
 
 
-def settings(home: Path, **given: Any) -> Settings:
-    return Settings(parley_home=home, **given)
+def settings(home: Path, **overrides: Any) -> Settings:
+    return Settings(parley_home=home, **overrides)
 
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """An HTTP server that answers `status` to the key "right", 401 to others; its base URL."""
+    """The base URL of an HTTP server that answers `status` to the key "right", and 401 to others."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -70,11 +70,11 @@ def test_the_model_endpoint_is_asked_for_its_models(
     with answering(status) as url:
         check = check_model(settings(tmp_path, openai_base_url=url, openai_api_key=key))
     assert check.outcome == outcome
-    assert words in check.found
-    assert key not in f"{check.found} {check.advice}".split()
+    assert words in check.finding
+    assert key not in f"{check.finding} {check.advice}".split()
 
 
-def test_a_model_endpoint_that_is_away_fails_and_none_is_a_warning(tmp_path: Path) -> None:
+def test_an_unreachable_model_fails_and_no_model_is_a_warning(tmp_path: Path) -> None:
     assert check_model(settings(tmp_path, openai_base_url=f"http://{NOBODY}/v1")).outcome == "fail"
     assert check_model(settings(tmp_path)).outcome == "warn"
 
@@ -93,18 +93,16 @@ def test_a_model_endpoint_that_is_away_fails_and_none_is_a_warning(tmp_path: Pat
         ),
     ],
 )
-def test_a_model_without_a_price_is_one_that_no_cost_budget_notices(
-    tmp_path: Path, chosen: dict[str, Any], outcome: str, words: str
-) -> None:
+def test_a_model_without_a_price_is_a_warning(tmp_path: Path, chosen: dict[str, Any], outcome: str, words: str) -> None:
     check = check_prices(settings(tmp_path, **{"openai_base_url": f"http://{NOBODY}/v1"} | chosen))
     assert check.outcome == outcome
-    assert words in check.found
+    assert words in check.finding
 
 
-def test_a_server_that_is_configured_must_answer(tmp_path: Path) -> None:
+def test_a_configured_server_must_answer(tmp_path: Path) -> None:
     check = check_nats(settings(tmp_path, nats_url=f"nats://hush@{NOBODY}"), is_up=False)
     assert check.outcome == "fail"
-    assert "hush" not in check.found
+    assert "hush" not in check.finding
     assert check_nats(settings(tmp_path), is_up=False).outcome == "ok"
 
 
@@ -133,59 +131,59 @@ def test_a_server_must_be_nats_new_enough_and_with_jetstream(
         check = check_nats(settings(tmp_path, nats_url=url), is_up=False)
         thread.join()
     assert check.outcome == outcome
-    assert words in check.found
+    assert words in check.finding
 
 
-async def test_the_database_is_asked(tmp_path: Path) -> None:
-    assert "will be made" in (await check_database(settings(tmp_path))).found
+async def test_the_database_must_answer(tmp_path: Path) -> None:
+    assert "will be made" in (await check_database(settings(tmp_path))).finding
     assert not (tmp_path / "parley.db").exists()
     (tmp_path / "parley.db").touch()
     assert (await check_database(settings(tmp_path))).outcome == "ok"
     (tmp_path / "parley.db").write_text("this is not a database, and long enough to be seen as such" * 40)
-    assert "not a database" in (await check_database(settings(tmp_path))).found
+    assert "not a database" in (await check_database(settings(tmp_path))).finding
     check = await check_database(settings(tmp_path, database_url=f"postgresql://me:hush@{NOBODY}/x"))
     assert check.outcome == "fail"
-    assert "hush" not in check.found
+    assert "hush" not in check.finding
 
 
-def test_a_taken_port_fails_unless_it_is_ours(tmp_path: Path) -> None:
+def test_a_port_in_use_fails_unless_it_is_parleys(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as other:
         taken = settings(tmp_path, agent_port=other.getsockname()[1])
         assert check_port(taken, up=0).outcome == "fail"
-        assert f"process {os.getpid()}" in check_port(taken, up=0).found
+        assert f"process {os.getpid()}" in check_port(taken, up=0).finding
         assert check_port(taken, up=7).outcome == "ok"
     assert check_port(settings(tmp_path, agent_port=0), up=0).outcome == "ok"
     assert check_port(settings(tmp_path, agent_host="192.0.2.1"), up=0).outcome == "fail"
 
 
-def test_a_home_must_be_a_folder_to_write_in(tmp_path: Path) -> None:
+def test_a_home_must_be_writable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert check_home(settings(tmp_path / "file" / "home")).outcome == "fail"
     assert check_home(settings(tmp_path / "new" / "home")).outcome == "ok"
     assert not (tmp_path / "new").exists()
 
 
-def test_a_home_that_nothing_is_written_to_may_be_read_only(tmp_path: Path) -> None:
-    """As in containers: NATS and the databases are elsewhere."""
+def test_an_unused_home_may_be_read_only(tmp_path: Path) -> None:
+    """As in containers, where NATS and the databases are on other hosts."""
     (tmp_path / "file").touch()
     nowhere = tmp_path / "file" / "home"
-    elsewhere = {
+    remote = {
         "nats_url": "nats://nats:4222",
         "database_url": "postgresql://db/parley",
         "retail_database_url": "postgresql://db/retail",
     }
-    assert check_home(settings(nowhere, **elsewhere)) == (
+    assert check_home(settings(nowhere, **remote)) == (
         "PARLEY_HOME",
         "ok",
         "not needed: NATS and the databases are elsewhere",
         "",
     )
-    for one in ("nats_url", "database_url"):
-        kept = {name: url for name, url in elsewhere.items() if name != one}
-        assert check_home(settings(nowhere, **kept)).outcome == "fail", one
+    for name_left_out in ("nats_url", "database_url"):
+        remaining = {name: url for name, url in remote.items() if name != name_left_out}
+        assert check_home(settings(nowhere, **remaining)).outcome == "fail", name_left_out
 
 
-async def test_what_a_plain_machine_has_is_well(tmp_path: Path) -> None:
+async def test_checks_pass_on_a_plain_machine(tmp_path: Path) -> None:
     plain = settings(tmp_path)
     checks = [
         check_python(),
@@ -196,17 +194,17 @@ async def test_what_a_plain_machine_has_is_well(tmp_path: Path) -> None:
     assert {check.outcome for check in checks} == {"ok"}
 
 
-async def test_every_row_that_is_not_well_says_what_to_do(tmp_path: Path) -> None:
+async def test_every_warning_and_failure_has_advice(tmp_path: Path) -> None:
     sick = settings(
         tmp_path, nats_url=f"nats://{NOBODY}", openai_base_url=f"http://{NOBODY}/v1", agent_host="192.0.2.1"
     )
-    checks = await examine(sick)
+    checks = await run_checks(sick)
     assert {check.name for check in checks if check.outcome == "fail"} >= {"NATS", "model", "port"}
     assert all(check.advice for check in checks if check.outcome != "ok")
 
 
 @pytest.mark.parametrize(("host", "code"), [("127.0.0.1", 0), ("192.0.2.1", 1)])
-def test_the_exit_code_tells_whether_something_fails(
+def test_the_exit_code_is_1_if_a_check_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str, code: int
 ) -> None:
     assert doctor(settings(tmp_path, agent_host=host, agent_port=0)) == code

@@ -1,4 +1,4 @@
-"""The doctor's rows about tools and about a gateway that runs already, against real files, databases and servers."""
+"""Doctor checks of tools and of a running gateway, against real files, databases and servers."""
 
 import json
 import threading
@@ -17,11 +17,11 @@ from packs.retail.store import Worlds
 from shared.settings import Settings
 
 
-def settings(home: Path, **given: Any) -> Settings:
-    return Settings(parley_home=home, **given)
+def settings(home: Path, **overrides: Any) -> Settings:
+    return Settings(parley_home=home, **overrides)
 
 
-async def test_without_mcp_nothing_is_missing(tmp_path: Path) -> None:
+async def test_without_mcp_servers_the_check_passes(tmp_path: Path) -> None:
     assert (await check_mcp(settings(tmp_path), is_up=False)).outcome == "ok"
 
 
@@ -35,20 +35,20 @@ async def test_a_file_that_names_no_servers_fails(tmp_path: Path, text: str | No
         file.write_text(text)
     check = await check_mcp(settings(tmp_path, parley_mcp_config=file), is_up=False)
     assert check.outcome == "fail"
-    assert words in check.found
+    assert words in check.finding
     assert "PARLEY_MCP_CONFIG" in check.advice
 
 
-async def test_servers_are_named_and_their_secrets_are_not(tmp_path: Path) -> None:
+async def test_servers_are_named_without_their_secrets(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"shop": {"url": "http://x", "headers": {"Authorization": "hush"}}}}))
     check = await check_mcp(settings(tmp_path, parley_mcp_config=file), is_up=False)
-    assert (check.outcome, "shop" in check.found, "hush" in check.found) == ("ok", True, False)
+    assert (check.outcome, "shop" in check.finding, "hush" in check.finding) == ("ok", True, False)
 
 
-async def test_the_retail_store_is_the_configured_one(tmp_path: Path) -> None:
+async def test_the_retail_store_must_have_the_configured_data(tmp_path: Path) -> None:
     mine = settings(tmp_path)
-    assert "will be made" in (await check_retail(mine)).found
+    assert "will be made" in (await check_retail(mine)).finding
     worlds = Worlds(mine.retail_url, generate)
     await worlds.open()
     await worlds.close()
@@ -59,19 +59,19 @@ async def test_the_retail_store_is_the_configured_one(tmp_path: Path) -> None:
         (other / f"{kind}.json").write_text("{}")
     check = await check_retail(settings(tmp_path, parley_retail_data_dir=other))
     assert check.outcome == "fail"
-    assert "other data" in check.found
+    assert "other data" in check.finding
     (other / "users.json").write_text("[")
-    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data_dir=other))).found
+    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data_dir=other))).finding
 
 
-async def test_a_database_that_is_none_fails(tmp_path: Path) -> None:
+async def test_an_invalid_database_fails(tmp_path: Path) -> None:
     (tmp_path / "retail.db").write_text("this is not a database, and long enough to be seen as such" * 40)
     assert (await check_retail(settings(tmp_path))).outcome == "fail"
 
 
 @contextmanager
 def answering(body: bytes) -> Iterator[int]:
-    """An HTTP server that says this to whoever asks; its port."""
+    """The port of an HTTP server with this answer to every request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -92,7 +92,7 @@ def answering(body: bytes) -> Iterator[int]:
             thread.join()
 
 
-def test_the_gateways_own_port_is_well_where_services_run_one_by_one(tmp_path: Path) -> None:
+def test_the_port_may_be_in_use_by_a_gateway_that_runs_separately(tmp_path: Path) -> None:
     with answering(b'{"alive":true}') as port:
         beside = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
         assert check_port(beside, up=0).outcome == "ok"

@@ -1,4 +1,4 @@
-"""Each program is given the secrets that it uses, and nothing else of what the operator's environment holds."""
+"""Each program gets the secrets that it uses, and no others from the operator's environment."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from cli.entitlements import CONFIDENTIAL, SECRETS_OF, environment_for
-from cli.services import complete, programs
+from cli.programs import program_specs, with_defaults
 from shared.services import SERVICES
 from shared.settings import Settings
 
@@ -42,19 +42,19 @@ def value(name: str) -> str:
 
 
 def secrets_in(environment: Mapping[str, str]) -> set[str]:
-    """The variables in which a marked secret is found."""
+    """The variables that contain a marked secret."""
     return {name for name, text in environment.items() if "mark-" in text}
 
 
 @pytest.fixture
 def _everything_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every secret there is, in the environment of `parley up`."""
+    """Set every secret in the environment of `parley up`."""
     names = {name for name in CONFIDENTIAL if name not in ("secrets_dir", "otel_exporter_otlp_endpoint")}
     for name in (*(name.upper() for name in names), *FOREIGN, "PGPASSWORD", "HTTPS_PROXY"):
         monkeypatch.setenv(name, value(name.lower()))
 
 
-def test_every_setting_that_can_hold_a_secret_is_in_the_table() -> None:
+def test_every_secret_setting_is_in_the_table() -> None:
     listed = {name for names in SECRETS_OF.values() for name in names}
     typed = {name for name, field in Settings.model_fields.items() if field.annotation is SecretStr}
     assert typed <= listed
@@ -63,15 +63,17 @@ def test_every_setting_that_can_hold_a_secret_is_in_the_table() -> None:
 
 @pytest.mark.usefixtures("_everything_is_set")
 @pytest.mark.parametrize("name", NEEDED)
-def test_a_program_gets_the_secrets_it_uses_and_no_others(name: str) -> None:
+def test_a_program_gets_only_the_secrets_it_uses(name: str) -> None:
     expected = NEEDED[name] | ({"NATS_URL"} if name in SECRETS_OF else set())
     assert secrets_in(environment_for(name)) == expected
 
 
 @pytest.mark.usefixtures("_everything_is_set")
-def test_what_parley_up_hands_down(tmp_path: Path) -> None:
-    found = complete(Settings(parley_home=tmp_path))
-    started = programs(found, rehearsal=True, nats_url_of=lambda name: f"nats://{name}:{mark('nats')}@127.0.0.1:1")
+def test_parley_up_passes_each_child_its_own_secrets(tmp_path: Path) -> None:
+    settings = with_defaults(Settings(parley_home=tmp_path))
+    started = program_specs(
+        settings, rehearsal=True, nats_url_of=lambda name: f"nats://{name}:{mark('nats')}@127.0.0.1:1"
+    )
     assert {program.name for program in started} == {*SERVICES, "rehearsal"}
     for program in started:
         expected = NEEDED.get(program.name, set()) | ({"NATS_URL"} if program.name in SECRETS_OF else set())
@@ -79,7 +81,7 @@ def test_what_parley_up_hands_down(tmp_path: Path) -> None:
         assert "PATH" in program.env
 
 
-def test_secrets_in_files_are_handed_on_one_by_one_and_the_folder_to_nobody(
+def test_secret_files_are_passed_on_one_by_one_without_their_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("OPENAI_API_KEY", "PARLEY_SECRET", "PARLEY_SQL_MAX_ROWS"):

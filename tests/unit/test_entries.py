@@ -1,4 +1,4 @@
-"""The journal's entries where one event cannot be read off another: which question an answer is to."""
+"""Journal entries that refer to earlier ones: answers to questions, and approvals."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,50 +12,50 @@ MOON = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
 
 
 def of_action(version: int, **more: Any) -> dict[str, Any]:
-    said = {"id": f"e{version}", "session_id": "s", "version": version, "at": MOON, "actor": "user:ada"}
-    return {**said, "question_id": "1.1", "kind": "action", **more}
+    fields = {"id": f"e{version}", "session_id": "s", "version": version, "at": MOON, "actor": "user:ada"}
+    return {**fields, "question_id": "1.1", "kind": "action", **more}
 
 
 def keyed(*events: facts.QuestionAsked | facts.QuestionAnswered) -> list[tuple[str, str]]:
-    told = [entry.model_dump() for event in events for entry in entries(event)]
-    return [(entry["kind"], entry["key"]) for entry in told if not entry["key"].startswith("action:")]
+    dumped = [entry.model_dump() for event in events for entry in entries(event)]
+    return [(entry["kind"], entry["key"]) for entry in dumped if not entry["key"].startswith("action:")]
 
 
-def test_an_action_that_asks_twice_has_two_questions_in_the_journal_each_with_its_answer() -> None:
+def test_an_action_that_asks_twice_has_two_answered_questions_in_the_journal() -> None:
     asked = [facts.QuestionAsked(**of_action(version, text="Which one?")) for version in (5, 7)]
     answered = [
         facts.QuestionAnswered(**of_action(version, text="Tea", asked_version=version - 1)) for version in (6, 8)
     ]
-    told = keyed(asked[0], answered[0], asked[1], answered[1])
+    journal = keyed(asked[0], answered[0], asked[1], answered[1])
     first, second = "question:5", "question:7"
-    assert told == [("question", first), ("update", first), ("question", second), ("update", second)]
+    assert journal == [("question", first), ("update", first), ("question", second), ("update", second)]
 
 
-def test_an_answer_that_does_not_say_to_which_question_it_is_stands_for_itself() -> None:
+def test_an_answer_without_a_question_id_is_an_entry_of_its_own() -> None:
     assert keyed(facts.QuestionAnswered(**of_action(6, text="Tea"))) == [("said", "said:6")]
 
 
-def test_an_answer_about_an_uncertain_outcome_is_told_by_its_action_alone() -> None:
+def test_an_answer_about_an_uncertain_action_only_updates_the_action() -> None:
     answered = of_action(6, text="It happened", key="happened") | {"kind": "uncertain"}
     assert keyed(facts.QuestionAnswered(**answered)) == []
 
 
-def test_how_a_plan_was_approved_is_told_and_what_its_steps_are() -> None:
-    said: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": MOON}
+def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
+    fields: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": MOON}
     specs = tuple(ActionSpec(id=f"t2.s{number}", tool="pay") for number in (1, 2))
-    said |= {"turn": 1, "actions": specs, "already_done": ("t2.s1",), "plan_version": 2}
-    by_person = said | {"actor": "user:ada", "hash": "h", "number": 4}
-    told: dict[str, facts.PlanApproved | facts.TurnPlanned] = {
+    fields |= {"turn": 1, "actions": specs, "already_done": ("t2.s1",), "plan_version": 2}
+    by_person = fields | {"actor": "user:ada", "hash": "h", "number": 4}
+    approvals: dict[str, facts.PlanApproved | facts.TurnPlanned] = {
         "approved plan 4": facts.PlanApproved(**by_person),
         "approved plan 4, to be started later": facts.PlanApproved(**by_person, deferred=True),
         "approved plan 4, allowing whatever values s2, s3 get": facts.PlanApproved(
             **by_person, preapproved=("s2", "s3")
         ),
         "began the plan: the session's settings ask for no approval of it": facts.TurnPlanned(
-            **said, actor="planner", sub_goal="Pay"
+            **fields, actor="planner", sub_goal="Pay"
         ),
     }
-    for words, event in told.items():
+    for words, event in approvals.items():
         turn, action, note = entries(event)
         assert isinstance(turn, TurnEntry)
         assert (turn.number, turn.plan) == (1, "plan:2")

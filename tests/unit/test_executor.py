@@ -1,4 +1,4 @@
-"""The executor: waves of tools, their deadlines, what a stop and a crash leave, and what is too large."""
+"""The executor: batches of calls, deadlines, stops, crashes, and large results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from packs.program import pack as program
-from packs.program.pack import KEPT
+from packs.program.pack import MAX_OUTPUT
 from parley import Pack
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.executor.handlers import Executor
-from services.executor.keeping import BEGINNING
-from services.executor.ranking import best
-from services.executor.requests import Requests
-from services.executor.sources.packs import registered
-from services.executor.tools import LARGEST, Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.result_limits import EXCERPT
+from services.executor.sources.packs import register_tool
+from services.executor.tool_requests import ToolRequests
+from services.executor.tool_search import rank
+from services.executor.tools import MAX_RESULT, RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta, Work
@@ -35,10 +35,10 @@ from tests.support.needs import needs_landlock
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
 SETTINGS = SessionSettings(approval="never")
 SESSION = Session("s", version=4, workflow="agentflow", settings=SETTINGS, words=Words(request="Look"))
-Run = Callable[[Call], Awaitable[Result]]
+Run = Callable[[ToolInvocation], Awaitable[ToolResult]]
 
 
-class Shelf:
+class ArtefactDict:
     """Keeps artefacts in a dictionary, or refuses to."""
 
     def __init__(self, broken: str = "") -> None:
@@ -54,33 +54,33 @@ class Shelf:
 
 def tool(name: str, run: Run, effect: Effect = "read", *, keyed: bool = False, seconds: float = 5) -> RegisteredTool:
     spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed)
-    return RegisteredTool(spec, run, seconds=seconds)
+    return RegisteredTool(spec, run, timeout=seconds)
 
 
 def act(name: str, number: int = 1, effect: Effect = "read", status: Any = "planned") -> Action:
     return Action(ActionSpec(id=f"1.{number}", tool=name, arguments={"n": number}, effect=effect), status)
 
 
-class Bench:
-    """An executor with these tools, a session with these actions, and what came of them."""
+class ExecutorBench:
+    """An executor with these tools, a session with these actions, and their outcomes."""
 
     def __init__(
         self,
         *actions: Action,
         tools: tuple[RegisteredTool, ...] = (),
-        shelf: Shelf | None = None,
+        artefacts: ArtefactDict | None = None,
         begin: Session = SESSION,
     ) -> None:
         self.log = InMemoryLog()
-        self.shelf = shelf or Shelf()
-        self.executor = Executor(Registry(Fixed(*tools)), self.shelf)
+        self.shelf = artefacts or ArtefactDict()
+        self.executor = Executor(Registry(StaticSource(*tools)), self.shelf)
         work = Work(service="executor", version=SESSION.version)
         session = replace(begin, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
         kit = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
         self.desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
 
     async def run(self) -> list[SessionEvent]:
-        await self.executor.run_wave(self.desk)
+        await self.executor.run_batch(self.desk)
         return self.events
 
     @property
@@ -89,30 +89,30 @@ class Bench:
 
     def outcomes(self) -> dict[str, Any]:
         """What each action came to, by its id: an outcome, or a doubt."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for event in self.events:
             if isinstance(event, facts.ActionsFinished):
-                found |= {outcome.action_id: outcome for outcome in event.outcomes}
+                result |= {outcome.action_id: outcome for outcome in event.outcomes}
             elif isinstance(event, facts.ActionUncertain):
-                found[event.action_id] = event
-        return found
+                result[event.action_id] = event
+        return result
 
 
-def gives(value: Any = "seen") -> Run:
-    async def run(_: Call) -> Result:
-        return Result(ok=True, value=value)
+def returning(value: Any = "seen") -> Run:
+    async def run(_: ToolInvocation) -> ToolResult:
+        return ToolResult(ok=True, value=value)
 
     return run
 
 
-def breaks(error: Exception) -> Run:
-    async def run(_: Call) -> Result:
+def failing(error: Exception) -> Run:
+    async def run(_: ToolInvocation) -> ToolResult:
         raise error
 
     return run
 
 
-async def hangs(_: Call) -> Result:
+async def hanging(_: ToolInvocation) -> ToolResult:
     await asyncio.Event().wait()
     raise AssertionError("unreachable")
 
@@ -121,26 +121,29 @@ async def hangs(_: Call) -> Result:
 
 
 async def test_every_action_has_one_outcome() -> None:
-    bench = Bench(
-        act("good"), act("bad", 2), act("none", 3), tools=(tool("good", gives()), tool("bad", breaks(OSError("full"))))
+    bench = ExecutorBench(
+        act("good"),
+        act("bad", 2),
+        act("none", 3),
+        tools=(tool("good", returning()), tool("bad", failing(OSError("full")))),
     )
     started, *ended = [event.type for event in await bench.run()]
     assert (started, set(ended)) == ("actions.started", {"actions.finished"})
-    told = bench.outcomes()
-    assert set(told) == {"1.1", "1.2", "1.3"}
-    assert (told["1.1"].ok, told["1.1"].result) == (True, "seen")
-    assert (told["1.2"].ok, told["1.2"].error) == (False, "OSError: full")
-    assert told["1.3"].error == "There is no tool “none”."
+    result = bench.outcomes()
+    assert set(result) == {"1.1", "1.2", "1.3"}
+    assert (result["1.1"].ok, result["1.1"].result) == (True, "seen")
+    assert (result["1.2"].ok, result["1.2"].error) == (False, "OSError: full")
+    assert result["1.3"].error == "There is no tool “none”."
 
 
 async def test_reads_run_side_by_side() -> None:
-    here = asyncio.Barrier(3)
+    own = asyncio.Barrier(3)
 
-    async def meets(_: Call) -> Result:
-        await asyncio.wait_for(here.wait(), 20)
-        return Result(ok=True)
+    async def meets(_: ToolInvocation) -> ToolResult:
+        await asyncio.wait_for(own.wait(), 20)
+        return ToolResult(ok=True)
 
-    bench = Bench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))
+    bench = ExecutorBench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))
     await bench.run()
     assert all(outcome.ok for outcome in bench.outcomes().values())
 
@@ -148,13 +151,13 @@ async def test_reads_run_side_by_side() -> None:
 async def test_writes_run_one_after_the_other_in_the_order_of_the_plan() -> None:
     order: list[Any] = []
 
-    async def writes(call: Call) -> Result:
+    async def writes(call: ToolInvocation) -> ToolResult:
         order.append(("begins", call.arguments["n"]))
         await asyncio.sleep(0)
         order.append(("ends", call.arguments["n"]))
-        return Result(ok=True)
+        return ToolResult(ok=True)
 
-    bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", writes, "write"),))
+    bench = ExecutorBench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", writes, "write"),))
     await bench.run()
     assert order == [("begins", 1), ("ends", 1), ("begins", 2), ("ends", 2)]
 
@@ -162,11 +165,11 @@ async def test_writes_run_one_after_the_other_in_the_order_of_the_plan() -> None
 async def test_the_key_of_a_call_is_that_of_its_action() -> None:
     keys: list[str] = []
 
-    async def notes(call: Call) -> Result:
+    async def notes(call: ToolInvocation) -> ToolResult:
         keys.append(call.key)
-        return Result(ok=True)
+        return ToolResult(ok=True)
 
-    await Bench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
+    await ExecutorBench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
     assert keys == ["s/1/1.1/1"]
 
 
@@ -174,7 +177,7 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
     """What was started under one turn is never made under the name of another."""
     keys: list[str] = []
 
-    async def moves_on(call: Call) -> Result:
+    async def moves_on(call: ToolInvocation) -> ToolResult:
         if not keys:
             loaded = SessionAtPosition(bench.desk.session, bench.log.last("s"))
             other = SessionSettings(recall=False)
@@ -183,9 +186,9 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
                     bench.log, loaded, command, CommandMeta("user:ann", datetime.now(UTC), command.__class__.__name__)
                 )
         keys.append(call.key)
-        return Result(ok=True)
+        return ToolResult(ok=True)
 
-    bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", moves_on, "write"),))
+    bench = ExecutorBench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", moves_on, "write"),))
     await bench.run()
     assert bench.desk.session.turn is None
     assert keys == ["s/1/1.1/1", "s/1/1.2/1"]
@@ -197,29 +200,31 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
 
 @pytest.mark.parametrize(("effect", "kind"), [("read", "actions.finished"), ("write", "action.uncertain")])
 async def test_a_tool_that_hangs_is_left_at_its_deadline(effect: Effect, kind: str) -> None:
-    bench = Bench(act("hang", 1, effect), tools=(tool("hang", hangs, effect, seconds=0.05),))
+    bench = ExecutorBench(act("hang", 1, effect), tools=(tool("hang", hanging, effect, seconds=0.05),))
     assert (await bench.run())[-1].type == kind
-    told = bench.outcomes()["1.1"]
-    assert "did not answer within 0.05 seconds" in (told.error if kind == "actions.finished" else told.reason)
+    result = bench.outcomes()["1.1"]
+    assert "did not answer within 0.05 seconds" in (result.error if kind == "actions.finished" else result.reason)
 
 
 async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> None:
     calls: list[str] = []
 
-    async def slow_once(call: Call) -> Result:
+    async def slow_once(call: ToolInvocation) -> ToolResult:
         calls.append(call.key)
         if len(calls) == 1:
-            await hangs(call)
-        return Result(ok=True, value="done")
+            await hanging(call)
+        return ToolResult(ok=True, value="done")
 
-    bench = Bench(act("keyed", 1, "write"), tools=(tool("keyed", slow_once, "write", keyed=True, seconds=0.05),))
+    bench = ExecutorBench(
+        act("keyed", 1, "write"), tools=(tool("keyed", slow_once, "write", keyed=True, seconds=0.05),)
+    )
     await bench.run()
     assert calls == ["s/1/1.1/1"] * 2
     assert bench.outcomes()["1.1"].result == "done"
 
 
 async def test_a_write_that_raises_may_have_happened() -> None:
-    bench = Bench(act("write", 1, "write"), tools=(tool("write", breaks(OSError("cut")), "write"),))
+    bench = ExecutorBench(act("write", 1, "write"), tools=(tool("write", failing(OSError("cut")), "write"),))
     assert (await bench.run())[-1].type == "action.uncertain"
 
 
@@ -233,66 +238,68 @@ async def test_a_write_that_raises_may_have_happened() -> None:
     ],
 )
 async def test_what_was_running_when_the_executor_died(effect: Effect, keyed: bool, kind: str) -> None:
-    """A tool that may run again does; of another nobody knows what happened, and a person is asked."""
+    """A repeatable tool runs again; the outcome of another is unknown, and the user is asked."""
     ran: list[str] = []
 
-    async def runs(call: Call) -> Result:
+    async def runs(call: ToolInvocation) -> ToolResult:
         ran.append(call.key)
-        return Result(ok=True, value=1)
+        return ToolResult(ok=True, value=1)
 
-    bench = Bench(act("run", 1, effect, "started"), tools=(tool("run", runs, effect, keyed=keyed),))
+    bench = ExecutorBench(act("run", 1, effect, "started"), tools=(tool("run", runs, effect, keyed=keyed),))
     assert [event.type for event in await bench.run()] == [kind]
     assert len(ran) == (kind == "actions.finished")
 
 
 async def test_a_write_whose_tool_is_gone_is_in_doubt() -> None:
-    assert [event.type for event in await Bench(act("gone", 1, "write", "started")).run()] == ["action.uncertain"]
+    assert [event.type for event in await ExecutorBench(act("gone", 1, "write", "started")).run()] == [
+        "action.uncertain"
+    ]
 
 
 # --- stop
 
 
 async def test_a_stop_waits_for_the_write_that_has_begun_and_tells_of_the_others() -> None:
-    begun, go = asyncio.Event(), asyncio.Event()
+    started, go = asyncio.Event(), asyncio.Event()
 
-    async def writes(_: Call) -> Result:
-        begun.set()
+    async def writes(_: ToolInvocation) -> ToolResult:
+        started.set()
         await go.wait()
-        return Result(ok=True, value="written")
+        return ToolResult(ok=True, value="written")
 
     writer = tool("write", writes, "write")
-    bench = Bench(
-        act("write", 1, "write"), act("write", 2, "write"), act("look", 3), tools=(writer, tool("look", hangs))
+    bench = ExecutorBench(
+        act("write", 1, "write"), act("write", 2, "write"), act("look", 3), tools=(writer, tool("look", hanging))
     )
     running = asyncio.create_task(bench.run())
-    await begun.wait()
+    await started.wait()
     bench.desk.stopped = True
     running.cancel()
-    while "1.3" not in bench.outcomes():  # noqa: ASYNC110  a log in memory tells nobody
+    while "1.3" not in bench.outcomes():  # noqa: ASYNC110  an in-memory log has no notifications
         await asyncio.sleep(0)
     assert not running.done()
     go.set()
     with pytest.raises(asyncio.CancelledError):
         await running
-    told = bench.outcomes()
-    assert (told["1.1"].ok, told["1.1"].result) == (True, "written")
-    assert (told["1.2"].ok, told["1.2"].error) == (False, "Stopped by the person before it was run.")
-    assert (told["1.3"].ok, told["1.3"].error) == (False, "Stopped by the person.")
+    result = bench.outcomes()
+    assert (result["1.1"].ok, result["1.1"].result) == (True, "written")
+    assert (result["1.2"].ok, result["1.2"].error) == (False, "Stopped by the person before it was run.")
+    assert (result["1.3"].ok, result["1.3"].error) == (False, "Stopped by the person.")
 
 
 async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_rest() -> None:
-    begun, go = asyncio.Event(), asyncio.Event()
+    started, go = asyncio.Event(), asyncio.Event()
 
-    async def writes(_: Call) -> Result:
-        begun.set()
+    async def writes(_: ToolInvocation) -> ToolResult:
+        started.set()
         await go.wait()
-        return Result(ok=True)
+        return ToolResult(ok=True)
 
-    keyed = tool("keyed", gives("again"), "write", keyed=True)
+    keyed = tool("keyed", returning("again"), "write", keyed=True)
     actions = (act("write", 1, "write"), act("write", 2, "write"), act("keyed", 3, "write"))
-    bench = Bench(*actions, tools=(tool("write", writes, "write"), keyed))
+    bench = ExecutorBench(*actions, tools=(tool("write", writes, "write"), keyed))
     running = asyncio.create_task(bench.run())
-    await begun.wait()
+    await started.wait()
     running.cancel()
     go.set()
     with pytest.raises(asyncio.CancelledError):
@@ -304,19 +311,21 @@ async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_re
 
 
 async def test_a_large_result_is_stored_after_its_outcome() -> None:
-    large = "é" * LARGEST
-    bench = Bench(act("talk"), tools=(tool("talk", gives(large)),))
+    large = "é" * MAX_RESULT
+    bench = ExecutorBench(act("talk"), tools=(tool("talk", returning(large)),))
     _, finished, stored = await bench.run()
-    told = bench.outcomes()["1.1"]
-    assert (told.ok, told.size, told.result) == (True, 2 * LARGEST, "é" * BEGINNING + "…")
+    result = bench.outcomes()["1.1"]
+    assert (result.ok, result.size, result.result) == (True, 2 * MAX_RESULT, "é" * EXCERPT + "…")
     assert (finished.type, bench.desk.session.phase) == ("actions.finished", "verifying")
     assert isinstance(stored, facts.ResultStored)
-    assert (stored.artefact.name, stored.artefact.size) == ("s/1/1.1/1", 2 * LARGEST)
+    assert (stored.artefact.name, stored.artefact.size) == ("s/1/1.1/1", 2 * MAX_RESULT)
     assert bench.shelf.kept["s/1/1.1/1"].decode() == large
 
 
 async def test_a_large_result_that_cannot_be_kept_is_lost_and_says_so() -> None:
-    bench = Bench(act("talk"), tools=(tool("talk", gives("x" * 1_000_000)),), shelf=Shelf("no room"))
+    bench = ExecutorBench(
+        act("talk"), tools=(tool("talk", returning("x" * 1_000_000)),), artefacts=ArtefactDict("no room")
+    )
     _, _, lost = await bench.run()
     assert isinstance(lost, facts.ResultLost)
     assert lost.reason == "Only the beginning of its 1000000 bytes is here: no room"
@@ -324,7 +333,7 @@ async def test_a_large_result_that_cannot_be_kept_is_lost_and_says_so() -> None:
     assert (action.status, action.artefact, action.error) == ("finished", None, lost.reason)
 
 
-# --- what is told about tools
+# --- answers about tools
 
 
 SPECS = [
@@ -339,25 +348,25 @@ SPECS = [
     [("please cancel my orders", "cancel_order"), ("customers' emails", "find_user"), ("which city?", "weather")],
 )
 def test_the_tools_that_fit_the_words_come_first(words: str, first: str) -> None:
-    found = best(SPECS, words)
-    assert found[0].name == first
-    assert len(found) == 3
+    result = rank(SPECS, words)
+    assert result[0].name == first
+    assert len(result) == 3
 
 
 def test_words_that_fit_nothing_leave_them_by_name() -> None:
-    assert [spec.name for spec in best(list(reversed(SPECS)), "zzz")] == ["cancel_order", "find_user", "weather"]
-    assert best([], "any") == []
+    assert [spec.name for spec in rank(list(reversed(SPECS)), "zzz")] == ["cancel_order", "find_user", "weather"]
+    assert rank([], "any") == []
 
 
-async def listed(requests: Requests, **ask: Any) -> ToolPage:
+async def listed(requests: ToolRequests, **ask: Any) -> ToolPage:
     return ToolPage.model_validate_json(await requests.list("", ListTools(**ask).model_dump_json().encode()))
 
 
 async def test_a_list_has_the_named_ones_and_the_best() -> None:
-    registry = Registry(Fixed(*(RegisteredTool(spec, gives()) for spec in SPECS)))
+    registry = Registry(StaticSource(*(RegisteredTool(spec, returning()) for spec in SPECS)))
     pack = Pack("away", rules=["Be kind."])
     pack.fingerprint = "print"
-    requests = Requests(registry, InMemoryStore(InMemoryLog()), (pack,))
+    requests = ToolRequests(registry, InMemoryStore(InMemoryLog()), (pack,))
     page = await listed(requests, query="cancel", limit=2, names=("weather",))
     assert ([spec.name for spec in page.tools], page.total, page.world) == (["weather", "cancel_order"], 3, "print")
     assert page.rules == ()
@@ -369,8 +378,8 @@ async def test_a_preview_is_the_tool_s_own() -> None:
     async def looks(_: Session, arguments: Any) -> Preview:
         return Preview(known=True, error=f"no {arguments['n']}")
 
-    tools = tuple(RegisteredTool(spec, gives(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
-    requests = Requests(Registry(Fixed(*tools)), InMemoryStore(InMemoryLog()))
+    tools = tuple(RegisteredTool(spec, returning(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
+    requests = ToolRequests(Registry(StaticSource(*tools)), InMemoryStore(InMemoryLog()))
 
     async def preview(name: str) -> Preview:
         ask = PreviewCall(session_id="s", tool=name, arguments={"n": 1})
@@ -385,12 +394,12 @@ async def test_a_preview_is_the_tool_s_own() -> None:
 # --- run_code
 
 
-def ask(code: Code | None, **arguments: Any) -> Call:
-    return Call(replace(SESSION, code=code), "k", {"hash": CODE.hash} | arguments)
+def ask(code: Code | None, **arguments: Any) -> ToolInvocation:
+    return ToolInvocation(replace(SESSION, code=code), "k", {"hash": CODE.hash} | arguments)
 
 
-async def run_code(call: Call) -> Result:
-    return await registered(program.run_code, "program").run(call)
+async def run_code(call: ToolInvocation) -> ToolResult:
+    return await register_tool(program.run_code, "program").run(call)
 
 
 async def test_only_the_approved_code_is_run() -> None:
@@ -418,7 +427,7 @@ async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None
 
 
 async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unavailable(*_: Any, **__: Any) -> sandbox.Outcome:
+    async def unavailable(*_: Any, **__: Any) -> sandbox.RunResult:
         raise sandbox.SandboxUnavailable("The sandbox needs Linux")
 
     monkeypatch.setattr(sandbox, "run", unavailable)
@@ -429,13 +438,13 @@ async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest
 
 
 async def test_more_output_than_an_event_can_hold_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def loud(*_: Any, **__: Any) -> sandbox.Outcome:
+    async def loud(*_: Any, **__: Any) -> sandbox.RunResult:
         said = "\x00" * 200_000
-        return sandbox.Outcome(exit_code=0, stdout=said, stderr="é", duration=1, ended="exited", truncated=False)
+        return sandbox.RunResult(exit_code=0, stdout=said, stderr="é", duration=1, ended="exited", truncated=False)
 
     monkeypatch.setattr(sandbox, "run", loud)
     result = await run_code(ask(CODE))
     assert isinstance(result.value, dict)
     assert result.value["truncated"] is True
     assert result.value["stderr"] == "é"
-    assert len(str(result.value["stdout"])) == KEPT // 6
+    assert len(str(result.value["stdout"])) == MAX_OUTPUT // 6

@@ -1,15 +1,15 @@
-"""A budget that is gone inside an action: the action fails, the session asks after its wave, and it runs again."""
+"""A budget exhausted within an action: the action fails, the session asks after the batch, and it runs again."""
 
 from typing import Literal
 
-from parley.flow import Flow, Outputs, Run, node
+from parley.flow import Flow, NodeRun, Outputs, node
 from parley.reply import Kind, Reply
-from services.executor.calling import bounded
-from services.executor.tools import Result
+from services.executor.tool_calls import call_with_timeout
+from services.executor.tools import ToolResult
 from shared.domain import commands as c
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
 from shared.worker import BudgetExceeded
-from tests.support.walking import Walk, last, tool, walked
+from tests.support.flow_walk import Walk, last, tool, walked
 
 CALL = 14  # tokens of a scripted call
 
@@ -30,39 +30,39 @@ class Riddle(Flow):
     description = "Guesses what somebody means."
 
     @node(description="Guesses, thinks again, and guesses.", outputs=("guess",), possible_next_nodes=("tell",))
-    async def think(self, run: Run) -> Outputs:
+    async def think(self, run: NodeRun) -> Outputs:
         for _ in range(3):
-            said = (await run.ask_model("think", "Guess.", {"request": "it"}, GuessReply)).reply
-        return {"guess": said.guess}
+            message = (await run.ask_model("think", "Guess.", {"request": "it"}, GuessReply)).reply
+        return {"guess": message.guess}
 
     @node(description="Tells the guess.", inputs=("guess",), outputs=("answer",))
-    async def tell(self, run: Run) -> Outputs:
+    async def tell(self, run: NodeRun) -> Outputs:
         return {"answer": run.state["guess"]}
 
 
 async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() -> None:
     walk = Walk(Riddle(), think={"guess": "an egg"})
-    asked = await walk.begins("It breaks.", "riddle.think", "riddle.tell", token_budget=2 * CALL)
-    assert (asked.phase, last(asked).error) == ("awaiting_input", OUT_OF_BUDGET)
-    assert asked.question
-    assert asked.question.about == "budget"
+    session = await walk.begins("It breaks.", "riddle.think", "riddle.tell", token_budget=2 * CALL)
+    assert (session.phase, last(session).error) == ("awaiting_input", OUT_OF_BUDGET)
+    assert session.question
+    assert session.question.about == "budget"
     assert len(walk.model.prompts) == 2
-    assert asked.spent.tokens == 2 * CALL
+    assert session.spent.tokens == 2 * CALL
     assert [len(event.usage) for event in walk.events[-2:]] == [1, 1]  # before the second call, and with the outcome
-    done = await walk.answers(BUDGET_OPTIONS[0].label)
-    assert (done.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens: two calls more
+    ended = await walk.answers(BUDGET_OPTIONS[0].label)
+    assert (ended.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens: two calls more
     await walk.commit(c.RaiseBudget(tokens=100 * CALL))
-    done = await walk.goes()
-    assert walked(done) == ["think", "tell"]
-    assert last(done).result == {"answer": "an egg"}
-    assert done.turn
-    assert [action.tokens for action in done.turn.actions] == [7 * CALL, 0]
+    ended = await walk.goes()
+    assert walked(ended) == ["think", "tell"]
+    assert last(ended).result == {"answer": "an egg"}
+    assert ended.turn
+    assert [action.tokens for action in ended.turn.actions] == [7 * CALL, 0]
 
 
 async def test_a_change_that_finds_the_budget_spent_is_in_doubt() -> None:
-    async def asks() -> Result:
+    async def asks() -> ToolResult:
         raise BudgetExceeded
 
-    assert await bounded(tool("looks", ""), asks) == Result(ok=False, error=OUT_OF_BUDGET, cause="budget")
-    result = Result(ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True)
-    assert await bounded(tool("changes", "", "write"), asks) == result
+    assert await call_with_timeout(tool("looks", ""), asks) == ToolResult(ok=False, error=OUT_OF_BUDGET, cause="budget")
+    result = ToolResult(ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True)
+    assert await call_with_timeout(tool("changes", "", "write"), asks) == result

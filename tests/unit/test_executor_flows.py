@@ -1,4 +1,4 @@
-"""The executor walks flows: a flow of another kind than any that ships, given / when / then over a log in memory."""
+"""The executor walks flows: a test flow unlike those that ship, over an in-memory log."""
 
 from pathlib import Path
 from typing import Any
@@ -7,13 +7,13 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import ActionSpec
-from parley.flow import Flow, Made, Outputs, Run, node
+from parley.flow import Flow, NodeResult, NodeRun, Outputs, node
 from parley.protocol.tools import ListTools, PreviewCall, ToolPage
 from services.executor.sources import nodes
-from services.executor.tools import Call, Result
+from services.executor.tools import ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.llm import ModelFailed
-from tests.support.walking import Walk, last, tool, waiting, walked
+from tests.support.flow_walk import Walk, last, tool, waiting, walked
 
 KITCHEN = """
 name: kitchen
@@ -78,7 +78,7 @@ class Stove:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self._answer = answer
 
-    def __call__(self, call: Call) -> Any:
+    def __call__(self, call: ToolInvocation) -> Any:
         self.calls.append((call.key, dict(call.arguments)))
         return self._answer
 
@@ -95,13 +95,13 @@ def kitchen(folder: Path, stove: Any = "hot soup", *flows: Flow, **replies: Any)
 async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    done = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
-    assert walked(done) == ["read_wish", "find_recipe", "cook", "serve"]
-    assert last(done).result == {"answer": "Here is your soup."}
+    session = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
+    assert walked(session) == ["read_wish", "find_recipe", "cook", "serve"]
+    assert last(session).result == {"answer": "Here is your soup."}
     assert stove.calls == [("s/1/1.5/1", {"minutes": 20})]
-    assert done.phase == "verifying"
-    assert done.turn
-    assert [action.tokens for action in done.turn.actions] == [14, 0, 0, 14]
+    assert session.phase == "verifying"
+    assert session.turn
+    assert [action.tokens for action in session.turn.actions] == [14, 0, 0, 14]
     [first, second] = walk.model.prompts
     assert "Role: executor\nTask: kitchen.read_wish" in first.text
     assert "<meal>\nhot soup\n</meal>" in second.data
@@ -110,38 +110,37 @@ async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
 async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    asked = await walk.begins("I feel like soup", *PATH, confirm="nothing")
-    action = waiting(asked)
+    paused = await walk.begins("I feel like soup", *PATH, confirm="nothing")
+    action = waiting(paused)
     assert (action.spec.tool, action.spec.arguments, action.spec.effect) == ("kitchen.cook", {"minutes": 20}, "write")
     assert stove.calls == []
-    done = await walk.allows()
+    session = await walk.allows()
     assert stove.calls == [(f"s/1/{action.spec.id}/1", {"minutes": 20})]
-    assert walked(done)[-1] == "serve"
+    assert walked(session)[-1] == "serve"
 
 
 async def test_what_is_denied_is_not_done_and_the_path_ends_there(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    asked = await walk.begins("I feel like soup", *PATH)
-    await walk.commit(c.Reject(action_id=waiting(asked).spec.id, reason="too hot"))
-    done = await walk.goes()
+    paused = await walk.begins("I feel like soup", *PATH)
+    await walk.commit(c.Reject(action_id=waiting(paused).spec.id, reason="too hot"))
+    session = await walk.goes()
     assert stove.calls == []
-    assert (done.phase, last(done).status) == ("verifying", "denied")
+    assert (session.phase, last(session).status) == ("verifying", "denied")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "stops"),
-    [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)],
+    ("expected", "stops"), [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)]
 )
-async def test_a_node_that_wants_to_be_looked_at_stops(tmp_path: Path, wanted: dict[str, Any], stops: bool) -> None:
+async def test_a_node_that_wants_confirmation_stops(tmp_path: Path, expected: dict[str, Any], stops: bool) -> None:
     walk = kitchen(tmp_path)
-    seen = await walk.begins("I feel like soup", *PATH, approval="never", **wanted)
-    assert (seen.phase == "awaiting_approval") is stops
+    session = await walk.begins("I feel like soup", *PATH, approval="never", **expected)
+    assert (session.phase == "awaiting_approval") is stops
     if stops:
-        spec = waiting(seen).spec
+        spec = waiting(session).spec
         assert (spec.approval_reason, spec.arguments) == ("somebody should look at the plate", {"meal": "hot soup"})
-        seen = await walk.allows()
-    assert last(seen).result == {"answer": "Here is your soup."}
+        session = await walk.allows()
+    assert last(session).result == {"answer": "Here is your soup."}
 
 
 async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_path: Path) -> None:
@@ -149,8 +148,8 @@ async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_pat
     await walk.commit(c.Say(text="first", workflow="flow"))
     await walk.commit(c.Remember(tool="kitchen.serve", policy="never"))
     await walk.commit(c.Stop())
-    done = await walk.begins("I feel like soup", *PATH, approval="never")
-    assert (done.phase, walked(done)[-1]) == ("verifying", "serve")
+    session = await walk.begins("I feel like soup", *PATH, approval="never")
+    assert (session.phase, walked(session)[-1]) == ("verifying", "serve")
 
 
 # --- leaving the path
@@ -158,8 +157,8 @@ async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_pat
 
 async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_there(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
-    done = await walk.begins("Dragon, please", *PATH, confirm="nothing")
-    assert walked(done) == ["read_wish", "refuse", "serve"]
+    session = await walk.begins("Dragon, please", *PATH, confirm="nothing")
+    assert walked(session) == ["read_wish", "refuse", "serve"]
     changes = [event for event in walk.events if isinstance(event, facts.TurnChanged)]
     assert [event.reason for event in changes if event.reason] == ["read_wish: known is False"]
     assert [spec.tool for spec in changes[0].actions] == ["kitchen.refuse", "kitchen.serve"]
@@ -168,11 +167,11 @@ async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_ther
 async def test_a_condition_jumps_over_planned_nodes(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "", "known": True}})
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
-    asked = await walk.begins("Something", *path, approval="never", confirm="nothing")
-    assert asked.question
-    assert asked.question.text == "Which dish?"
-    done = await walk.answers("stew")
-    assert walked(done) == ["read_wish", "ask_dish", "find_recipe", "taste", "cook", "serve"]
+    paused = await walk.begins("Something", *path, approval="never", confirm="nothing")
+    assert paused.question
+    assert paused.question.text == "Which dish?"
+    session = await walk.answers("stew")
+    assert walked(session) == ["read_wish", "ask_dish", "find_recipe", "taste", "cook", "serve"]
 
 
 class Rounds(Flow):
@@ -180,32 +179,32 @@ class Rounds(Flow):
     description = "Goes round, or where its node says."
 
     @node("Begins.", outputs=("n",), possible_next_nodes=("end", "begin", "much"), conditions={"begin": "request"})
-    async def begin(self, run: Run) -> Outputs:
+    async def begin(self, run: NodeRun) -> Outputs:
         return {"n": 1}
 
     @node("Chooses.", outputs=("n",), possible_next_nodes=("end", "other"))
-    async def chooses(self, run: Run) -> Made:
-        return Made({"n": 2}, next="other")
+    async def chooses(self, run: NodeRun) -> NodeResult:
+        return NodeResult({"n": 2}, next="other")
 
     @node("Another.", outputs=("answer",), optional=("n",), possible_next_nodes=("end",))
-    async def other(self, run: Run) -> Outputs:
+    async def other(self, run: NodeRun) -> Outputs:
         return {"answer": f"{run.text('n')}, {'next' in run.state}"}
 
     @node("Ends.", optional=("answer",), possible_next_nodes=())
-    async def end(self, run: Run) -> Outputs:
+    async def end(self, run: NodeRun) -> Outputs:
         return {}
 
     @node("Makes too much.", outputs=("n",), possible_next_nodes=("chooses", "strange", "astray"))
-    async def much(self, run: Run) -> Outputs:
+    async def much(self, run: NodeRun) -> Outputs:
         return {"n": "x" * 200_001}
 
     @node("Makes what it does not say.", possible_next_nodes=("end", "begin"))
-    async def strange(self, run: Run) -> Outputs:
+    async def strange(self, run: NodeRun) -> Outputs:
         return {"surprise": 1}
 
     @node("Leads nowhere.", possible_next_nodes=("end",))
-    async def astray(self, run: Run) -> Made:
-        return Made({}, next="nowhere")
+    async def astray(self, run: NodeRun) -> NodeResult:
+        return NodeResult({}, next="nowhere")
 
 
 async def test_a_walk_that_goes_round_in_circles_ends() -> None:
@@ -218,10 +217,10 @@ async def test_a_walk_that_goes_round_in_circles_ends() -> None:
 
 
 async def test_a_node_may_say_itself_where_it_leads() -> None:
-    done = await Walk(Rounds()).begins("Go", "rounds.chooses", "rounds.end")
-    assert walked(done) == ["chooses", "other", "end"]
-    assert done.turn
-    assert done.turn.actions[1].result == {"answer": "2, False"}
+    session = await Walk(Rounds()).begins("Go", "rounds.chooses", "rounds.end")
+    assert walked(session) == ["chooses", "other", "end"]
+    assert session.turn
+    assert session.turn.actions[1].result == {"answer": "2, False"}
 
 
 @pytest.mark.parametrize(
@@ -229,16 +228,16 @@ async def test_a_node_may_say_itself_where_it_leads() -> None:
     [("much", "200009 bytes; 200000 are allowed"), ("strange", "made surprise"), ("astray", "leads to “nowhere”")],
 )
 async def test_outputs_that_cannot_be_kept_fail_the_node(name: str, why: str) -> None:
-    done = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
-    assert last(done).status == "failed"
-    assert why in last(done).error
+    session = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
+    assert last(session).status == "failed"
+    assert why in last(session).error
 
 
 async def test_all_that_a_path_makes_still_fits_into_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "ALL", 30)
-    done = await Walk(Rounds()).begins("Go", "rounds.other", "rounds.other", "rounds.end")
-    assert "have made 30 bytes already: begin a new request" in last(done).error
-    assert walked(done) == ["other"]
+    monkeypatch.setattr(nodes, "MAX_PATH_OUTPUTS", 30)
+    session = await Walk(Rounds()).begins("Go", "rounds.other", "rounds.other", "rounds.end")
+    assert "have made 30 bytes already: begin a new request" in last(session).error
+    assert walked(session) == ["other"]
 
 
 # --- questions
@@ -247,9 +246,9 @@ async def test_all_that_a_path_makes_still_fits_into_its_session(monkeypatch: py
 async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
-    asked = await walk.begins("Soup", *path, approval="never")
-    assert asked.question
-    assert (asked.question.text, asked.question.action_id) == ("Is it good?", "1.3")
+    paused = await walk.begins("Soup", *path, approval="never")
+    assert paused.question
+    assert (paused.question.text, paused.question.action_id) == ("Is it good?", "1.3")
     await walk.answers("more salt")
     session = await walk.load()
     assert session.turn
@@ -259,9 +258,9 @@ async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
 async def test_unasked_it_takes_its_own_proposal(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
-    done = await walk.begins("Soup", *path, approval="never", confirm="nothing")
-    assert done.turn
-    assert done.turn.actions[2].result == {"opinion": "yes"}
+    session = await walk.begins("Soup", *path, approval="never", confirm="nothing")
+    assert session.turn
+    assert session.turn.actions[2].result == {"opinion": "yes"}
 
 
 # --- a person on the way
@@ -270,8 +269,8 @@ async def test_unasked_it_takes_its_own_proposal(tmp_path: Path) -> None:
 async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    shown = await walk.begins("Soup", *PATH, approval="never")
-    assert waiting(shown).spec.tool == "kitchen.serve"
+    session = await walk.begins("Soup", *PATH, approval="never")
+    assert waiting(session).spec.tool == "kitchen.serve"
     await walk.commit(c.Say(text="on a blue plate"))
     again = await walk.plans(*PATH)
     assert walked(again) == ["read_wish", "find_recipe"]
@@ -282,8 +281,8 @@ async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(
 async def test_what_a_person_sets_is_what_later_nodes_know(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    asked = await walk.begins("Soup", *PATH)
-    assert asked.turn
+    session = await walk.begins("Soup", *PATH)
+    assert session.turn
     rest = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
     edit = c.EditPath(actions=rest, given={"recipe": {"minutes": 5}}, after="1.2")
     await walk.commit(edit)
@@ -298,28 +297,28 @@ class Crossing(Flow):
     description = "Left by its condition, or right."
 
     @node("Comes.", outputs=("way",), possible_next_nodes=("left", "right"), conditions={"left": "way"})
-    async def come(self, run: Run) -> Outputs:
+    async def come(self, run: NodeRun) -> Outputs:
         return {"way": "left"}
 
     @node("Goes left.", inputs=("way",), outputs=("answer",), confirm="left is steep")
-    async def left(self, run: Run) -> Outputs:
+    async def left(self, run: NodeRun) -> Outputs:
         return {"answer": "left"}
 
     @node("Goes right.", inputs=("way",), outputs=("answer",), confirm="right is far")
-    async def right(self, run: Run) -> Outputs:
+    async def right(self, run: NodeRun) -> Outputs:
         return {"answer": "right"}
 
 
 async def test_where_a_person_leads_no_condition_leads_away() -> None:
     """Not when the node gets what it runs with either, though that changes the path once more."""
     walk = Walk(Crossing())
-    asked = await walk.begins("Go", "crossing.come", "crossing.left")
-    assert waiting(asked).spec.tool == "crossing.left"
+    paused = await walk.begins("Go", "crossing.come", "crossing.left")
+    assert waiting(paused).spec.tool == "crossing.left"
     await walk.commit(c.EditPath(actions=(ActionSpec(id="0", tool="crossing.right"),), after="1.1"))
     again = await walk.goes()
     assert (waiting(again).spec.tool, waiting(again).spec.arguments) == ("crossing.right", {"way": "left"})
-    done = await walk.allows()
-    assert last(done).result == {"answer": "right"}
+    session = await walk.allows()
+    assert last(session).result == {"answer": "right"}
 
 
 # --- two flows
@@ -331,28 +330,23 @@ class Shop(Flow):
     may_start = ("findings",)
 
     @node("Buys.", inputs=("request",), optional=("findings",), outputs=("answer",))
-    async def buy(self, run: Run) -> Outputs:
+    async def buy(self, run: NodeRun) -> Outputs:
         return {"answer": f"{run.text('request')}: {run.state['findings']}"}
 
 
 async def test_the_second_flow_is_given_what_the_first_one_found(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, "hot soup", Shop())
-    done = await walk.begins("Soup", *PATH, "shop.buy", approval="never", confirm="nothing")
-    assert last(done).spec.tool == "shop.buy"
-    found = {
-        "dish": "soup",
-        "known": True,
-        "recipe": {"minutes": 20},
-        "meal": "hot soup",
-        "answer": "Here is your soup.",
-    }
-    assert last(done).result == {"answer": f"Soup: {found}"}
+    session = await walk.begins("Soup", *PATH, "shop.buy", approval="never", confirm="nothing")
+    assert last(session).spec.tool == "shop.buy"
+    recipe = {"dish": "soup", "known": True, "recipe": {"minutes": 20}}
+    findings = {**recipe, "meal": "hot soup", "answer": "Here is your soup."}
+    assert last(session).result == {"answer": f"Soup: {findings}"}
 
 
 async def test_leaving_the_first_flow_s_path_keeps_the_second(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
-    done = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
-    assert walked(done) == ["read_wish", "refuse", "serve", "buy"]
+    session = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
+    assert walked(session) == ["read_wish", "refuse", "serve", "buy"]
 
 
 # --- trouble
@@ -364,57 +358,60 @@ async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_pat
     with pytest.raises(ModelFailed):
         await walk.begins("Soup", *PATH, confirm="nothing")
     assert walk.events[-1].type == "actions.started"
-    asked = await walk.goes()
-    assert (asked.phase, walked(asked)) == ("awaiting_approval", ["read_wish", "find_recipe"])
+    session = await walk.goes()
+    assert (session.phase, walked(session)) == ("awaiting_approval", ["read_wish", "find_recipe"])
 
 
 async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_key(tmp_path: Path) -> None:
     keys: list[str] = []
 
-    def stove(call: Call) -> Any:
+    def stove(call: ToolInvocation) -> Any:
         keys.append(call.key)
-        return Result(ok=True, value="hot soup")
+        return ToolResult(ok=True, value="hot soup")
 
     walk = kitchen(tmp_path, stove)
-    asked = await walk.begins("Soup", *PATH, confirm="nothing")
-    action = waiting(asked)
-    await walk.commit(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
-    desk = walk.desk(await walk.store.load("s"))
-    await desk.record(c.Start())  # and nothing came of it
-    done = await walk.goes()
+    paused = await walk.begins("Soup", *PATH, confirm="nothing")
+    action = waiting(paused)
+    await walk.commit(c.Approve(version=paused.version, action_id=action.spec.id, hash=action.hash))
+    context = walk.context(await walk.store.load("s"))
+    await context.record(c.Start())  # without an outcome
+    session = await walk.goes()
     assert keys == [f"s/1/{action.spec.id}/1"]
-    assert walked(done)[-1] == "serve"
+    assert walked(session)[-1] == "serve"
 
 
-REFUSED = {"No gas.": Result(ok=False, error="No gas."), "in a turn or a plan": Result(ok=True, files={"menu": None})}
+REFUSED = {
+    "No gas.": ToolResult(ok=False, error="No gas."),
+    "in a turn or a plan": ToolResult(ok=True, files={"menu": None}),
+}
 
 
 @pytest.mark.parametrize(("words", "result"), REFUSED.items())
-async def test_a_change_that_cannot_be_made_fails_its_node(tmp_path: Path, words: str, result: Result) -> None:
-    done = await kitchen(tmp_path, result).begins("Soup", *PATH, approval="never", confirm="nothing")
-    assert (last(done).status, words in last(done).error, done.files) == ("failed", True, {})
+async def test_a_change_that_cannot_be_made_fails_its_node(tmp_path: Path, words: str, result: ToolResult) -> None:
+    session = await kitchen(tmp_path, result).begins("Soup", *PATH, approval="never", confirm="nothing")
+    assert (last(session).status, words in last(session).error, session.files) == ("failed", True, {})
 
 
-async def test_a_change_whose_outcome_nobody_knows_is_in_doubt(tmp_path: Path) -> None:
+async def test_a_change_with_an_unknown_outcome_is_uncertain(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, OSError("cut"))
-    asked = await walk.begins("Soup", *PATH, approval="never")
-    assert (asked.phase, walk.events[-1].type) == ("awaiting_input", "action.uncertain")
+    session = await walk.begins("Soup", *PATH, approval="never")
+    assert (session.phase, walk.events[-1].type) == ("awaiting_input", "action.uncertain")
 
 
-async def test_a_change_that_cannot_be_said_beforehand_is_not_made(tmp_path: Path) -> None:
+async def test_a_change_without_known_arguments_is_not_made(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
-    done = await walk.begins("Soup", "kitchen.cook", "kitchen.serve", approval="never")
-    assert (last(done).status, stove.calls) == ("failed", [])
-    assert "cook needs recipe, which nothing before it has made" in last(done).error
+    session = await walk.begins("Soup", "kitchen.cook", "kitchen.serve", approval="never")
+    assert (last(session).status, stove.calls) == ("failed", [])
+    assert "cook needs recipe, which nothing before it has made" in last(session).error
 
 
 async def test_a_node_does_no_more_than_it_says(tmp_path: Path) -> None:
     (tmp_path / "kitchen.yaml").write_text(KITCHEN)
     stove = Stove()
     walk = Walk(tools=(tool("cookbook", stove, "write"),), folder=tmp_path, **SOUP)
-    done = await walk.begins("Soup", *PATH)
-    assert "“cookbook” has the effect write, its node find_recipe says read" in last(done).error
+    session = await walk.begins("Soup", *PATH)
+    assert "“cookbook” has the effect write, its node find_recipe says read" in last(session).error
     assert stove.calls == []
 
 
@@ -422,17 +419,17 @@ async def test_a_tool_that_must_not_be_used_is_not_used_by_a_node_either(tmp_pat
     (tmp_path / "kitchen.yaml").write_text(KITCHEN)
     stove = Stove('{"minutes": 1}')
     walk = Walk(tools=(tool("cookbook", stove, policy="deny"),), folder=tmp_path, **SOUP)
-    done = await walk.begins("Soup", *PATH)
-    assert (last(done).status, stove.calls) == ("denied", [])
+    session = await walk.begins("Soup", *PATH)
+    assert (last(session).status, stove.calls) == ("denied", [])
 
 
-# --- what is told of them
+# --- listings
 
 
-async def test_nodes_are_no_tools_to_plan_with_but_what_they_would_change_is_told(tmp_path: Path) -> None:
+async def test_nodes_are_not_listed_as_tools_but_can_be_previewed(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     page = ToolPage.model_validate_json(await walk.requests.list("", ListTools().model_dump_json().encode()))
-    assert [one.name for one in page.tools] == ["cookbook", "stove"]
+    assert [tool.name for tool in page.tools] == ["cookbook", "stove"]
     assert walk.registry.find("kitchen.cook")
     ask = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
     assert b'"known":false' in await walk.requests.preview("", ask.model_dump_json().encode())

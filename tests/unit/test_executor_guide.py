@@ -1,4 +1,4 @@
-"""What the executor tells of flows while it cannot know how a session stands."""
+"""The executor's answers about flows while the session cannot be loaded."""
 
 from flows.loading import Flows
 from parley.protocol.flows import FlowPage, ListFlows
@@ -6,16 +6,16 @@ from services.executor.flow import PathGuide
 from services.executor.sources.nodes import NodeTools
 from services.executor.tools import Registry
 from shared.log import SessionAtPosition
-from shared.store import StoreDown
+from shared.store import StoreUnavailable
 
 
-class Away:
+class UnavailableStore:
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        raise StoreDown("The plan store does not answer.")
+        raise StoreUnavailable("The plan store does not answer.")
 
 
 async def test_what_a_session_would_begin_with_is_not_guessed() -> None:
-    guide = PathGuide(NodeTools(Flows([]), Registry()), Away())
+    guide = PathGuide(NodeTools(Flows([]), Registry()), UnavailableStore())
     about_a_session = ListFlows(session_id="s").model_dump_json().encode()
     assert await guide.list("flows.list", about_a_session) is None, "no answer: whoever asks, asks again"
     page = await guide.list("flows.list", b"")

@@ -1,4 +1,4 @@
-"""Previews of a plan's calls: all at once, each on its own, and what cannot be told is absent."""
+"""Previews of a plan's calls: in parallel, independent, and missing where a tool cannot tell."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from parley.protocol.tools import Change, Preview, PreviewCalls, Previews, StepCall, ToolSpec
-from services.executor import requests
-from services.executor.requests import Requests
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor import tool_requests
+from services.executor.tool_requests import ToolRequests
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.domain.session import Session
 from shared.log import SessionAtPosition
 
@@ -17,7 +17,7 @@ type Tells = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]
 
 
 class OneSession:
-    """The store, which counts how often it is asked."""
+    """A store that counts its requests."""
 
     loads = 0
 
@@ -26,7 +26,7 @@ class OneSession:
         return SessionAtPosition(Session(session_id), 1)
 
 
-async def _runs(_: Call) -> Result:
+async def _runs(_: ToolInvocation) -> ToolResult:
     raise AssertionError("a preview runs nothing")
 
 
@@ -61,20 +61,20 @@ TELLERS: dict[str, Tells | None] = {
 }
 
 
-async def test_what_can_be_told_in_time_is_and_the_rest_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "PREVIEW_SECONDS", 0.2)
+async def test_previews_in_time_are_returned_and_the_others_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_requests, "PREVIEW_TIMEOUT", 0.2)
     tools = [
         RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect="write"), _runs, preview=preview)
         for name, preview in TELLERS.items()
     ]
     store = OneSession()
-    asked = Requests(Registry(Fixed(*tools)), store)
+    question = ToolRequests(Registry(StaticSource(*tools)), store)
     calls = tuple(StepCall(step=name, tool=name, arguments={"to": 2}) for name in (*TELLERS, "unknown"))
     body = PreviewCalls(session_id="s1", calls=calls).model_dump_json().encode()
-    told = Previews.model_validate_json(await asked.previews("", body))
-    assert told.steps == {"tells": await _tells(Session("s1"), {"to": 2}), "refuses": await _refuses(Session("s1"), {})}
+    plan = Previews.model_validate_json(await question.previews("", body))
+    assert plan.steps == {"tells": await _tells(Session("s1"), {"to": 2}), "refuses": await _refuses(Session("s1"), {})}
     assert store.loads == 1
 
 
 async def test_what_is_no_request_has_no_previews() -> None:
-    assert Previews.model_validate_json(await Requests(Registry(), OneSession()).previews("", b"{}")).steps == {}
+    assert Previews.model_validate_json(await ToolRequests(Registry(), OneSession()).previews("", b"{}")).steps == {}

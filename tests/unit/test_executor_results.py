@@ -1,4 +1,4 @@
-"""What a session holds of its results, and what is kept beside the log."""
+"""Which results a session holds, and which are stored beside the log."""
 
 import json
 from dataclasses import replace
@@ -8,26 +8,26 @@ import pytest
 
 from parley.events.values import Artefact
 from services.executor.execution_plan import StepGuide
-from services.executor.tools import Fixed, Registry
+from services.executor.tools import Registry, StaticSource
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import approve, given
 from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
-from tests.unit.test_executor import Bench, act, gives, tool
+from tests.unit.test_executor import ExecutorBench, act, returning, tool
 
 
 async def test_what_a_session_cannot_hold_besides_the_rest_is_kept_beside_the_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.executor.keeping.MOST_RESULTS", 1_000)
-    held = replace(act("talk"), status="finished", result="x" * 400)
+    monkeypatch.setattr("services.executor.result_limits.MAX_SESSION_RESULTS", 1_000)
+    stored = replace(act("talk"), status="finished", result="x" * 400)
     more = tuple(act("talk", number) for number in (2, 3))
-    bench = Bench(held, *more, tools=(tool("talk", gives("y" * 500)),))
+    bench = ExecutorBench(stored, *more, tools=(tool("talk", returning("y" * 500)),))
     await bench.run()
     first, second = sorted((bench.outcomes()[name] for name in ("1.2", "1.3")), key=lambda one: one.size or 0)
     assert (first.result, first.size) == ("y" * 500, None)
@@ -66,13 +66,13 @@ class Kept:
 async def test_a_reference_reads_the_whole_of_a_large_result_as_it_was_stored_or_nothing(
     stored: c.StoreResult | c.LoseResult, body: bytes | None, becomes: str
 ) -> None:
-    begun = finish(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
-    session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), begun, stored).session
+    started = finish_action(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
+    session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), started, stored).session
     log = InMemoryLog()
     kit = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
-    assert await StepGuide(Registry(Fixed(tool("note", gives()))), Kept(body)).leads(desk)
-    note = desk.session.turn.actions[1] if desk.session.turn else None
+    context = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
+    assert await StepGuide(Registry(StaticSource(tool("note", returning()))), Kept(body)).preflight(context)
+    note = context.session.turn.actions[1] if context.session.turn else None
     assert note
     assert (note.error or str(note.spec.arguments["text"])) == becomes
     assert note.status == ("planned" if becomes == "20" else "denied")

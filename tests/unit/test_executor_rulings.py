@@ -1,4 +1,4 @@
-"""The executor starts a wave by what its own registry says of the tools, not by what the plan says."""
+"""The executor starts a batch by its own registry's rules, not by the plan's."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from parley.events.values import SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry
 from shared.telemetry import metrics
-from tests.unit.test_executor import SESSION, Bench, act, breaks, gives, tool
+from tests.unit.test_executor import SESSION, ExecutorBench, act, failing, returning, tool
 
 
 def ruled_again() -> float:
@@ -18,9 +18,11 @@ def ruled_again() -> float:
     return metrics.REGISTRY.get_sample_value("parley_actions_restricted_total", labels) or 0
 
 
-async def test_a_write_that_its_plan_calls_a_read_is_not_called_but_logged_counted_and_asked_for() -> None:
+async def test_a_write_declared_as_a_read_is_not_called_but_logged_counted_and_sent_for_approval() -> None:
     asking = replace(SESSION, settings=SessionSettings())
-    bench = Bench(act("write"), tools=(tool("write", breaks(AssertionError("called")), "write"),), begin=asking)
+    bench = ExecutorBench(
+        act("write"), tools=(tool("write", failing(AssertionError("called")), "write"),), begin=asking
+    )
     before = ruled_again()
     with structlog.testing.capture_logs() as logged:
         [event] = await bench.run()
@@ -48,9 +50,9 @@ class Changing:
 
 
 async def test_the_tool_that_was_ruled_on_is_the_one_that_is_called() -> None:
-    """A source that changes in the middle of a wave changes the next one."""
-    bench = Bench(act("look"))
-    source = Changing(tool("look", gives("looked at")), tool("look", breaks(AssertionError("called")), "write"))
+    """A source that changes during a batch affects the next one."""
+    bench = ExecutorBench(act("look"))
+    source = Changing(tool("look", returning("looked at")), tool("look", failing(AssertionError("called")), "write"))
     bench.executor = Executor(Registry(source), bench.shelf)
     await bench.run()
     assert bench.outcomes()["1.1"].result == "looked at"

@@ -1,4 +1,4 @@
-"""What a session's export tells in every workflow: its steps with what came of them, and who decided what, when."""
+"""Exports in every workflow: steps with their outcomes, and who decided what and when."""
 
 import json
 from datetime import UTC, datetime
@@ -8,12 +8,12 @@ import pytest
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Check, PathPlan, Step, Workflow
-from services.gateway.trouble import Trouble
-from services.gateway.views.export import SHOWN, export
+from services.gateway.api_errors import ApiError
+from services.gateway.views.export import MAX_RESULT_CHARS, export
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
-from shared.domain.session import Session, undecided
-from shared.story import Story, finish
+from shared.domain.session import Session, undecided_actions
+from shared.story import Story, finish_action
 from tests.support.stories import approve
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -34,12 +34,12 @@ def say(workflow: Workflow) -> c.Say:
 
 
 def allow(session: Session) -> c.Approve:
-    (action, *_) = undecided(session.turn)
+    (action, *_) = undecided_actions(session.turn)
     return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
 
 
 def refuse(session: Session) -> c.Reject:
-    (action, *_) = undecided(session.turn)
+    (action, *_) = undecided_actions(session.turn)
     return c.Reject(version=session.version, action_id=action.spec.id, reason="Too much")
 
 
@@ -64,12 +64,12 @@ def drafted() -> tuple[AnyCommand, ...]:
     return say("conversation"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two")))
 
 
-def test_a_conversation_is_told_with_its_plans_its_code_and_its_approvals() -> None:
+def test_a_conversation_is_exported_with_plans_code_and_approvals() -> None:
     it = story()
     it.apply(*drafted(), c.Reject(), c.Say(text="Three!"), c.DraftPlan(goal="H", steps=(Step(text="Three"),)))
     it.apply(approve, user="bob")
     it.apply(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)), approve)
-    it.apply(c.Run(), c.Start(), finish(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
+    it.apply(c.Run(), c.Start(), finish_action(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
     it.apply(c.Rename(title="Ünïcode / & “more”"))
     name, media, body = export(it.session, it.events, "py")
     assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
@@ -90,7 +90,7 @@ def test_a_conversation_is_told_with_its_plans_its_code_and_its_approvals() -> N
         f"- {WHEN}, **You** approved code 1",
     )
     data = data_of(it)
-    assert [(one["decision"], one["about"], one["by"]) for one in data["decisions"]] == [
+    assert [(decision["decision"], decision["about"], decision["by"]) for decision in data["decisions"]] == [
         ("declined", "plan", "user:ann"),
         ("approved", "plan", "user:bob"),
         ("approved", "code", "user:ann"),
@@ -100,14 +100,18 @@ def test_a_conversation_is_told_with_its_plans_its_code_and_its_approvals() -> N
     assert data["calls"][0]["result"] == {"stdout": "1\n", "stderr": "", "exit_code": 0}
 
 
-def test_turns_are_told_with_what_each_call_ran_with_and_who_allowed_it() -> None:
+def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
     it = story()
     pay = ActionSpec(id="1.1", tool="pay", effect="write", arguments={"note": "a `tick`"}, description="Pay it")
     send = ActionSpec(id="1.2", tool="send", effect="write")
     look = ActionSpec(id="1.3", tool="look")
     it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay it", actions=(pay, send, look)))
     it.apply(allow, refuse, user="bob")
-    it.apply(c.Start(), finish(ok=True, result="x" * (SHOWN + 1)), finish("1.3", ok=False, error="not there"))
+    it.apply(
+        c.Start(),
+        finish_action(ok=True, result="x" * (MAX_RESULT_CHARS + 1)),
+        finish_action("1.3", ok=False, error="not there"),
+    )
     it.apply(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
     it.apply(c.GiveAnswer(text="Paid.", confidence=1, evidence=("1.1",)))
     in_order(
@@ -117,7 +121,7 @@ def test_turns_are_told_with_what_each_call_ran_with_and_who_allowed_it() -> Non
         "- `pay`: ",
         '  Arguments: `` {"note": "a `tick`"} ``',
         f"  Approved by bob, {WHEN}.\n  Result:\n  ```\n  xxx",
-        f"  The first {SHOWN:,} characters of {SHOWN + 1:,}.",
+        f"  The first {MAX_RESULT_CHARS:,} characters of {MAX_RESULT_CHARS + 1:,}.",
         "- `send`: declined: Too much",
         "- `look`: failed: not there",
         "**generator**: Paid.",
@@ -126,28 +130,30 @@ def test_turns_are_told_with_what_each_call_ran_with_and_who_allowed_it() -> Non
         f"- {WHEN}, **bob** declined `send` (1.2): Too much",
     )
     paid, sent, looked = data_of(it)["calls"]
-    assert (paid["status"], len(paid["result"]), paid["approved_by"]) == ("finished", SHOWN + 1, "user:bob")
+    assert (paid["status"], len(paid["result"]), paid["approved_by"]) == ("finished", MAX_RESULT_CHARS + 1, "user:bob")
     assert paid["approved_at"] == paid["started_at"] == paid["finished_at"] == "2030-01-01T12:00:00Z"
     assert (sent["status"], sent["started_at"], sent["approved_by"]) == ("denied", None, "")
     assert (looked["status"], looked["error"], looked["description"]) == ("failed", "not there", "")
-    with pytest.raises(Trouble) as refused:
+    with pytest.raises(ApiError) as refused:
         export(it.session, it.events, "py")
     assert (refused.value.message, "format=md" in refused.value.hint) == ("This session has no code.", True)
 
 
-def test_a_program_that_is_not_there_yet_follows_the_plan() -> None:
+def test_exporting_a_missing_program_says_when_it_comes() -> None:
     it = story()
     it.apply(*drafted())
-    with pytest.raises(Trouble, match="no code yet") as refused:
+    with pytest.raises(ApiError, match="no code yet") as refused:
         export(it.session, it.events, "py")
     assert "Approve the plan first" in refused.value.hint
 
 
-def test_an_execution_plan_is_told_with_its_steps_their_statuses_and_results() -> None:
+def test_an_execution_plan_is_exported_with_step_statuses_and_results() -> None:
     it = story()
     it.apply(say("execution_plan"), c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution"), approve)
-    it.apply(c.Start(), finish("t2.s1", result={"price": 20}), _resolved, allow)
-    it.apply(c.Start(), finish("t2.s2", ok=False, error="no money"), FAILED, c.GiveAnswer(text="Sorry.", confidence=1))
+    it.apply(c.Start(), finish_action("t2.s1", result={"price": 20}), _resolved, allow)
+    it.apply(
+        c.Start(), finish_action("t2.s2", ok=False, error="no money"), FAILED, c.GiveAnswer(text="Sorry.", confidence=1)
+    )
     in_order(
         text_of(it),
         "**planner** wrote Plan 1 (2 steps): Pay",
@@ -163,7 +169,7 @@ def test_an_execution_plan_is_told_with_its_steps_their_statuses_and_results() -
     data = data_of(it)
     assert [step["status"] for step in data["execution_plan"]["steps"]] == ["finished", "failed"]
     assert data["execution_plan"]["steps"][0]["output"] == {"price": 20}
-    assert [(one["id"], one["arguments"]) for one in data["calls"]] == [
+    assert [(call["id"], call["arguments"]) for call in data["calls"]] == [
         ("t2.s1", LOOK.arguments),
         ("t2.s2", {"sum": 20}),
     ]
@@ -175,12 +181,12 @@ def _resolved(session: Session) -> c.ChangeTurn:
     return c.ChangeTurn(actions=(spec.model_copy(update={"arguments": {"sum": 20}}),))
 
 
-def test_a_path_is_told_with_what_its_nodes_made_and_what_a_person_changed() -> None:
+def test_a_path_is_exported_with_outputs_and_user_changes() -> None:
     it = story()
     tools = ("tea.boil", "tea.brew", "tea.tell")
     steps = tuple(Step(text=f"Do {tool}", tool=tool) for tool in tools)
     it.apply(say("flow"), c.DraftPlan(goal="Tea", steps=steps, kind="path", path=PathPlan(nodes=tools)), approve)
-    it.apply(c.Start(), finish(result={"water": "hot"}))
+    it.apply(c.Start(), finish_action(result={"water": "hot"}))
     tell = ActionSpec(id="x", tool="tea.tell")
     it.apply(c.EditPath(actions=(tell,), after="1.1", given={"tea": "green"}))
     it.apply(c.Start(), _last({"answer": "Tea."}), DONE, c.GiveAnswer(text="Tea.", confidence=1))
@@ -194,7 +200,7 @@ def test_a_path_is_told_with_what_its_nodes_made_and_what_a_person_changed() -> 
         "## Plan 1 (",
     )
     calls = data_of(it)["calls"]
-    assert [(one["tool"], one["status"]) for one in calls] == [
+    assert [(call["tool"], call["status"]) for call in calls] == [
         ("tea.boil", "finished"),
         ("tea.person", "finished"),
         ("tea.tell", "finished"),
@@ -205,20 +211,20 @@ def test_a_path_is_told_with_what_its_nodes_made_and_what_a_person_changed() -> 
 def _last(result: dict[str, Any]) -> Any:
     def done(session: Session) -> c.Finish:
         assert session.turn
-        return finish(session.turn.actions[-1].spec.id, result=result)
+        return finish_action(session.turn.actions[-1].spec.id, result=result)
 
     return done
 
 
-def test_what_nobody_decided_and_what_was_left_out_is_told() -> None:
+def test_expired_decisions_and_skipped_steps_are_exported() -> None:
     it = story()
     writes = tuple(ActionSpec(id=f"1.{n}", tool=tool, effect="write") for n, tool in enumerate(("pay", "send"), 1))
     it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay", actions=writes), c.Skip(action_id="1.2"))
     it.apply(lambda session: c.Expire(requested_version=2))
     expired = [event for event in it.events if isinstance(event, facts.ApprovalExpired)]
     assert [event.denied for event in expired] == [("1.1",)]
-    told = [(one["decision"], one["action_id"], one["by"]) for one in data_of(it)["decisions"]]
-    assert told == [("skipped", "1.2", "user:ann"), ("expired", "1.1", "keeper")]
+    decisions = [(decision["decision"], decision["action_id"], decision["by"]) for decision in data_of(it)["decisions"]]
+    assert decisions == [("skipped", "1.2", "user:ann"), ("expired", "1.1", "keeper")]
     in_order(text_of(it), f"- {WHEN}, **You** skipped `send` (1.2)", f"- {WHEN}, expired `pay` (1.1)")
     own: list[SessionEvent] = it.events[:1]
     assert "## Decisions" not in export(it.session, own, "md").body

@@ -24,7 +24,7 @@ from shared.bus import Bus, Delivery
 from shared.bus.broker import Broker
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.settings import Settings
-from shared.worker import Parts, worker_application
+from shared.worker import WorkerOverrides, worker_application
 from tests.support.inbox import Inbox
 
 SUBJECT = "session.a.planner.message.received"
@@ -60,20 +60,20 @@ FIELDS: list[tuple[Any, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "wanted"), PARAMETERS, ids=lambda one: getattr(one, "__qualname__", ""))
-def test_the_insides_that_subscribers_rest_on_are_as_they_were(call: Callable[..., Any], wanted: str) -> None:
+@pytest.mark.parametrize(("call", "expected"), PARAMETERS, ids=lambda value: getattr(value, "__qualname__", ""))
+def test_the_internals_that_subscribers_use_are_unchanged(call: Callable[..., Any], expected: str) -> None:
     there = " ".join(inspect.signature(call).parameters)
     installed = f"FastStream {version('faststream')}, nats-py {version('nats-py')}"
-    assert there == wanted, f"{installed}: {call.__qualname__} has other parameters. {LOOK}"
+    assert there == expected, f"{installed}: {call.__qualname__} has other parameters. {LOOK}"
 
 
-@pytest.mark.parametrize(("config", "wanted"), FIELDS)
-def test_the_configurations_that_subscribers_are_made_of_are_as_they_were(config: Any, wanted: set[str]) -> None:
-    missing = wanted - {field.name for field in fields(config)}
+@pytest.mark.parametrize(("config", "expected"), FIELDS)
+def test_the_configuration_classes_that_subscribers_use_are_unchanged(config: Any, expected: set[str]) -> None:
+    missing = expected - {field.name for field in fields(config)}
     assert not missing, f"FastStream {version('faststream')}: {config.__name__} has no {missing}. {LOOK}"
 
 
-async def test_what_a_started_subscriber_has_is_as_it_was(broker_of: Callable[[str], Broker]) -> None:
+async def test_the_attributes_of_a_started_subscriber_are_unchanged(broker_of: Callable[[str], Broker]) -> None:
     """Attributes that are read; a rename would show only where a server is."""
     broker = broker_of("planner")
     subscriber = broker.subscriber(durable="planner")
@@ -85,7 +85,9 @@ async def test_what_a_started_subscriber_has_is_as_it_was(broker_of: Callable[[s
         assert len(subscriber.calls) == 1, LOOK
         assert subscriber.tasks == [], LOOK
         assert subscriber._outer_config.context is broker.context, LOOK
-        assert [type(one).__name__ for one in subscriber._broker_middlewares] == ["Deliveries"], LOOK
+        assert [type(middleware).__name__ for middleware in subscriber._broker_middlewares] == ["MiddlewareFactory"], (
+            LOOK
+        )
         assert subscriber.connection, LOOK
 
 
@@ -108,7 +110,7 @@ async def test_a_durable_subscriber_gets_what_is_published_on_its_subjects(broke
     assert delivery.headers["Nats-Msg-Id"] == "e"
 
 
-async def test_what_a_handler_raises_comes_to_the_test(broker_of: Callable[[str], Broker]) -> None:
+async def test_a_handlers_exception_reaches_the_test(broker_of: Callable[[str], Broker]) -> None:
     broker = broker_of("planner")
 
     @broker.subscriber(durable="planner")
@@ -120,8 +122,8 @@ async def test_what_a_handler_raises_comes_to_the_test(broker_of: Callable[[str]
             await broker.publish(b"work", SUBJECT, stream="SESSIONS")
 
 
-async def test_a_worker_answers_pings_and_keeps_drafts_of_others_to_them() -> None:
-    app = worker_application("verifier", Settings(), Parts())
+async def test_a_worker_answers_pings_but_not_requests_for_others_drafts() -> None:
+    app = worker_application("verifier", Settings(), WorkerOverrides())
     async with TestNatsBroker(app.broker) as broker:
         assert (await broker.request(b"", "ping.verifier")).body == b"ok"
         assert (await broker.request(b"", "draft.get.s")).body == b""
@@ -131,12 +133,12 @@ class Question(BaseModel):
     text: str
 
 
-def test_a_consumer_that_nobody_provisions_cannot_be_subscribed_to(broker_of: Callable[[str], Broker]) -> None:
+def test_an_unprovisioned_consumer_cannot_be_subscribed_to(broker_of: Callable[[str], Broker]) -> None:
     with pytest.raises(LookupError, match=r"No durable consumer is named plannr: see shared/services\.py"):
         broker_of("planner").subscriber(durable="plannr")
 
 
-def test_each_kind_of_subscriber_is_made_by_the_broker(broker_of: Callable[[str], Broker]) -> None:
+def test_the_broker_creates_each_kind_of_subscriber(broker_of: Callable[[str], Broker]) -> None:
     broker = broker_of("planner")
     assert isinstance(broker.subscriber(durable="planner"), DurableSubscriber)
     assert isinstance(broker.subscriber("whose", answer=Question), RequestSubscriber)

@@ -1,14 +1,14 @@
-"""A flow as a class: which methods are its nodes, and what a yes to one of them is bound to."""
+"""Flows as classes: which methods are nodes, and what an approval is bound to."""
 
 import pytest
 
-from parley.flow import Flow, Node, NodeFailed, Outputs, Run, State, node
+from parley.flow import Flow, Node, NodeFailed, NodeRun, Outputs, State, node
 from parley.protocol.flows import NodeSpec
 
 VALUES: State = {"order": "#W1", "note": "ring twice", "weather": "fine"}
 
 
-async def _nothing(_: Run) -> Outputs:
+async def _nothing(_: NodeRun) -> Outputs:
     return {}
 
 
@@ -36,14 +36,14 @@ class Post(Flow):
     name = "post"
 
     @node("Sends.", outputs=("sent",))
-    async def send(self, run: Run) -> Outputs:
+    async def send(self, run: NodeRun) -> Outputs:
         return {"sent": run.text("request")}
 
 
 def test_a_subclass_s_node_takes_the_place_of_its_base_s() -> None:
     class Express(Post):
         @node("Sends fast.", outputs=("sent",))
-        async def send(self, run: Run) -> Outputs:
+        async def send(self, run: NodeRun) -> Outputs:
             return {"sent": f"fast: {run.text('request')}"}
 
     assert [one.spec.description for one in Express().nodes()] == ["Sends fast."]
@@ -53,7 +53,7 @@ def test_a_method_that_hides_a_node_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Express\.send takes the place of a node: put @node"):
 
         class Express(Post):
-            async def send(self, run: Run) -> Outputs:  # type: ignore[override]
+            async def send(self, run: NodeRun) -> Outputs:  # type: ignore[override]
                 return {}
 
 
@@ -62,14 +62,14 @@ def test_a_node_cannot_have_the_name_of_something_that_every_flow_has() -> None:
 
         class Odd(Flow):
             @node("Specifies.")
-            async def spec(self, run: Run) -> Outputs:  # type: ignore[override]
+            async def spec(self, run: NodeRun) -> Outputs:  # type: ignore[override]
                 return {}
 
 
 def test_a_node_can_say_that_it_has_no_proposal_of_its_own() -> None:
     class Shy(Flow):
         @node("Asks.", proposes=False)
-        async def ask(self, run: Run) -> Outputs:
+        async def ask(self, run: NodeRun) -> Outputs:
             return {}
 
     assert [one.proposes for one in Shy().nodes()] == [False]

@@ -1,12 +1,12 @@
-"""Every kind of mistake in a flow is found when it is loaded, and all are told at once."""
+"""Every kind of mistake in a flow is found when it is loaded, and all are reported at once."""
 
 from typing import Any
 
 import pytest
 
-from flows.checks import BadFlow, check
+from flows.graph_checks import BadFlow, check
 from flows.loading import Flows
-from parley.flow import Flow, Outputs, Run, node
+from parley.flow import Flow, NodeRun, Outputs, node
 from parley.protocol.flows import FlowSpec, NodeSpec
 from shared.flows import full_path
 
@@ -31,7 +31,7 @@ def test_a_good_flow_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         (flow(), "It has 0 nodes"),
         (flow(*(step(f"n{k}") for k in range(61))), "It has 61 nodes"),
@@ -44,14 +44,17 @@ def test_a_good_flow_passes() -> None:
         (flow(step("a"), step("b")), "No way leads from a to b."),
         (flow(step("a", inputs=("price",))), "a needs price, which neither a node before it makes"),
         (flow(step("a", "b", inputs=("price",)), step("b", outputs=("price",))), "a needs price"),
-        (flow(step("a", optional=("price",))), "a would take price, which nobody makes."),
+        (flow(step("a", optional=("price",))), "a would take price, which no node makes."),
         (flow(step("a", "b"), step("b", "a")), "It has no end"),
         (flow(step("a", "b", "c"), step("b"), step("c", "d"), step("d", "c")), "No way leads out of c, d to an end."),
         (
             flow(step("a", "b", conditions={"b": "len(x)"}), step("b")),
             "The condition of a for b cannot be used: “len(x)”",
         ),
-        (flow(step("a", "b", conditions={"b": "mood"}), step("b")), "The condition of a for b uses mood, which nobody"),
+        (
+            flow(step("a", "b", conditions={"b": "mood"}), step("b")),
+            "The condition of a for b uses mood, which no node",
+        ),
         (flow(step("a.b")), "“a.b” is no name for a node"),
         (flow(step("a"), name="shop.two"), "“shop.two” is no name for a flow"),
         (flow(step("person")), "“person” cannot name a node: it stands for what a person sets."),
@@ -63,8 +66,8 @@ def test_a_good_flow_passes() -> None:
         (flow(step("a", asks=True, confirm="look")), "a asks, so it can neither"),
     ],
 )
-def test_each_kind_of_mistake(spec: FlowSpec, told: str) -> None:
-    assert told in problems(spec)
+def test_each_kind_of_mistake(spec: FlowSpec, message: str) -> None:
+    assert message in problems(spec)
 
 
 def test_an_empty_name_is_refused_by_the_node_itself() -> None:
@@ -72,10 +75,10 @@ def test_an_empty_name_is_refused_by_the_node_itself() -> None:
         step("")
 
 
-def test_all_mistakes_are_told_at_once() -> None:
-    told = problems(flow(step("a", "nowhere", inputs=("x",)), step("b", optional=("y",))))
-    assert all(part in told for part in ("nowhere", "a needs x", "b would take y", "No way leads from a to b"))
-    assert told.startswith("The flow “shop” cannot be used: ")
+def test_all_mistakes_are_reported_at_once() -> None:
+    result = problems(flow(step("a", "nowhere", inputs=("x",)), step("b", optional=("y",))))
+    assert all(part in result for part in ("nowhere", "a needs x", "b would take y", "No way leads from a to b"))
+    assert result.startswith("The flow “shop” cannot be used: ")
 
 
 class Base(Flow):
@@ -83,27 +86,27 @@ class Base(Flow):
     description = "Greets."
 
     @node("Greets.", inputs=("request",), outputs=("greeting",), possible_next_nodes=("part",))
-    async def greet(self, run: Run) -> Outputs:
+    async def greet(self, run: NodeRun) -> Outputs:
         return {"greeting": f"Hello {run.text('request')}"}
 
     @node("Says good-bye.", outputs=("answer",))
-    async def part(self, run: Run) -> Outputs:
+    async def part(self, run: NodeRun) -> Outputs:
         return {"answer": f"{run.text('greeting')}, bye"}
 
 
 class Polite(Base):
     @node("Greets politely.", inputs=("request",), outputs=("greeting",), possible_next_nodes=("part",))
-    async def greet(self, run: Run) -> Outputs:
+    async def greet(self, run: NodeRun) -> Outputs:
         return {"greeting": "Good day"}
 
 
 def test_the_nodes_of_a_python_flow_are_its_methods() -> None:
     check(Polite().spec())
-    assert [one.name for one in Polite().spec().nodes] == ["greet", "part"]
+    assert [node.name for node in Polite().spec().nodes] == ["greet", "part"]
     assert full_path(Polite().spec()) == ("greet", "part")
-    found = Polite().node("greet")
-    assert found
-    assert found.spec.description == "Greets politely."
+    result = Polite().node("greet")
+    assert result
+    assert result.spec.description == "Greets politely."
     assert Polite().node("none") is None
 
 
@@ -132,7 +135,7 @@ def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: An
     (tmp_path / "f_empty.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("no flow")
     flows = Flows([Base()], tmp_path)
-    assert [one.name for one in flows.all()] == ["greet", "complaint_triage", "mine", "small"]
+    assert [item.name for item in flows.all()] == ["greet", "complaint_triage", "mine", "small"]
     broken, raises, exits, again, empty = flows.troubles
     assert "a_broken.yaml" in broken
     assert "cannot be read as YAML" in broken
@@ -143,9 +146,9 @@ def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: An
     assert "defines no subclass" in empty
 
 
-def test_a_folder_that_is_not_there_is_told_of(tmp_path: Any) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Any) -> None:
     flows = Flows([], tmp_path / "none")
-    assert [one.name for one in flows.all()] == ["complaint_triage"]
+    assert [item.name for item in flows.all()] == ["complaint_triage"]
     assert "PARLEY_FLOWS_DIR" in flows.troubles[0]
 
 

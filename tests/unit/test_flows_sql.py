@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from flows.text_to_sql.database_access import OpenDatabase
 from flows.text_to_sql.flow import CONFIRM, TextToSql
-from flows.text_to_sql.reading import Opens
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain.session import Session
-from sql.database import Database, open_database
+from sql.database import ReadOnlyDatabase, open_database
 from sql.hidden import Hidden
-from sql.outcome import Limits
-from tests.support.walking import Walk, last, waiting, walked
+from sql.outcome import QueryLimits
+from tests.support.flow_walk import Walk, last, waiting, walked
 from tests.unit.test_flows_sql_graph import FULL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -48,7 +48,7 @@ HIDDEN = Hidden.parse("users.password")
 class Shop:
     """The flow over this database; `saved` are the person's accepted queries."""
 
-    def __init__(self, path: Path, opens: Opens) -> None:
+    def __init__(self, path: Path, opens: OpenDatabase) -> None:
         self.path = path
         self.saved: list[tuple[str, str]] = []
         self.flow = TextToSql(opens, self._hints)
@@ -68,8 +68,8 @@ def shop_file(folder: Path) -> Path:
     return path
 
 
-def opened(path: Path) -> Database:
-    return open_database(f"sqlite:///{path}", Limits(seconds=5), HIDDEN)
+def opened(path: Path) -> ReadOnlyDatabase:
+    return open_database(f"sqlite:///{path}", QueryLimits(seconds=5), HIDDEN)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def shared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def database(shared_file: Path) -> AsyncIterator[Database]:
+async def database(shared_file: Path) -> AsyncIterator[ReadOnlyDatabase]:
     """One for all tests: nothing that they do changes it, and each has a process that takes half a second to start."""
     database = opened(shared_file)
     yield database
@@ -86,8 +86,8 @@ async def database(shared_file: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def shop(shared_file: Path, database: Database) -> Shop:
-    async def opens() -> Database:
+def shop(shared_file: Path, database: ReadOnlyDatabase) -> Shop:
+    async def opens() -> ReadOnlyDatabase:
         return database
 
     return Shop(shared_file, opens)
@@ -97,9 +97,9 @@ def path(*nodes: str) -> tuple[str, ...]:
     return tuple(f"text_to_sql.{name}" for name in nodes)
 
 
-def told(walk: Walk, task: str) -> str:
+def last_prompt(walk: Walk, task: str) -> str:
     """The newest prompt of this task."""
-    return [asked.data for asked in walk.model.prompts if asked.task == task][-1]
+    return [prompt.data for prompt in walk.model.prompts if prompt.task == task][-1]
 
 
 def answer(session: Session) -> str:
@@ -110,8 +110,8 @@ def answer(session: Session) -> str:
 
 def result_of(session: Session, node: str) -> Any:
     assert session.turn
-    found = [a.result for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
-    return found[-1]
+    result = [a.result for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    return result[-1]
 
 
 # --- a question, from its words to its answer
@@ -120,10 +120,10 @@ def result_of(session: Session, node: str) -> Any:
 async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(shop: Shop) -> None:
     shop.saved = [("How many orders?", "SELECT count(*) FROM orders")]
     walk = shop.walk()
-    asked = await walk.begins("How many are pending?", *path(*FULL))
-    assert asked.question
-    assert "orders (their status)" in asked.question.text
-    form: Any = asked.question.form
+    prompt = await walk.begins("How many are pending?", *path(*FULL))
+    assert prompt.question
+    assert "orders (their status)" in prompt.question.text
+    form: Any = prompt.question.form
     assert form["tables"][0] == {
         "name": "orders",
         "reason": "their status",
@@ -131,120 +131,120 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
         "columns": ["order_id TEXT key", "user_id TEXT → users.user_id", "status TEXT"],
     }
     assert [table["name"] for table in form["tables"]] == ["orders", "users"]
-    shown = await walk.answers("yes")
-    spec = waiting(shown).spec
+    paused = await walk.answers("yes")
+    spec = waiting(paused).spec
     assert (spec.tool, spec.arguments, spec.approval_reason) == ("text_to_sql.execute_sql", {"sql": COUNT}, CONFIRM)
-    done = await walk.allows()
-    assert tuple(walked(done)) == FULL
-    found = result_of(done, "execute_sql")
-    assert (found["problem"], found["result"]["rows"], found["result"]["truncated"]) == ("", [[2]], False)
-    assert last(done).result == {"answer": "Two.", "chart": "bar"}
-    written = told(walk, "generate_sql")
+    session = await walk.allows()
+    assert tuple(walked(session)) == FULL
+    result = result_of(session, "execute_sql")
+    assert (result["problem"], result["result"]["rows"], result["result"]["truncated"]) == ("", [[2]], False)
+    assert last(session).result == {"answer": "Two.", "chart": "bar"}
+    written = last_prompt(walk, "generate_sql")
     assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in written
     assert "<dialect>\nsqlite\n</dialect>" in written
-    assert "password" not in "".join(asked.data for asked in walk.model.prompts)
-    assert result_of(done, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
-    assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in told(walk, "format_final_response")
+    assert "password" not in "".join(prompt.data for prompt in walk.model.prompts)
+    assert result_of(session, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
+    assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in last_prompt(walk, "format_final_response")
 
 
-async def test_without_anybody_to_ask_the_proposals_are_taken(shop: Shop) -> None:
-    done = await shop.walk().begins("How many are pending?", *path(*FULL), confirm="nothing")
-    assert tuple(walked(done)) == FULL
-    assert result_of(done, "has_user_approved")["approved_tables"] == ["orders"]
+async def test_without_confirmations_the_proposals_are_used(shop: Shop) -> None:
+    session = await shop.walk().begins("How many are pending?", *path(*FULL), confirm="nothing")
+    assert tuple(walked(session)) == FULL
+    assert result_of(session, "has_user_approved")["approved_tables"] == ["orders"]
 
 
 async def test_tables_that_the_person_changes_are_the_ones_that_are_used(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL))
     await walk.answers(json.dumps({"tables": ["orders", "users"]}))
-    assert '"name": "users"' in told(walk, "generate_sql")
+    assert '"name": "users"' in last_prompt(walk, "generate_sql")
 
 
 async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop) -> None:
     other = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
     walk = shop.walk(get_relevant_tables=[SAYS["get_relevant_tables"], other])
     await walk.begins("How many are pending?", *path(*FULL))
-    asked = await walk.answers("I meant the cities of customers")
-    assert asked.question
-    assert "users (cities)" in asked.question.text
-    assert asked.question.text.startswith("“I meant the cities of customers” names no table here.")
-    assert "<feedback>\nI meant the cities of customers\n</feedback>" in told(walk, "get_relevant_tables")
+    session = await walk.answers("I meant the cities of customers")
+    assert session.question
+    assert "users (cities)" in session.question.text
+    assert session.question.text.startswith("“I meant the cities of customers” names no table here.")
+    assert "<feedback>\nI meant the cities of customers\n</feedback>" in last_prompt(walk, "get_relevant_tables")
 
 
 async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) -> None:
     strays = {"sql": "SELECT city FROM users", "explanation": ""}
     walk = shop.walk(generate_sql=[strays, SAYS["generate_sql"]])
     await walk.begins("How many are pending?", *path(*FULL))
-    shown = await walk.answers("yes")
-    assert waiting(shown).spec.arguments == {"sql": COUNT}
-    assert "It reads users; only orders may be used." in told(walk, "generate_sql")
+    session = await walk.answers("yes")
+    assert waiting(session).spec.arguments == {"sql": COUNT}
+    assert "It reads users; only orders may be used." in last_prompt(walk, "generate_sql")
 
 
 async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL))
-    shown = await walk.answers("yes")
-    assert shown.turn
-    newest = [action for action in shown.turn.actions if action.status == "finished"][-1]
+    session = await walk.answers("yes")
+    assert session.turn
+    newest = [action for action in session.turn.actions if action.status == "finished"][-1]
     rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL[6:]))
     own = "SELECT city FROM users ORDER BY city"
     await walk.commit(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
     again = await walk.goes()
     assert waiting(again).spec.arguments == {"sql": own}
-    done = await walk.allows()
-    assert result_of(done, "execute_sql")["result"]["rows"] == [["Austin"], ["Boston"]]
+    outcome = await walk.allows()
+    assert result_of(outcome, "execute_sql")["result"]["rows"] == [["Austin"], ["Boston"]]
 
 
 # --- what is wrong with a query
 
 
-async def test_a_query_is_mended_with_the_database_s_own_words_twice_at_most(shop: Shop) -> None:
+async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop: Shop) -> None:
     wrong = {"sql": "SELECT mood FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[wrong, SAYS["generate_sql"]])
-    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
-    assert answer(done) == "Two."
-    mended = told(walk, "generate_sql")
+    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert answer(session) == "Two."
+    mended = last_prompt(walk, "generate_sql")
     assert "<sql>\nSELECT mood FROM orders\n</sql>" in mended
     assert "mood" in mended.split("<problem>")[1]
 
     walk = shop.walk(generate_sql=wrong)
-    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
-    assert walked(done) == ["generate_sql", "validate_sql"] * 3 + ["format_final_response"]
-    assert "mood" in answer(done)
+    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert walked(session) == ["generate_sql", "validate_sql"] * 3 + ["format_final_response"]
+    assert "mood" in answer(session)
 
 
-async def test_a_query_that_fails_when_it_runs_is_mended_too(shop: Shop) -> None:
+async def test_a_query_that_fails_at_run_time_is_repaired_too(shop: Shop) -> None:
     bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[bad, SAYS["generate_sql"]])
-    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
-    assert walked(done)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
-    assert "overflow" in told(walk, "generate_sql")
-    assert answer(done) == "Two."
+    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert walked(session)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
+    assert "overflow" in last_prompt(walk, "generate_sql")
+    assert answer(session) == "Two."
 
 
-async def test_sql_that_was_given_is_looked_at_first(shop: Shop) -> None:
+async def test_the_user_s_sql_is_checked_first(shop: Shop) -> None:
     walk = shop.walk()
     request = f"Fix this SQL: {COUNT.replace('count', 'coutn')}"
     await walk.commit(c.Say(text=request, workflow="flow"))
     state = (await walk.page("s")).states["text_to_sql"]
     assert (state["sql"], state["fix"]) == (COUNT.replace("count", "coutn"), True)
     await walk.commit(c.Stop())
-    done = await walk.begins(request, *path(*FULL), confirm="nothing")
-    assert walked(done)[:3] == ["classify_prompt", "validate_sql", "generate_sql"]
-    assert "coutn" in told(walk, "generate_sql")
-    assert answer(done) == "Two."
+    session = await walk.begins(request, *path(*FULL), confirm="nothing")
+    assert walked(session)[:3] == ["classify_prompt", "validate_sql", "generate_sql"]
+    assert "coutn" in last_prompt(walk, "generate_sql")
+    assert answer(session) == "Two."
 
 
-async def test_sql_may_only_be_looked_at(shop: Shop) -> None:
-    done = await shop.walk().begins(f"Is this valid? {COUNT}", *path("validate_sql", "format_final_response"))
-    assert answer(done) == "The query is valid. It reads orders, and was not run."
+async def test_sql_may_be_checked_without_running_it(shop: Shop) -> None:
+    session = await shop.walk().begins(f"Is this valid? {COUNT}", *path("validate_sql", "format_final_response"))
+    assert answer(session) == "The query is valid. It reads orders, and was not run."
 
 
-async def test_sql_with_slips_that_was_given_to_be_mended_is_mended(shop: Shop) -> None:
+async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
     walk = shop.walk()
-    done = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL), confirm="nothing")
-    assert "<sql>\nSELEC * FORM orders\n</sql>" in told(walk, "generate_sql")
-    assert answer(done) == "Two."
+    session = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL), confirm="nothing")
+    assert "<sql>\nSELEC * FORM orders\n</sql>" in last_prompt(walk, "generate_sql")
+    assert answer(session) == "Two."
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ async def test_sql_with_slips_that_was_given_to_be_mended_is_mended(shop: Shop) 
 )
 async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:
     walk = shop.walk()
-    done = await walk.begins(request_text, *path(*FULL), confirm="nothing")
-    assert walked(done) == ["classify_prompt", "validate_sql", "format_final_response"]
-    assert why in answer(done)
+    session = await walk.begins(request_text, *path(*FULL), confirm="nothing")
+    assert walked(session) == ["classify_prompt", "validate_sql", "format_final_response"]
+    assert why in answer(session)
     with sqlite3.connect(shop.path) as database:
         assert database.execute("SELECT count(*) FROM orders").fetchone() == (3,)
     database.close()
@@ -271,7 +271,7 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
 
 
 @pytest.mark.parametrize(
-    ("replies", "said"),
+    ("replies", "text"),
     [
         (
             {"classify_prompt": {"category": "unanswerable", "reason": "No salaries."}},
@@ -286,31 +286,31 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
         ),
     ],
 )
-async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, said: str) -> None:
-    done = await shop.walk(**replies).begins("What do people earn?", *path(*FULL), confirm="nothing")
-    assert said in answer(done)
-    assert "execute_sql" not in walked(done)
+async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, text: str) -> None:
+    session = await shop.walk(**replies).begins("What do people earn?", *path(*FULL), confirm="nothing")
+    assert text in answer(session)
+    assert "execute_sql" not in walked(session)
 
 
 async def test_unknown_tables_fall_back_to_all_of_a_small_schema(shop: Shop) -> None:
     walk = shop.walk(get_relevant_tables={"tables": [{"name": "sales", "reason": ""}], "missing": ""})
-    done = await walk.begins("How many?", *path(*FULL), confirm="nothing")
-    assert result_of(done, "has_user_approved")["approved_tables"] == ["orders", "users"]
+    session = await walk.begins("How many?", *path(*FULL), confirm="nothing")
+    assert result_of(session, "has_user_approved")["approved_tables"] == ["orders", "users"]
 
 
 async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(tmp_path: Path) -> None:
-    file, databases = shop_file(tmp_path), list[Database]()
+    file, databases = shop_file(tmp_path), list[ReadOnlyDatabase]()
 
-    async def opens() -> Database:
+    async def opens() -> ReadOnlyDatabase:
         databases.append(opened(file))
         return databases[-1]
 
     shop = Shop(file, opens)
     away = shop.path.rename(shop.path.with_suffix(".away"))
     walk = shop.walk()
-    done = await walk.begins("How many?", *path(*FULL))
-    assert last(done).status == "failed"
-    assert "There is no file" in last(done).error
+    session = await walk.begins("How many?", *path(*FULL))
+    assert last(session).status == "failed"
+    assert "There is no file" in last(session).error
     away.rename(shop.path)
     await walk.commit(c.Stop())
     again = await walk.begins("How many?", *path(*FULL))
@@ -324,7 +324,7 @@ async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
     await walk.begins("How many are pending?", *path(*FULL), confirm="nothing")
     await walk.commit(c.Stop())
     await walk.begins("only in Austin", *path("rewrite_prompt", *FULL[5:]), confirm="nothing")
-    rewritten = told(walk, "rewrite_prompt")
+    rewritten = last_prompt(walk, "rewrite_prompt")
     assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewritten
     assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewritten
     state = (await walk.page("s")).states["text_to_sql"]

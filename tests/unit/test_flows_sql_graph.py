@@ -1,15 +1,15 @@
-"""The graph of the flow text_to_sql: which paths it can be walked along, and what a session begins it with."""
+"""The graph of the flow text_to_sql: its valid paths and its initial state."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from flows.checks import check
+from flows.graph_checks import check
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
 from parley.flow import FlowRequest
 from shared.flows import full_path, path_problems
-from sql.database import Database
+from sql.database import ReadOnlyDatabase
 from tests.support.questions import Request, load_requests
 
 FULL = (
@@ -18,7 +18,7 @@ FULL = (
 )
 
 
-async def _opens() -> Database:
+async def _opens() -> ReadOnlyDatabase:
     raise AssertionError("a path is looked at without the database")
 
 
@@ -51,17 +51,17 @@ def test_these_paths_can_be_walked(nodes: Sequence[str], have: set[str]) -> None
     assert path_problems(FLOW.spec(), nodes, have) == ()
 
 
-@pytest.mark.parametrize("one", load_requests(), ids=lambda one: one.id)
-def test_the_paths_that_requests_should_take_can_be_walked(one: Request) -> None:
+@pytest.mark.parametrize("item", load_requests(), ids=lambda one: one.id)
+def test_the_paths_that_requests_should_take_can_be_walked(item: Request) -> None:
     flows = Flows([FLOW])
-    for walk in one.walks():
+    for walk in item.walks():
         flow = flows.find(walk.flow)
         assert flow
-        state = flow.opening(FlowRequest(request=one.request))
+        state = flow.opening(FlowRequest(request=item.request))
         for nodes in (walk.path, *walk.also):
             assert path_problems(flow.spec(), nodes, {*flow.starts, *state, "findings"}) == ()
         for name in ("sql", "fix"):
-            assert state.get(name, False) == one.given.get(name, False)
+            assert state.get(name, False) == item.given.get(name, False)
 
 
 @pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
@@ -70,5 +70,5 @@ def test_the_choice_of_a_flow_is_no_word_about_the_question(choice: str) -> None
     assert state == {"request": "orders", "feedback": "of this year"}
 
 
-def test_no_query_can_run_that_nobody_has_made() -> None:
+def test_no_query_runs_before_a_node_has_made_it() -> None:
     assert "validate_sql needs sql" in path_problems(FLOW.spec(), FULL[6:], {"request"})[0]

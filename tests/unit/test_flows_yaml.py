@@ -1,4 +1,4 @@
-"""Flows in YAML: the four kinds of nodes, what is said of a file that is wrong, and the one that ships."""
+"""Flows in YAML: the four kinds of nodes, error messages for invalid files, and the flow that ships."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flows.checks import BadFlow
+from flows.graph_checks import BadFlow
 from flows.loading import SHIPPED
 from flows.yaml_flow import YamlFlow
 from flows.yaml_form import choices
@@ -76,17 +76,17 @@ def written(folder: Path, text: str) -> YamlFlow:
 def test_a_good_file_is_a_flow(garden: YamlFlow) -> None:
     spec = garden.spec()
     assert full_path(spec) == ("read_bed", "look", "water", "done")
-    asks, water = spec.node("ask_bed"), spec.node("water")
-    assert asks
-    assert asks.asks
+    questions, water = spec.node("ask_bed"), spec.node("water")
+    assert questions
+    assert questions.asks
     assert water
     assert (water.effect, water.confirm, water.outputs) == ("write", "water is dear", ("watered",))
 
 
-def test_its_state_begins_with_the_request_and_what_was_said_since(garden: YamlFlow) -> None:
+def test_its_initial_state_has_the_request_and_the_feedback_since(garden: YamlFlow) -> None:
     assert garden.opening(FlowRequest(request="Water it")) == {"request": "Water it"}
-    said = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
-    assert said["feedback"] == "not now\nlater"
+    message = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
+    assert message["feedback"] == "not now\nlater"
     assert "feedback" not in garden.opening(FlowRequest(request="Water it", feedback=("garden",)))
 
 
@@ -94,13 +94,13 @@ async def test_a_prompt_asks_the_model_in_its_own_name(garden: YamlFlow) -> None
     reply = {"bed": "north", "dry": True, "plants": ["a", 1], "litres": 2, "kind": "roses"}
     walker = Walker(garden, {"outputs": reply})
     assert await walker.run("read_bed", {"request": "Water it"}) == reply
-    [asked] = walker.prompts
-    assert asked.task == "garden.read_bed"
-    assert asked.sections == {"request": "Water it", "feedback": None}
-    assert "Which bed does the <request> mean?" in asked.rules
+    [question] = walker.prompts
+    assert question.task == "garden.read_bed"
+    assert question.sections == {"request": "Water it", "feedback": None}
+    assert "Which bed does the <request> mean?" in question.rules
     assert (
         "Reply with the kind outputs: analysis (one or two sentences), outputs (an object of bed (text), dry (boolean)"
-        in asked.rules
+        in question.rules
     )
 
 
@@ -114,11 +114,11 @@ async def test_a_reply_is_what_the_outputs_say(garden: YamlFlow, wrong: dict[str
 
 
 async def test_a_question_s_answer_is_its_output(garden: YamlFlow) -> None:
-    asks = garden.node("ask_bed")
-    assert asks
-    assert asks.asks
-    assert asks.proposes
-    assert await asks.asks({}) == ("Which bed?", ("north", "south"), None)
+    questions = garden.node("ask_bed")
+    assert questions
+    assert questions.asks
+    assert questions.proposes
+    assert await questions.asks({}) == ("Which bed?", ("north", "south"), None)
     assert await Walker(garden).run("ask_bed", {}, answer="south") == {"bed": "south"}
     assert await Walker(garden).run("ask_bed", {}) == {"bed": "north"}
 
@@ -131,10 +131,10 @@ async def test_the_first_tool_that_can_be_asked_and_answers_is_taken(garden: Yam
         return await walker.run("look", state), [name for name, _, _ in walker.calls]
 
     good, bad = ToolAnswer(ok=True, value=bed), ToolAnswer(ok=False, error="Error: none")
-    found, calls = await look({"bed": "north", "kind": "roses"}, by_bed=good)
+    result, calls = await look({"bed": "north", "kind": "roses"}, by_bed=good)
     assert calls == ["by_bed"]
-    assert found["first"] == "rose"
-    assert isinstance(found["found"], dict)
+    assert result["first"] == "rose"
+    assert isinstance(result["found"], dict)
     assert (await look({"bed": "north", "kind": "roses"}, by_bed=bad, by_kind=good))[1] == ["by_bed", "by_kind"]
     assert (await look({"bed": "", "kind": "roses"}, by_kind=good))[1] == ["by_kind"]
     none = {"found": None, "first": None, "problem": "Error: none"}
@@ -179,7 +179,7 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("name: [", "cannot be read as YAML"),
         ("- a", "Write name, description and nodes at the left margin."),
@@ -216,10 +216,10 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
         ("name: g\ndescription: G.\nnodes: {a.b: {description: A., set: {}}}", "“a.b” is no name for a node"),
     ],
 )
-def test_a_file_that_is_wrong_is_told_what_to_do(tmp_path: Path, text: str, told: str) -> None:
+def test_the_error_for_an_invalid_file_says_what_to_do(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadFlow) as bad:
         written(tmp_path, text)
-    assert told in str(bad.value)
+    assert message in str(bad.value)
     assert len(str(bad.value)) < 800
 
 
@@ -229,7 +229,7 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (LAUGHS, "more than 5,000 values, each alias counted as what it stands for in .*line 4"),
         ("a:\n  b: &b [*b]", "“b” is inside of itself in .*line 2"),
@@ -241,10 +241,10 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         (f"name: {'1' * 6_000}", "integer string conversion.*line 1"),
     ],
 )
-def test_a_file_that_stands_for_more_than_it_says_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_stands_for_more_than_it_says_is_refused(tmp_path: Path, text: str, message: str) -> None:
     """With its line, and before any of it is a value: the first would have been a hundred million."""
     (tmp_path / "broken.yaml").write_text(text)
-    with pytest.raises(BadFlow, match=f"“broken.yaml” cannot be used: .*{told}"):
+    with pytest.raises(BadFlow, match=f"“broken.yaml” cannot be used: .*{message}"):
         YamlFlow(tmp_path / "broken.yaml")
 
 

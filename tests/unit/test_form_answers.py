@@ -1,4 +1,4 @@
-"""An answer to a question with a form is held against the form before it is recorded."""
+"""An answer to a question with a form is checked against the form before it is recorded."""
 
 import json
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from services.gateway.form_answers import answer_text
-from services.gateway.views.gist import chosen
+from services.gateway.views.summary import describe_answer
 from shared.domain.errors import Invalid
 from shared.domain.session import Session
-from shared.domain.state import Question
+from shared.domain.state import OpenQuestion
 
 ADDRESS = {
     "type": "object",
@@ -20,7 +20,7 @@ ADDRESS = {
 
 def asked(form: dict[str, Any] | None) -> Session:
     return Session(
-        id="s", question=Question(action_id="t1.s1", about="action", text="Where to?", options=(), form=form)
+        id="s", question=OpenQuestion(action_id="t1.s1", about="action", text="Where to?", options=(), form=form)
     )
 
 
@@ -38,7 +38,7 @@ def test_fields_are_recorded_with_the_types_of_the_form() -> None:
         ('{"city": "Oslo", "boxes": "many"}', "boxes"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_is_missing(text: str, why: str) -> None:
+def test_an_answer_that_does_not_fit_the_form_is_refused_with_the_problems(text: str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         answer_text(asked(ADDRESS), text)
 
@@ -47,6 +47,6 @@ def test_a_question_without_a_form_takes_any_text() -> None:
     assert [answer_text(asked(form), "Oslo") for form in (None, {"kind": "tables", "tables": []})] == ["Oslo", "Oslo"]
 
 
-def test_the_journal_says_the_fields_of_an_answer() -> None:
-    assert chosen('{"city": "Oslo", "boxes": 2}') == "city: Oslo · boxes: 2"
-    assert chosen("Oslo") == "Oslo"
+def test_the_journal_shows_the_fields_of_an_answer() -> None:
+    assert describe_answer('{"city": "Oslo", "boxes": 2}') == "city: Oslo · boxes: 2"
+    assert describe_answer("Oslo") == "Oslo"

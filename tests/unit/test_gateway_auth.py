@@ -1,4 +1,4 @@
-"""Settings a gateway must not start with, and the door's decisions."""
+"""Unsafe settings, and the decisions of the authenticator."""
 
 import time
 from typing import Any
@@ -7,10 +7,10 @@ import jwt
 import pytest
 
 from parley.events.values import Role
-from services.gateway.access.auth import ConfigurationError, Door
-from services.gateway.access.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
-from services.gateway.access.users import LOCAL, User, may_read, may_write
-from services.gateway.trouble import Trouble
+from services.gateway.access.auth import Authenticator, ConfigurationError
+from services.gateway.access.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive_key
+from services.gateway.access.users import LOCAL_USER, User, check_can_read, check_can_write
+from services.gateway.api_errors import ApiError
 from shared.domain.session import Session
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
@@ -31,9 +31,9 @@ from tests.support.gateway import SECRET, TOKEN, gateway_settings
         ({"parley_auth": "jwt", "parley_secret": SECRET, "parley_jwt_secret": "short"}, "PARLEY_JWT_SECRET"),
     ],
 )
-def test_it_does_not_start(settings: dict[str, Any], names: str) -> None:
+def test_the_gateway_does_not_start_with_unsafe_settings(settings: dict[str, Any], names: str) -> None:
     with pytest.raises(ConfigurationError, match=names):
-        Door(gateway_settings(**settings))
+        Authenticator(gateway_settings(**settings))
 
 
 GUESSABLE: list[tuple[dict[str, Any], str]] = [
@@ -44,32 +44,32 @@ GUESSABLE: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "names"), GUESSABLE)
-def test_what_can_be_guessed_is_for_one_s_own_machine_only(settings: dict[str, Any], names: str) -> None:
-    Door(gateway_settings(parley_secret=SECRET, **settings))
+def test_short_secrets_are_accepted_on_loopback_only(settings: dict[str, Any], names: str) -> None:
+    Authenticator(gateway_settings(parley_secret=SECRET, **settings))
     with pytest.raises(ConfigurationError, match=f"{names} has fewer than 16 characters.*openssl rand -hex 24"):
-        Door(gateway_settings(parley_secret=SECRET, agent_host="0.0.0.0", **settings))
+        Authenticator(gateway_settings(parley_secret=SECRET, agent_host="0.0.0.0", **settings))
 
 
-def test_what_cannot_be_guessed_is_for_every_machine() -> None:
+def test_long_secrets_are_accepted_on_every_address() -> None:
     chosen = {"parley_token": "t" * 16, "parley_metrics_token": "m" * 16, "parley_secret": SECRET}
-    Door(gateway_settings(parley_auth="token", agent_host="0.0.0.0", **chosen))
+    Authenticator(gateway_settings(parley_auth="token", agent_host="0.0.0.0", **chosen))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.9"])
-def test_without_login_on_this_machine_only(host: str) -> None:
-    assert Door(gateway_settings(agent_host=host)).login(bearer="", cookie="").user == LOCAL
+def test_no_login_is_accepted_on_loopback_only(host: str) -> None:
+    assert Authenticator(gateway_settings(agent_host=host)).login(bearer="", cookie="").user == LOCAL_USER
 
 
 def test_a_cookie_ends_with_the_key_it_came_from() -> None:
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_secret": SECRET}
-    door = Door(gateway_settings(parley_api_keys="alice=one", **keys))
-    login = door.credential("one")
+    door = Authenticator(gateway_settings(parley_api_keys="alice=one", **keys))
+    login = door.login_with_secret("one")
     assert login is not None
-    cookie = door.sign(login)
+    cookie = door.new_cookie(login)
     assert door.login(bearer="", cookie=cookie).user == User("alice")
     for changed in ("alice=two", "bob=one"):
-        with pytest.raises(Trouble, match="log in"):
-            Door(gateway_settings(parley_api_keys=changed, **keys)).login(bearer="", cookie=cookie)
+        with pytest.raises(ApiError, match="log in"):
+            Authenticator(gateway_settings(parley_api_keys=changed, **keys)).login(bearer="", cookie=cookie)
 
 
 LOGINS: dict[str, tuple[dict[str, Any], str]] = {
@@ -90,45 +90,47 @@ LOGINS: dict[str, tuple[dict[str, Any], str]] = {
         ("jwt", {"parley_secret": "x" * 40}),
     ],
 )
-def test_a_login_ends_with_each_secret_it_rests_on(mode: str, changed: dict[str, Any]) -> None:
+def test_a_login_ends_when_any_of_its_secrets_changes(mode: str, changed: dict[str, Any]) -> None:
     chosen, secret = LOGINS[mode]
-    door = Door(gateway_settings(**chosen))
-    login = door.credential(secret or token(key="j" * 32))
+    door = Authenticator(gateway_settings(**chosen))
+    login = door.login_with_secret(secret or token(key="j" * 32))
     assert login is not None
-    cookie, ticket = door.sign(login), door.seal(login, TICKET, 30)
-    again = Door(gateway_settings(**chosen))  # as after a restart
+    cookie, ticket = door.new_cookie(login), door.sign_claims(login, TICKET, 30)
+    again = Authenticator(gateway_settings(**chosen))  # as after a restart
     assert again.login(bearer="", cookie=cookie).user == login.user
-    assert again.unseal(ticket, TICKET)
-    rotated = Door(gateway_settings(**chosen | changed))
-    assert rotated.unseal(cookie, COOKIE) is None
-    assert rotated.unseal(ticket, TICKET) is None
+    assert again.verify_claims(ticket, TICKET)
+    rotated = Authenticator(gateway_settings(**chosen | changed))
+    assert rotated.verify_claims(cookie, COOKIE) is None
+    assert rotated.verify_claims(ticket, TICKET) is None
 
 
-def test_a_token_that_is_made_for_each_start_ends_no_logins() -> None:
+def test_a_token_generated_per_start_ends_no_logins() -> None:
     chosen: dict[str, Any] = {"parley_auth": "token", "parley_secret": SECRET, "parley_token_per_start": True}
-    door = Door(gateway_settings(parley_token=TOKEN, **chosen))
-    login = door.credential(TOKEN)
+    door = Authenticator(gateway_settings(parley_token=TOKEN, **chosen))
+    login = door.login_with_secret(TOKEN)
     assert login is not None
-    assert Door(gateway_settings(parley_token="another", **chosen)).unseal(door.sign(login), COOKIE)
+    assert Authenticator(gateway_settings(parley_token="another", **chosen)).verify_claims(
+        door.new_cookie(login), COOKIE
+    )
 
 
-def test_each_purpose_has_a_key_of_its_own() -> None:
+def test_each_purpose_has_its_own_key() -> None:
     # test case 3 of RFC 5869: no salt, no info; the first block of 32 bytes
-    assert derive(b"\x0b" * 22, "").hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
-    keys = {derive(SECRET.encode(), purpose) for purpose in (COOKIE, TICKET, PROOF, SESSION_ID)}
+    assert derive_key(b"\x0b" * 22, "").hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
+    keys = {derive_key(SECRET.encode(), purpose) for purpose in (COOKIE, TICKET, PROOF, SESSION_ID)}
     assert len(keys | {SECRET.encode()}) == 5
-    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
     good = {"sub": "carol", "aud": COOKIE, "exp": int(time.time()) + 60, "login": ""}
-    login = door.credential(token())
+    login = door.login_with_secret(token())
     assert login is not None
     claims = good | {"proof": login.proof}
-    assert door.unseal(jwt.encode(claims, derive(SECRET.encode(), COOKIE)), COOKIE)
-    for key in (SECRET.encode(), derive(SECRET.encode(), TICKET)):
-        assert door.unseal(jwt.encode(claims, key), COOKIE) is None
+    assert door.verify_claims(jwt.encode(claims, derive_key(SECRET.encode(), COOKIE)), COOKIE)
+    for key in (SECRET.encode(), derive_key(SECRET.encode(), TICKET)):
+        assert door.verify_claims(jwt.encode(claims, key), COOKIE) is None
 
 
 def token(*, key: str = SECRET, **claims: Any) -> str:
-    """A JWT as an issuer would make it; a claim of None is left out."""
+    """A JWT like that of an issuer; claims that are None are left out."""
     all_claims = {"sub": "carol", "exp": int(time.time()) + 60} | claims
     return jwt.encode({name: value for name, value in all_claims.items() if value is not None}, key, algorithm="HS256")
 
@@ -163,54 +165,54 @@ NOW = int(time.time())
         ({"parley_jwt_secret": "j" * 32}, {"key": "j" * 32}, True),
     ],
 )
-def test_which_jwts_are_taken(chosen: dict[str, Any], claims: dict[str, Any], known: bool) -> None:
-    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET, **chosen))
-    assert (door.credential(token(**claims)) is not None) is known
+def test_jwts_are_validated(chosen: dict[str, Any], claims: dict[str, Any], known: bool) -> None:
+    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET, **chosen))
+    assert (door.login_with_secret(token(**claims)) is not None) is known
 
 
-def test_a_cookie_is_no_bearer_token() -> None:
-    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
-    login = door.credential(token())
+def test_a_cookie_is_not_accepted_as_a_bearer_token() -> None:
+    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    login = door.login_with_secret(token())
     assert login is not None
-    assert door.credential(door.sign(login)) is None
+    assert door.login_with_secret(door.new_cookie(login)) is None
 
 
 def test_a_cookie_does_not_outlive_the_jwt_it_came_from() -> None:
-    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
     ends = int(time.time()) + 3600
-    login = door.credential(token(exp=ends))
+    login = door.login_with_secret(token(exp=ends))
     assert login is not None
-    assert door.login(bearer="", cookie=door.sign(login)).user == User("carol")
-    with pytest.raises(Trouble, match="log in"):
-        door.login(bearer="", cookie=door.sign(login._replace(until=ends - 3660)))
-    key = derive(SECRET.encode(), COOKIE)
-    assert jwt.decode(door.sign(login), key, algorithms=["HS256"], audience=COOKIE)["exp"] == ends
+    assert door.login(bearer="", cookie=door.new_cookie(login)).user == User("carol")
+    with pytest.raises(ApiError, match="log in"):
+        door.login(bearer="", cookie=door.new_cookie(login._replace(expires_at=ends - 3660)))
+    key = derive_key(SECRET.encode(), COOKIE)
+    assert jwt.decode(door.new_cookie(login), key, algorithms=["HS256"], audience=COOKIE)["exp"] == ends
 
 
-def test_a_wrong_bearer_is_not_helped_by_a_good_cookie() -> None:
-    door = Door(gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET))
-    login = door.credential(TOKEN)
+def test_a_valid_cookie_does_not_excuse_a_wrong_bearer_token() -> None:
+    door = Authenticator(gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET))
+    login = door.login_with_secret(TOKEN)
     assert login is not None
-    with pytest.raises(Trouble):
-        door.login(bearer="wrong", cookie=door.sign(login))
-    assert door.credential("") is None
+    with pytest.raises(ApiError):
+        door.login(bearer="wrong", cookie=door.new_cookie(login))
+    assert door.login_with_secret("") is None
 
 
-def test_sharing() -> None:
+def test_permissions_of_shared_sessions() -> None:
     roles: dict[str, Role] = {"bob": "viewer", "eve": "editor", "carol": "approver"}
     session = Session("s", version=1, owner="alice", shared_with=roles)
-    may_write(User("alice"), session)
-    may_write(User("carol"), session)
-    may_write(LOCAL, session)
-    may_write(User("dave"), Session("new"))
-    may_read(User("bob"), session)
-    may_read(User("eve"), session)
+    check_can_write(User("alice"), session)
+    check_can_write(User("carol"), session)
+    check_can_write(LOCAL_USER, session)
+    check_can_write(User("dave"), Session("new"))
+    check_can_read(User("bob"), session)
+    check_can_read(User("eve"), session)
     refusals = (
-        (may_write, User("bob"), "forbidden"),
-        (may_write, User("eve"), "forbidden"),
-        (may_read, User("dave"), "not_found"),
+        (check_can_write, User("bob"), "forbidden"),
+        (check_can_write, User("eve"), "forbidden"),
+        (check_can_read, User("dave"), "not_found"),
     )
     for refuses, user, code in refusals:
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(ApiError) as caught:
             refuses(user, session)
         assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""What a message asks of the domain, and what a person's plan text means."""
+"""Translation of messages into commands, and parsing of plans written as text."""
 
 from datetime import UTC, datetime
 from typing import get_args
@@ -10,17 +10,17 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
-from services.gateway.access.limits import TokenBucket
-from services.gateway.commands import COMMANDS, SessionMessage, Shown, to_commands
+from services.gateway.access.rate_limits import TokenBucket
+from services.gateway.api_errors import ApiError
+from services.gateway.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
 from services.gateway.plan_text import read_plan
-from services.gateway.trouble import Trouble
-from services.gateway.views.can import accepted
+from services.gateway.views.allowed_messages import allowed_messages
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.domain.state import Plan
+from shared.domain.user_commands import UserCommand
 from shared.story import Story
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,10 +33,12 @@ def _after(*commands: AnyCommand, session: Session | None = None) -> Session:
 IN_REVIEW = _after(c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two"))))
 
 
-def _orders(message: str, session: Session = IN_REVIEW, shown: Shown | None = None) -> tuple[PersonCommand, ...]:
+def _commands(
+    message: str, session: Session = IN_REVIEW, target: ApprovalTarget | None = None
+) -> tuple[UserCommand, ...]:
     parsed = CLIENT_MESSAGES.validate_json(message)
     assert isinstance(parsed, SessionMessage)
-    return to_commands(parsed, session, shown)
+    return to_commands(parsed, session, target)
 
 
 @pytest.mark.parametrize(
@@ -49,25 +51,25 @@ def _orders(message: str, session: Session = IN_REVIEW, shown: Shown | None = No
         ("Now make it blue", c.Say(text="Now make it blue")),
     ],
 )
-def test_continue(text: str, command: PersonCommand) -> None:
+def test_continue_choices(text: str, command: UserCommand) -> None:
     assert to_commands(m.ContinueChoice(type="continue", content=text), IN_REVIEW, None) == (command,)
 
 
-def test_an_approval_names_what_was_shown() -> None:
+def test_an_approval_means_what_was_shown() -> None:
     yes, no = '{"type": "approval", "approved": true}', '{"type": "approval", "approved": false}'
-    assert _orders(yes, shown=Shown("item", 2, "abc")) == (c.Approve(version=2, hash="abc"),)
-    assert _orders(no, shown=Shown("item", 2, "abc")) == (c.Reject(version=2),)
-    assert _orders('{"type": "approval", "approved": true, "plan_version": 7}') == (c.Approve(version=7),)
+    assert _commands(yes, target=ApprovalTarget("item", 2, "abc")) == (c.Approve(version=2, hash="abc"),)
+    assert _commands(no, target=ApprovalTarget("item", 2, "abc")) == (c.Reject(version=2),)
+    assert _commands('{"type": "approval", "approved": true, "plan_version": 7}') == (c.Approve(version=7),)
     for message in (yes, no):
-        with pytest.raises(Trouble, match="Nothing has been shown") as caught:
-            _orders(message)
+        with pytest.raises(ApiError, match="Nothing has been shown") as caught:
+            _commands(message)
         assert caught.value.code == "nothing_shown"
-    with pytest.raises(Trouble) as caught:
-        _orders(yes, shown=Shown("actions", 2))
+    with pytest.raises(ApiError) as caught:
+        _commands(yes, target=ApprovalTarget("actions", 2))
     assert caught.value.code == "stale_version"
 
 
-def test_a_policy_is_remembered_for_a_tool_that_there_is() -> None:
+def test_a_policy_is_remembered_for_known_tools_only() -> None:
     pay = ToolSpec(name="pay", description="Pay", parameters={}, effect="write")
     message = CLIENT_MESSAGES.validate_json('{"type": "remember", "tool": "pay", "policy": "deny"}')
     session = _after(c.Say(text="Pay", workflow="agentflow"))
@@ -80,52 +82,54 @@ def test_approving_actions() -> None:
     action = ActionSpec(id="1.1", tool="pay", approval_reason="it spends money", effect="write")
     asked = _after(c.Say(text="Pay", workflow="agentflow"), c.PlanTurn(sub_goal="Pay", actions=(action,)))
     yes = '{"type": "approval", "approved": true, "action_id": "1.1", "remember": true, "hash": "h"}'
-    given, remembered = _orders(yes, asked)
-    assert given == c.Approve(version=asked.version, hash="h", action_id="1.1")
+    approval, remembered = _commands(yes, asked)
+    assert approval == c.Approve(version=asked.version, hash="h", action_id="1.1")
     assert remembered == c.Remember(tool="pay", policy="never")
     no = '{"type": "approval", "approved": false, "action_id": "1.1", "remember": true, "reason": "too dear"}'
-    refused, remembered = _orders(no, asked)
+    refused, remembered = _commands(no, asked)
     assert refused == c.Reject(version=asked.version, action_id="1.1", reason="too dear")
     assert remembered == c.Remember(tool="pay", policy="deny")
-    with pytest.raises(Trouble) as caught:
-        _orders('{"type": "approval", "approved": true}', asked, Shown("item", 2))
+    with pytest.raises(ApiError) as caught:
+        _commands('{"type": "approval", "approved": true}', asked, ApprovalTarget("item", 2))
     assert caught.value.code == "stale_version"
-    assert _orders('{"type": "approval", "approved": true}', asked, Shown("actions", 2)) == (c.Approve(version=2),)
-    assert "approval" in accepted(asked)
+    assert _commands('{"type": "approval", "approved": true}', asked, ApprovalTarget("actions", 2)) == (
+        c.Approve(version=2),
+    )
+    assert "approval" in allowed_messages(asked)
 
 
-def test_an_approval_may_name_steps_and_leave_the_start_for_later() -> None:
+def test_an_approval_may_preapprove_steps_and_defer_the_start() -> None:
     yes = '{"type": "approval", "approved": true, "version": 2, "preapprove": ["s3"], "start": false}'
-    assert _orders(yes) == (c.Approve(version=2, preapprove=("s3",), start=False),)
+    assert _commands(yes) == (c.Approve(version=2, preapprove=("s3",), start=False),)
     for more in ('"preapprove": ["s3"]', '"start": false'):
-        with pytest.raises(Invalid, match="go with a yes"):
-            _orders(f'{{"type": "approval", "approved": false, "version": 2, {more}}}')
+        with pytest.raises(Invalid, match="are for approvals only"):
+            _commands(f'{{"type": "approval", "approved": false, "version": 2, {more}}}')
     for wrong in ('"preapprove": "s3"', '"preapprove": ["3 s"]', '"start": "no"', '"preapprove": null'):
         with pytest.raises(ValidationError):
-            _orders(f'{{"type": "approval", "approved": true, "version": 2, {wrong}}}')
+            _commands(f'{{"type": "approval", "approved": true, "version": 2, {wrong}}}')
 
 
 def test_feedback_is_for_work_and_reviews() -> None:
-    assert _orders('{"type": "feedback", "content": "More"}') == (c.Say(text="More", feedback=True),)
+    assert _commands('{"type": "feedback", "content": "More"}') == (c.Say(text="More", feedback=True),)
     with pytest.raises(OutOfTurn):
-        _orders('{"type": "feedback", "content": "More"}', _after(c.Stop(), session=IN_REVIEW))
+        _commands('{"type": "feedback", "content": "More"}', _after(c.Stop(), session=IN_REVIEW))
 
 
-def test_what_a_session_accepts() -> None:
-    assert accepted(Session("s")) == ("user_message",)
-    planning = accepted(_after(c.Say(text="A calculator")))
+def test_the_allowed_messages_of_a_session() -> None:
+    assert allowed_messages(Session("s")) == ("user_message",)
+    planning = allowed_messages(_after(c.Say(text="A calculator")))
     assert {"stop", "pause", "feedback", "rename"} <= set(planning)
     assert not {"approval", "edit", "fork", "run", "complete", "retry"} & set(planning)
-    review = accepted(IN_REVIEW)
+    review = allowed_messages(IN_REVIEW)
     assert {"approval", "edit", "replan", "feedback", "stop", "cancel", "fork"} <= set(review)
-    stopped = accepted(_after(c.Stop(), session=IN_REVIEW))
+    stopped = allowed_messages(_after(c.Stop(), session=IN_REVIEW))
     assert {"retry", "continue", "complete", "edit"} <= set(stopped)
     assert "stop" not in stopped
 
 
-def test_what_a_step_does_is_not_for_a_client_to_say() -> None:
+def test_a_clients_claims_about_a_steps_effect_are_ignored() -> None:
     steps = '[{"text": "Cancel it", "tool": "shop.cancel", "effect": "read", "policy": "never"}]'
-    (command,) = _orders(f'{{"type": "edit", "target": "plan", "version": 2, "steps": {steps}}}')
+    (command,) = _commands(f'{{"type": "edit", "target": "plan", "version": 2, "steps": {steps}}}')
     assert isinstance(command, c.EditPlan)
     assert command.steps == (Step(text="Cancel it", tool="shop.cancel"),)
 
@@ -139,7 +143,7 @@ def test_a_plan_reads_back_as_it_was_written() -> None:
     assert read_plan(plan.text, plan) == ("Goal", plan.steps, "note")
 
 
-def test_a_plan_in_a_persons_hand() -> None:
+def test_a_plan_written_by_a_user_is_parsed() -> None:
     goal, steps, notes = read_plan("**Goal:** Small\n\n1) First\n   and more\n- Second\n\nNotes:\n- keep it\n1. short")
     assert goal == "Small"
     assert [step.text for step in steps] == ["First and more", "Second"]
@@ -148,12 +152,12 @@ def test_a_plan_in_a_persons_hand() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no steps here", "Goal: x", "1. " + "x" * 2_001, "\n".join(["1. x"] * 101)])
-def test_a_plan_that_is_none(text: str) -> None:
+def test_text_without_steps_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         read_plan(text)
 
 
-def test_the_bucket_fills_again() -> None:
+def test_the_token_bucket_refills() -> None:
     now = [0.0]
     bucket = TokenBucket(burst=2, rate=10, clock=lambda: now[0])
     assert [bucket.take() for _ in range(3)] == [True, True, False]

@@ -1,4 +1,4 @@
-"""A message that loses a race is looked at again from the newest state; one that may be stored is not stored twice."""
+"""A message that loses a race is decided again on the newest state; one with an unknown outcome is not stored twice."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,12 +7,12 @@ import pytest
 from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from services.gateway.access.users import User
+from services.gateway.api_errors import ApiError
 from services.gateway.handlers import Sender, act
 from services.gateway.ports import Core
-from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
-from shared.log import Indeterminate, LogDown, StoredMessage
+from shared.log import Indeterminate, LogUnavailable, StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.bus import FakeBus
 from tests.support.gateway import FakeStore
@@ -21,8 +21,8 @@ from tests.support.stories import Conversation
 ALICE, BOB = Sender(User("alice")), Sender(User("bob"))
 
 
-class Overtaking(InMemoryLog):
-    """Somebody else is faster: `first` happens when the next append is already on its way."""
+class OvertakenLog(InMemoryLog):
+    """A log on which another writer is faster: `first` runs when the next append is under way."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,16 +36,16 @@ class Overtaking(InMemoryLog):
 
 
 @pytest.fixture
-def log() -> Overtaking:
-    return Overtaking()
+def log() -> OvertakenLog:
+    return OvertakenLog()
 
 
 @pytest.fixture
-def core(log: Overtaking) -> Core:
+def core(log: OvertakenLog) -> Core:
     return Core(FakeBus(), FakeStore(log), log)
 
 
-async def test_feedback_overtaken_by_a_stop_begins_nothing(log: Overtaking, core: Core) -> None:
+async def test_feedback_after_a_concurrent_stop_starts_nothing(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
     log.first = lambda: story.commit(c.Stop(), user="alice")
@@ -54,16 +54,16 @@ async def test_feedback_overtaken_by_a_stop_begins_nothing(log: Overtaking, core
     assert (await story.load()).phase == "resting"
 
 
-async def test_a_session_that_somebody_else_just_began_is_theirs(log: Overtaking, core: Core) -> None:
+async def test_a_session_id_taken_concurrently_belongs_to_the_first_user(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
     log.first = lambda: story.commit(c.Say(text="Mine"), user="alice")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(ApiError) as caught:
         await act(m.UserMessage(type="user_message", content="No, mine"), "s", BOB, core)
     assert caught.value.code == "not_found"
     assert (await story.load()).version == 1
 
 
-async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -> None:
+async def test_a_message_that_is_still_valid_is_carried_out_after_a_conflict(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
     log.first = lambda: story.commit(c.Rename(title="Other"), user="alice")
@@ -72,20 +72,20 @@ async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -
     assert (await story.load()).rest_reason == "stopped"
 
 
-class Electing(Overtaking):
-    """A log that has no leader for the next `without` reads and appends."""
+class ElectingLog(OvertakenLog):
+    """A log without a leader for the next `without` reads and appends."""
 
     without = 0
 
     def _leader(self) -> None:
         self.without -= 1
         if self.without >= 0:
-            raise LogDown("no leader")
+            raise LogUnavailable("no leader")
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         try:
             self._leader()
-        except LogDown as error:
+        except LogUnavailable as error:
             raise Indeterminate("no leader") from error
         return await super().append(event, after=after, due=due)
 
@@ -96,22 +96,22 @@ class Electing(Overtaking):
         return await super().read(session_id, after=after, limit=limit, leader=leader)
 
 
-async def test_an_election_is_waited_for_where_there_are_replicas() -> None:
-    log = Electing()
+async def test_a_replicated_log_is_retried_during_an_election() -> None:
+    log = ElectingLog()
     await Conversation(log, "s", "local").plan(user="alice")
     core = Core(FakeBus(), FakeStore(log), log)
-    assert core.patience < 9
+    assert core.log_timeout < 9
     log.without = 4
-    with pytest.raises(LogDown):
+    with pytest.raises(LogUnavailable):
         await act(m.Stop(type="stop"), "s", ALICE, core)
     log.clustered = True
-    assert core.patience > 9
+    assert core.log_timeout > 9
     done = await act(m.Rename(type="rename", title="Kept"), "s", ALICE, core)
     assert (done.version, log.without < 0) == (3, True)
 
 
 @pytest.mark.parametrize("fault", ["stored", "lost on the way"])
-async def test_an_append_nobody_can_tell_of_is_done_once(log: Overtaking, core: Core, fault: str) -> None:
+async def test_an_append_with_unknown_outcome_is_stored_once(log: OvertakenLog, core: Core, fault: str) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
     log.faults = [Indeterminate(fault)]

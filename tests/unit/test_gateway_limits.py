@@ -1,4 +1,4 @@
-"""How much is too much: the buckets, by a clock of the test's own."""
+"""Token buckets and login throttling, with a fake clock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 from starlette.requests import HTTPConnection
 
-from services.gateway.access import limits
-from services.gateway.access.limits import Guesses, TokenBucket
-from services.gateway.trouble import Trouble
+from services.gateway.access import rate_limits
+from services.gateway.access.rate_limits import LoginThrottle, TokenBucket
+from services.gateway.api_errors import ApiError
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
 
@@ -20,9 +20,9 @@ class Clock:
 
 
 @contextmanager
-def slowed(setting: str) -> Iterator[Trouble]:
-    """A refusal that says how long, and which setting it is."""
-    with pytest.raises(Trouble) as caught:
+def slowed(setting: str) -> Iterator[ApiError]:
+    """Expect a refusal that names the setting and how long to wait."""
+    with pytest.raises(ApiError) as caught:
         yield caught  # type: ignore[misc]
     assert (caught.value.code, caught.value.status) == ("slow_down", 429)
     assert caught.value.retry_after
@@ -33,7 +33,7 @@ def from_(address: str) -> HTTPConnection:
     return HTTPConnection({"type": "http", "client": (address, 1), "headers": []})
 
 
-def test_a_bucket_says_how_long_to_wait() -> None:
+def test_a_bucket_reports_how_long_to_wait() -> None:
     clock = Clock()
     bucket = TokenBucket(burst=2, rate=0.5, clock=clock)
     assert (bucket.take(), bucket.take(), bucket.take(), bucket.wait) == (True, True, False, 2)
@@ -43,7 +43,7 @@ def test_a_bucket_says_how_long_to_wait() -> None:
     assert bucket.take()
 
 
-def test_a_bucket_that_was_overdrawn_fills_first() -> None:
+def test_an_overdrawn_bucket_refills_first() -> None:
     clock = Clock()
     bucket = TokenBucket(burst=2, rate=1, clock=clock)
     bucket.charge(5)
@@ -53,25 +53,25 @@ def test_a_bucket_that_was_overdrawn_fills_first() -> None:
 
 
 def test_no_limit() -> None:
-    guesses = Guesses(gateway_settings(max_failed_logins_per_minute=0))
+    guesses = LoginThrottle(gateway_settings(max_failed_logins_per_minute=0))
     for _ in range(200):
         _fail(guesses, "10.0.0.1")
 
 
-def _guesses(clock: Clock) -> Guesses:
+def _guesses(clock: Clock) -> LoginThrottle:
     chosen = gateway_settings(
         parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, max_failed_logins_per_minute=3
     )
-    return Guesses(chosen, clock)
+    return LoginThrottle(chosen, clock)
 
 
-def _fail(guesses: Guesses, address: str) -> None:
-    with pytest.raises(Trouble) as caught, guesses.attempt(from_(address), "wrong"):
-        raise Trouble("unauthorized", "no")
+def _fail(guesses: LoginThrottle, address: str) -> None:
+    with pytest.raises(ApiError) as caught, guesses.attempt(from_(address), "wrong"):
+        raise ApiError("unauthorized", "no")
     assert caught.value.code == "unauthorized"
 
 
-def test_who_guesses_is_not_heard_for_a_while() -> None:
+def test_failed_logins_are_throttled() -> None:
     clock = Clock()
     guesses = _guesses(clock)
     with guesses.attempt(from_("10.0.0.1"), "known"):
@@ -87,7 +87,7 @@ def test_who_guesses_is_not_heard_for_a_while() -> None:
         pass
 
 
-def test_an_ipv6_network_is_one_address() -> None:
+def test_an_ipv6_network_counts_as_one_address() -> None:
     guesses = _guesses(Clock())
     for last in range(3):
         _fail(guesses, f"2001:db8::{last}")
@@ -96,15 +96,15 @@ def test_an_ipv6_network_is_one_address() -> None:
     _fail(guesses, "2001:db8:0:1::1")
 
 
-def test_strangers_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST", 50)
+def test_unauthenticated_clients_cannot_exhaust_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limits, "MAX_REMEMBERED", 50)
     guesses = _guesses(Clock())
     for number in range(200):
         _fail(guesses, f"10.0.0.{number}")
-    assert len(guesses._failed) == 50
+    assert len(guesses._failures) == 50
 
 
-def test_signatures_are_not_guessed_and_not_counted() -> None:
-    guesses = Guesses(gateway_settings(parley_auth="jwt", parley_secret=SECRET, max_failed_logins_per_minute=1))
+def test_invalid_jwts_are_not_throttled() -> None:
+    guesses = LoginThrottle(gateway_settings(parley_auth="jwt", parley_secret=SECRET, max_failed_logins_per_minute=1))
     for _ in range(5):
         _fail(guesses, "10.0.0.1")

@@ -1,17 +1,17 @@
-"""A path as clients see it, what REST answers about it, and how many may wait for one."""
+"""Paths in views and REST responses."""
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol import server as s
 from services.gateway.rest.flow_models import ChatMessage, ChatRequest
 from services.gateway.rest.flow_replies import chat_reply, flow_view, path_reply
-from services.gateway.rest.flow_requests import REMEMBERED, first
-from services.gateway.views.can import accepted
-from services.gateway.views.parts import path_view
+from services.gateway.rest.flow_requests import MAX_HISTORY_CHARS, first_message
+from services.gateway.views.allowed_messages import allowed_messages
+from services.gateway.views.view_parts import path_view
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.story import finish
-from tests.support.walks import OUTPUTS, TEXT_TO_SQL
-from tests.unit.test_gateway_views import Told
+from shared.story import finish_action
+from tests.support.flow_services import OUTPUTS, TEXT_TO_SQL
+from tests.unit.test_gateway_views import SessionMessages
 
 NODES = ("generate_sql", "execute_sql", "format_final_response")
 TOOLS = tuple(f"text_to_sql.{node}" for node in NODES)
@@ -22,8 +22,8 @@ ACTIONS = tuple(
 )
 
 
-def _begun() -> Told:
-    it = Told()
+def _running() -> SessionMessages:
+    it = SessionMessages()
     it.does(c.Say(text="How many?", workflow="flow"))
     it.does(c.PlanTurn(sub_goal="Walk", actions=ACTIONS, final=True, path=PATH))
     return it
@@ -36,12 +36,12 @@ def _view(session: Session) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     return path.walked, path.remaining, path.current_path_index
 
 
-def test_the_position_is_that_of_the_node_which_runs_or_comes_next() -> None:
-    it = _begun()
+def test_the_position_is_that_of_the_running_or_next_node() -> None:
+    it = _running()
     assert _view(it.session) == ((), TOOLS, 0)
     it.does(c.Start())
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 0)
-    it.does(finish(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
+    it.does(finish_action(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
     it.does(c.Ask(text="Sure?", about="action", action_id="1.2"))
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
@@ -49,44 +49,44 @@ def test_the_position_is_that_of_the_node_which_runs_or_comes_next() -> None:
     assert _view(it.session) == (TOOLS[:1], (), 0)
 
 
-def test_values_that_a_person_sets_are_no_node() -> None:
-    it = _begun()
+def test_values_set_by_a_user_are_not_nodes() -> None:
+    it = _running()
     it.does(c.EditPath(actions=ACTIONS[1:], given={"sql": "SELECT 1"}))
     assert _view(it.session) == ((), TOOLS[1:], 0)
     assert chat_reply(it.session).sql == "SELECT 1"
 
 
-def test_the_sql_is_what_ran_wherever_it_came_from() -> None:
+def test_the_reply_has_the_sql_that_ran() -> None:
     ran = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 2"}})
-    it = _begun()
+    it = _running()
     it.does(c.ChangeTurn(actions=(ran,)))
     assert chat_reply(it.session).sql == "SELECT 2"
 
 
-def test_how_the_path_was_found_is_told() -> None:
-    path = path_view(_begun().session)
+def test_the_reply_says_how_the_path_was_planned() -> None:
+    path = path_view(_running().session)
     assert path
     assert (path.flows, path.fallback, path.why, path.cached) == (("text_to_sql",), True, "Nonsense.", False)
     assert (path.attempts, path.examples, path.proposal) == (3, 2, s.NodeProposalView.model_validate(PROPOSAL))
 
 
-def test_a_path_that_was_left_says_so_and_asks_anew() -> None:
-    it = _begun()
-    shown = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval_reason": "it is shown first"})
-    messages = it.hears(c.ChangeTurn(actions=(shown, ACTIONS[2]), reason="generate_sql: sql is known"))
-    assert [type(message).__name__ for message in messages] == ["Event", "ApprovalRequest"]
+def test_a_changed_path_says_so_and_asks_again() -> None:
+    it = _running()
+    action = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval_reason": "it is shown first"})
+    messages = it.messages_after(c.ChangeTurn(actions=(action, ACTIONS[2]), reason="generate_sql: sql is known"))
+    assert [type(message).__name__ for message in messages] == ["EventMessage", "ApprovalRequest"]
     reply = chat_reply(it.session)
     assert reply.approval
     assert reply.approval.actions[0].arguments == {"sql": "SELECT 1"}
-    again = it.hears(c.EditPath(actions=(ACTIONS[2],)))
-    assert [type(message).__name__ for message in again] == ["Event"]
+    again = it.messages_after(c.EditPath(actions=(ACTIONS[2],)))
+    assert [type(message).__name__ for message in again] == ["EventMessage"]
 
 
-def test_a_path_in_review_is_what_a_yes_names() -> None:
-    it = Told()
+def test_an_approval_names_the_path_in_review() -> None:
+    it = SessionMessages()
     it.does(c.Say(text="How many?", workflow="flow"))
     steps = tuple(Step(text=tool, tool=tool) for tool in TOOLS)
-    (_, review) = it.hears(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
+    (_, review) = it.messages_after(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
     assert isinstance(review, s.TextPlanReview)
     assert review.path == s.PlannedPathView.model_validate(PATH)
     assert review.path.why == "Nonsense."
@@ -99,29 +99,29 @@ def test_a_path_in_review_is_what_a_yes_names() -> None:
     assert path_reply(it.session).path == ()
 
 
-def test_what_can_be_done_about_a_path_and_its_answer() -> None:
-    it = _begun()
-    assert "edit_path" in accepted(it.session)
+def test_allowed_messages_about_a_path_and_its_answer() -> None:
+    it = _running()
+    assert "edit_path" in allowed_messages(it.session)
     for number, node in enumerate(NODES, 1):
         it.does(c.Start())
-        it.does(finish(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
+        it.does(finish_action(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
     it.does(c.VerifyTurn(status="success", next_action="complete"))
     it.does(c.GiveAnswer(text="163.", confidence=1))
-    assert {"judge", "save_to_library"} <= set(accepted(it.session))
-    assert "edit_path" not in accepted(it.session)
-    assert it.does(c.Judge(accepted=True, saved=True)) == ["Event", "Log"]
-    assert it.does(c.Judge(accepted=False)) == ["Event"]
+    assert {"judge", "save_to_library"} <= set(allowed_messages(it.session))
+    assert "edit_path" not in allowed_messages(it.session)
+    assert it.does(c.Judge(accepted=True, saved=True)) == ["EventMessage", "Log"]
+    assert it.does(c.Judge(accepted=False)) == ["EventMessage"]
     assert chat_reply(it.session).result == OUTPUTS["execute_sql"]["result"]
 
 
-def test_a_flow_is_told_with_its_ordinary_way() -> None:
+def test_a_flow_is_shown_with_its_default_path() -> None:
     assert flow_view(TEXT_TO_SQL).full_path[-1] == "format_final_response"
 
 
-def test_what_was_said_before_is_kept_from_its_end() -> None:
+def test_earlier_messages_are_truncated_at_the_beginning() -> None:
     long = ChatMessage(role="assistant", content="x" * 30_000)
     asked = ChatRequest(messages=(long, long, ChatMessage(role="user", content="And now?")))
-    message = first(asked, "And now?", asked.messages[:-1], confirm="nothing")
-    assert len(message.knowledge[0].text) == REMEMBERED
+    message = first_message(asked, "And now?", asked.messages[:-1], confirm="nothing")
+    assert len(message.knowledge[0].text) == MAX_HISTORY_CHARS
     assert message.settings
     assert message.settings.planning.max_retries == 3

@@ -1,4 +1,4 @@
-"""What one user may take: places, messages, stored bytes, sessions at work and unread bytes."""
+"""Quotas per user: connections, messages, stored bytes, working sessions and unread bytes."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,8 +8,8 @@ import pytest
 
 from services.gateway.access import quota as quotas_module
 from services.gateway.access.quota import Quota, Quotas
-from services.gateway.live.outbox import CALM_SIZE, Outbox, OutgoingMessage
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
+from services.gateway.live.send_queue import DRAINED_BYTES, OutgoingMessage, SendQueue
 from tests.support.gateway import gateway_settings
 
 
@@ -30,13 +30,13 @@ def quotas(clock: Clock | None = None, **settings: Any) -> Quotas:
 
 
 def quota(clock: Clock | None = None, **settings: Any) -> Quota:
-    return quotas(clock, **settings).of("alice")
+    return quotas(clock, **settings).for_user("alice")
 
 
 @contextmanager
-def refused(setting: str) -> Iterator[pytest.ExceptionInfo[Trouble]]:
-    """A refusal that says how long to wait, and which setting it is."""
-    with pytest.raises(Trouble) as caught:
+def refused(setting: str) -> Iterator[pytest.ExceptionInfo[ApiError]]:
+    """Expect a refusal that names the setting and how long to wait."""
+    with pytest.raises(ApiError) as caught:
         yield caught
     assert (caught.value.code, caught.value.status) == ("slow_down", 429)
     assert caught.value.retry_after
@@ -49,45 +49,45 @@ def refused(setting: str) -> Iterator[pytest.ExceptionInfo[Trouble]]:
 def test_a_user_has_one_bucket_and_each_user_their_own(clock: Clock) -> None:
     here = quotas(clock, max_requests_per_second=2)
     for _ in range(6):
-        here.of("alice").count()
+        here.for_user("alice").count_message()
     with refused("MAX_REQUESTS_PER_SECOND"):
-        here.of("alice").count()
-    here.of("bob").count()
+        here.for_user("alice").count_message()
+    here.for_user("bob").count_message()
     clock.now += 0.5
-    here.of("alice").count()
+    here.for_user("alice").count_message()
 
 
-def test_a_large_answer_costs_as_much_as_many_messages(clock: Clock) -> None:
+def test_a_large_response_costs_as_much_as_many_messages(clock: Clock) -> None:
     mine = quota(clock, max_requests_per_second=2)
-    mine.answered(6 * quotas_module.MESSAGE_BYTES)
+    mine.charge_response(6 * quotas_module.MESSAGE_BYTES)
     with refused("MAX_REQUESTS_PER_SECOND"):
-        mine.count()
+        mine.count_message()
 
 
-def test_refusals_wait_for_each_other(clock: Clock) -> None:
+def test_refusals_are_spaced_out(clock: Clock) -> None:
     mine = quota(clock)
-    assert [mine.hold_back() for _ in range(3)] == pytest.approx([0, 0.05, 0.1])
-    assert max(mine.hold_back() for _ in range(1_000)) == pytest.approx(20)
+    assert [mine.next_refusal_delay() for _ in range(3)] == pytest.approx([0, 0.05, 0.1])
+    assert max(mine.next_refusal_delay() for _ in range(1_000)) == pytest.approx(20)
     clock.now += 30
-    assert mine.hold_back() == 0
+    assert mine.next_refusal_delay() == 0
 
 
 def test_sockets_and_their_sessions_are_counted_while_they_are_open() -> None:
     here = quotas(max_sockets_per_user=2, max_open_sessions_per_user=1)
     with ExitStack() as open_:
         for user in ("alice", "alice", "bob"):
-            open_.enter_context(here.of(user).sockets.one())
+            open_.enter_context(here.for_user(user).sockets.slot())
         with refused("MAX_SOCKETS_PER_USER"):
-            open_.enter_context(here.of("alice").sockets.one())
-    with here.of("alice").sockets.one(), here.of("alice").sockets.one():
+            open_.enter_context(here.for_user("alice").sockets.slot())
+    with here.for_user("alice").sockets.slot(), here.for_user("alice").sockets.slot():
         pass
-    with here.of("alice").open_sessions.one(), refused("MAX_OPEN_SESSIONS_PER_USER"):
-        here.of("alice").open_sessions.take()
+    with here.for_user("alice").open_sessions.slot(), refused("MAX_OPEN_SESSIONS_PER_USER"):
+        here.for_user("alice").open_sessions.acquire()
 
 
-def test_requests_that_wait_have_places_for_each_user_and_for_all() -> None:
+def test_waiting_requests_are_limited_per_user_and_in_total() -> None:
     here = quotas(max_pending_requests_per_user=2, max_pending_requests=3)
-    alice, bob = here.of("alice"), here.of("bob")
+    alice, bob = here.for_user("alice"), here.for_user("bob")
     with ExitStack() as waiting:
         waiting.enter_context(alice.waiting())
         waiting.enter_context(alice.waiting())
@@ -111,51 +111,51 @@ def test_no_limit() -> None:
     mine = quota(None, **dict.fromkeys((*names, *bytes_), 0))
     with ExitStack() as open_:
         for number in range(2_000):
-            mine.count()
-            for part in (mine.sockets.one(), mine.waiting(), mine.stores(10**9), mine.works(f"s{number}", 1)):
+            mine.count_message()
+            for part in (mine.sockets.slot(), mine.waiting(), mine.storing(10**9), mine.working(f"s{number}", 1)):
                 open_.enter_context(part)
 
 
-def test_strangers_cannot_fill_the_memory_and_who_is_here_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quotas_module, "MOST", 50)
+def test_remembered_quotas_are_bounded_and_active_users_keep_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas_module, "MAX_REMEMBERED", 50)
     here = quotas()
-    alice = here.of("alice")
+    alice = here.for_user("alice")
     for number in range(200):
-        here.of(f"user{number}")
-    assert here.of("alice") is alice
+        here.for_user(f"user{number}")
+    assert here.for_user("alice") is alice
     assert len(here._users) <= 51
 
 
 # --- what messages bring about
 
 
-def test_stored_bytes_of_a_day(clock: Clock) -> None:
+def test_stored_bytes_per_day_are_limited(clock: Clock) -> None:
     mine = quota(clock, max_stored_bytes_per_day=86_400)
-    with mine.stores(86_000):
+    with mine.storing(86_000):
         pass
-    with refused("MAX_STORED_BYTES_PER_DAY") as caught, mine.stores(1_000):
+    with refused("MAX_STORED_BYTES_PER_DAY") as caught, mine.storing(1_000):
         raise AssertionError("it was stored")
     assert (caught.value.retry_after, "10 min" in caught.value.hint) == (600, True)
-    with pytest.raises(ZeroDivisionError), mine.stores(400):
+    with pytest.raises(ZeroDivisionError), mine.storing(400):
         raise ZeroDivisionError  # nothing was stored, and nothing counts
     clock.now += 600
-    with mine.stores(1_000):
+    with mine.storing(1_000):
         pass
 
 
-def test_so_many_sessions_are_worked_on_at_once() -> None:
+def test_working_sessions_are_limited() -> None:
     mine = quota(max_running_sessions_per_user=2)
     for session_id in ("one", "two", "one"):
-        with mine.works(session_id, 1):
+        with mine.working(session_id, 1):
             pass
-    with refused("MAX_RUNNING_SESSIONS_PER_USER"), mine.works("three", 1):
+    with refused("MAX_RUNNING_SESSIONS_PER_USER"), mine.working("three", 1):
         raise AssertionError("it was begun")
-    with mine.works("two", 5):  # who works there already may be given more to do
+    with mine.working("two", 5):  # who works there already may be given more to do
         pass
-    mine.rests("one")
-    with pytest.raises(ZeroDivisionError), mine.works("three", 1):
+    mine.finish_work("one")
+    with pytest.raises(ZeroDivisionError), mine.working("three", 1):
         raise ZeroDivisionError
-    assert mine.at_work == {"two": 5}
+    assert mine.working_sessions == {"two": 5}
 
 
 # --- what is not read yet
@@ -165,66 +165,66 @@ def outgoing(size: int, **more: Any) -> OutgoingMessage:
     return OutgoingMessage(b"x" * size, "s", **more)
 
 
-async def test_an_outbox_takes_one_message_of_any_size_and_not_too_many() -> None:
+async def test_a_queue_accepts_one_message_of_any_size_and_a_limited_number() -> None:
     mine = quota()
-    outbox = Outbox(mine, messages=3, size=100)
+    queue = SendQueue(mine, messages=3, size=100)
     for size in (5_000, 10):  # the second one finds too much waiting
-        assert not outbox.overflowed.is_set()
-        outbox.put(outgoing(size))
-    assert (outbox.overflowed.is_set(), outbox.empty, mine.unread) == (True, True, 0)
-    outbox = Outbox(mine, messages=3, size=100)
+        assert not queue.overflowed.is_set()
+        queue.put(outgoing(size))
+    assert (queue.overflowed.is_set(), queue.is_empty, mine.unread) == (True, True, 0)
+    queue = SendQueue(mine, messages=3, size=100)
     for _ in range(4):
-        outbox.put(outgoing(1))
-    assert outbox.overflowed.is_set()
+        queue.put(outgoing(1))
+    assert queue.overflowed.is_set()
 
 
 async def test_a_message_counts_until_it_has_been_sent() -> None:
     mine = quota()
-    outbox = Outbox(mine)
-    outbox.put(outgoing(1_000))
-    await outbox.get()
+    queue = SendQueue(mine)
+    queue.put(outgoing(1_000))
+    await queue.get()
     assert mine.unread == 1_000
-    outbox.put(outgoing(10))
-    await outbox.get()
+    queue.put(outgoing(10))
+    await queue.get()
     assert mine.unread == 10
-    outbox.close()
+    queue.close()
     assert mine.unread == 0
 
 
-async def test_a_newer_snapshot_takes_the_place_of_an_older_one() -> None:
-    outbox = Outbox(quota())
+async def test_a_newer_snapshot_replaces_an_older_one() -> None:
+    queue = SendQueue(quota())
     for size in (1, 2, 3):
-        outbox.put(outgoing(size, snapshot=True))
-        outbox.put(OutgoingMessage(b"....", "other", snapshot=size == 1))
-    assert [len((await outbox.get()).body) for _ in range(4)] == [4, 4, 3, 4]
+        queue.put(outgoing(size, snapshot=True))
+        queue.put(OutgoingMessage(b"....", "other", snapshot=size == 1))
+    assert [len((await queue.get()).body) for _ in range(4)] == [4, 4, 3, 4]
 
 
-async def test_an_outbox_is_calm_again_when_its_messages_have_been_sent() -> None:
-    outbox = Outbox(quota())
-    await outbox.calm()
-    outbox.put(outgoing(CALM_SIZE + 1))
-    await outbox.get()
-    assert not outbox._calm.is_set()
-    outbox.put(outgoing(1))
-    await outbox.get()
-    await outbox.calm()
+async def test_a_queue_is_drained_when_its_messages_have_been_sent() -> None:
+    queue = SendQueue(quota())
+    await queue.wait_until_drained()
+    queue.put(outgoing(DRAINED_BYTES + 1))
+    await queue.get()
+    assert not queue._drained.is_set()
+    queue.put(outgoing(1))
+    await queue.get()
+    await queue.wait_until_drained()
 
 
-def test_where_a_user_leaves_too_much_unread_the_fullest_outbox_gives_way() -> None:
+def test_over_the_users_unread_limit_the_fullest_queue_overflows() -> None:
     mine = quota(max_send_buffer_bytes_per_user=1_000)
-    full, other = Outbox(mine), Outbox(mine)
+    full, other = SendQueue(mine), SendQueue(mine)
     full.put(outgoing(600))
     other.put(outgoing(300))
     other.put(outgoing(200))
     assert (full.overflowed.is_set(), other.overflowed.is_set(), mine.unread) == (True, False, 500)
 
 
-def test_where_all_leave_too_much_unread_it_is_taken_from_whom_most_waits_for() -> None:
+def test_over_the_total_unread_limit_the_user_with_the_most_overflows() -> None:
     here = quotas(max_send_buffer_bytes=1_000, max_send_buffer_bytes_per_user=900)
-    alice = [Outbox(here.of("alice")) for _ in range(3)]
-    bob = Outbox(here.of("bob"))
+    alice = [SendQueue(here.for_user("alice")) for _ in range(3)]
+    bob = SendQueue(here.for_user("bob"))
     bob.put(outgoing(300))
-    for outbox in alice:
-        outbox.put(outgoing(250))
-    assert [outbox.overflowed.is_set() for outbox in (*alice, bob)].count(True) == 1
+    for queue in alice:
+        queue.put(outgoing(250))
+    assert [queue.overflowed.is_set() for queue in (*alice, bob)].count(True) == 1
     assert (bob.overflowed.is_set(), here.unread) == (False, 800)

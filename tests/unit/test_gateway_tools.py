@@ -1,4 +1,4 @@
-"""A person's own actions: what the tools say about them, what is refused, and where the answers end up."""
+"""A user's own actions: the facts of their tools, and what is refused."""
 
 import time
 
@@ -37,12 +37,12 @@ def _own(tool: str, **more: object) -> OwnAction:
     return OwnAction.model_validate({"tool": tool, "arguments": {"order_id": "#W1"}} | more)
 
 
-def test_effect_and_policy_are_the_tools() -> None:
+def test_effect_and_policy_come_from_the_tool() -> None:
     (spec,) = own_actions([_own("cancel_order", text="Cancel it")], HERE, TOOLS)
     assert (spec.effect, spec.policy, spec.approval_reason, spec.description) == ("write", "always", None, "Cancel it")
 
 
-def test_ids_are_made_where_there_are_none_and_never_twice() -> None:
+def test_missing_ids_are_generated_and_unique() -> None:
     asked = [_own("find_order"), _own("find_order", id="4.1"), _own("cancel_order", depends_on=["4.1"])]
     specs = own_actions(asked, HERE, TOOLS)
     assert [spec.id for spec in specs] == ["4.2", "4.1", "4.3"]
@@ -60,18 +60,18 @@ def test_ids_are_made_where_there_are_none_and_never_twice() -> None:
         (_own("cancel_all"), "must not be used"),
     ],
 )
-def test_nothing_else_than_what_was_sent_is_done(action: OwnAction, words: str) -> None:
+def test_arguments_are_never_repaired(action: OwnAction, words: str) -> None:
     with pytest.raises(Invalid, match=words):
         own_actions([action], HERE, TOOLS)
 
 
-def test_a_tool_that_the_person_denied_in_this_session() -> None:
+def test_a_denied_tool_is_refused() -> None:
     with pytest.raises(Invalid, match="must not be used"):
         own_actions([_own("find_order")], Session("s", policies={"find_order": "deny"}), TOOLS)
 
 
-def test_a_name_that_is_not_there_is_not_compared_with_all_that_a_server_can_think_of() -> None:
-    """Five hundred long and similar names take three seconds to compare: there is no hint then."""
+def test_an_unknown_name_gets_no_suggestion_if_there_are_too_many_names() -> None:
+    """Comparing five hundred long and similar names would take three seconds."""
     many = {name: _tool(name) for name in (f"{'abc' * 30}{number}" for number in range(500))}
     began = time.process_time()
     with pytest.raises(Invalid, match=r"There is no tool [abc]+\.$"):

@@ -1,4 +1,4 @@
-"""What the gateway's protocols do with one read and at the end, over a transport that only takes notes."""
+"""The HTTP and WebSocket protocols: reading, limits and closing, over a recording transport."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ import pytest
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from services.gateway.live.frames import PIECE, WebSocketProtocol
-from services.gateway.transport import HttpProtocol, ServerConfig
+from services.gateway.http_protocol import HttpProtocol, UvicornConfig
+from services.gateway.live.websocket_protocol import PIECE_BYTES, WebSocketProtocol
 from tests.support.gateway import gateway_settings
 
 HANDSHAKE = (
@@ -52,21 +52,21 @@ class Transport(asyncio.Transport):
 
 
 async def _silent(scope: Any, receive: Any, send: Any) -> None:
-    """An application of which the test plays the part."""
+    """An application that does nothing."""
     with suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
 
 
 @pytest.fixture
 async def protocol() -> AsyncIterator[WebSocketProtocol]:
-    """A connection that waits for its handshake to be granted."""
-    config = ServerConfig(_silent, gateway_settings())
-    found = WebSocketProtocol(config, ServerState(), {})
-    found.connection_made(Transport())
-    found.data_received(HANDSHAKE)
-    assert (await found.receive())["type"] == "websocket.connect"
-    yield found
-    for task in found.tasks:
+    """A connection whose handshake is not accepted yet."""
+    config = UvicornConfig(_silent, gateway_settings())
+    connection = WebSocketProtocol(config, ServerState(), {})
+    connection.connection_made(Transport())
+    connection.data_received(HANDSHAKE)
+    assert (await connection.receive())["type"] == "websocket.connect"
+    yield connection
+    for task in connection.tasks:
         task.cancel()
 
 
@@ -75,16 +75,16 @@ def _transport(protocol: WebSocketProtocol) -> Transport:
     return protocol.transport
 
 
-async def test_nothing_is_read_before_the_handshake_is_granted(protocol: WebSocketProtocol) -> None:
+async def test_nothing_is_read_before_the_handshake_is_accepted(protocol: WebSocketProtocol) -> None:
     assert not _transport(protocol).reading
     await protocol.send({"type": "websocket.accept"})
     assert _transport(protocol).reading
 
 
-async def test_one_read_is_taken_piece_by_piece(protocol: WebSocketProtocol) -> None:
+async def test_one_read_is_parsed_in_pieces(protocol: WebSocketProtocol) -> None:
     await protocol.send({"type": "websocket.accept"})
     protocol.data_received(SMALL * 10_000)
-    at_once = PIECE // len(SMALL)
+    at_once = PIECE_BYTES // len(SMALL)
     for _ in range(3):
         assert protocol.queue.qsize() <= at_once + 1
         assert not _transport(protocol).reading
@@ -107,7 +107,7 @@ async def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(protocol: We
     assert len(_transport(protocol).written) > written
 
 
-async def test_a_socket_that_is_closing_does_not_wait_for_its_client_for_ever(protocol: WebSocketProtocol) -> None:
+async def test_a_closing_socket_is_aborted_after_a_timeout(protocol: WebSocketProtocol) -> None:
     protocol.close_timeout = 0.01
     await protocol.send({"type": "websocket.accept"})
     for task in protocol.tasks:
@@ -120,12 +120,12 @@ async def test_a_socket_that_is_closing_does_not_wait_for_its_client_for_ever(pr
 @pytest.mark.parametrize(
     "head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"], ids=["ends", "stays"]
 )
-async def test_an_answer_that_is_not_read_ends_with_its_connection(head: bytes) -> None:
+async def test_an_unread_response_ends_with_its_connection(head: bytes) -> None:
     async def empty(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
 
-    config = ServerConfig(empty, gateway_settings(request_timeout=0.05), timeout_keep_alive=0)
+    config = UvicornConfig(empty, gateway_settings(request_timeout=0.05), timeout_keep_alive=0)
     protocol, transport = HttpProtocol(config, ServerState(), {}), Transport()
     protocol.connection_made(transport)
     protocol.data_received(head)

@@ -1,4 +1,4 @@
-"""Answers and test tasks: what the generator is told, and what it makes of the model's reply."""
+"""Answers and test tasks: the generator's prompts, and what it makes of the replies."""
 
 import json
 from typing import Any
@@ -12,10 +12,10 @@ from services.generator.agentflow_prompt import (
     AnswerReply,
     TaskDraft,
     TaskReply,
-    answer_brief,
-    answer_shown,
-    ended,
-    task_shown,
+    build_answer_prompt,
+    end_reason,
+    render_partial_answer,
+    render_partial_task,
 )
 from services.generator.handlers import write
 from shared.domain import commands as c
@@ -23,27 +23,27 @@ from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
-from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, anew, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, new_request, request, say, turn, verdict
 
 FREE = (request("agentflow", approval="never", max_turns=2),)
 LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))
 BRIEF = Knowledge(name="brief", text='{"user": {"user_id": "mia_li_1"}}')
 
 
-async def answered(session: Session, reply: AnswerDraft | TaskDraft) -> tuple[c.GiveAnswer, ScriptedModel]:
+async def write_answer_for(session: Session, reply: AnswerDraft | TaskDraft) -> tuple[c.GiveAnswer, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(reply)
     kit = WorkerDeps("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
-    told = await write(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
-    assert isinstance(told, c.GiveAnswer)
-    return told, model
+    result = await write(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
+    assert isinstance(result, c.GiveAnswer)
+    return result, model
 
 
 def section(session: Session, name: str) -> str:
     """What the answer's prompt has under this name; "" where it has none."""
-    body = answer_brief(session)[1]["content"]
+    body = build_answer_prompt(session)[1]["content"]
     return body.split(f"<{name}>\n")[1].split(f"\n</{name}>")[0] if f"<{name}>\n" in body else ""
 
 
@@ -51,30 +51,30 @@ def section(session: Session, name: str) -> str:
 
 
 async def test_evidence_points_to_what_was_done() -> None:
-    """Ids that name nothing, or another request's call, are left out; the same one is told once."""
+    """Unknown ids and those of other requests are left out; duplicates are listed once."""
     earlier = (*LOOKED, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
     session = given(*earlier, say("more"), turn(act("2.1"), act("2.2")), c.Start(), done("2.1"), done("2.2"), verdict())
     reply = AnswerDraft(text="Here.", confidence=0.75, evidence=["2.2", "1.1", "2.2", "9.9", "", "2.1"])
-    told, _ = await answered(session.session, reply)
-    assert told == c.GiveAnswer(text="Here.", confidence=0.75, evidence=("2.2", "2.1"))
-    session.when(told).then("answer.given").leaves("resting", "nobody", confidence=0.75, evidence=("2.2", "2.1"))
+    result, _ = await write_answer_for(session.session, reply)
+    assert result == c.GiveAnswer(text="Here.", confidence=0.75, evidence=("2.2", "2.1"))
+    session.when(result).then("answer.given").leaves("resting", "nobody", confidence=0.75, evidence=("2.2", "2.1"))
 
 
 async def test_an_action_without_an_outcome_is_no_evidence() -> None:
-    """It was denied, skipped, or nobody knows whether it ran; a failure is an outcome."""
+    """Denied, skipped and uncertain actions have no outcome; failed ones do."""
     pair = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"), act("1.4", effect="write"))
-    doubt = c.Uncertain(action_id="1.4", reason="it was ended while it ran")
+    doubt = c.ReportUncertain(action_id="1.4", reason="it was ended while it ran")
     story = (*FREE, turn(*pair), c.Reject(action_id="1.1"), c.Start(), done("1.2", ok=False), doubt, say(LEAVE))
     reply = AnswerDraft(text="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
-    told, _ = await answered(given(*story, verdict()).session, reply)
-    assert told.evidence == ("1.2",)
+    answer, _ = await write_answer_for(given(*story, verdict()).session, reply)
+    assert answer.evidence == ("1.2",)
 
 
 async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
     session = given(*LOOKED, verdict())
-    told, _ = await answered(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
-    assert (len(told.text), told.text[0]) == (50_000, "x")
-    session.when(told).then("answer.given")
+    question, _ = await write_answer_for(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
+    assert (len(question.text), question.text[0]) == (50_000, "x")
+    session.when(question).then("answer.given")
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_the_answer_knows_what_earlier_requests_found() -> None:
     session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
     assert json.loads(section(session.session, "earlier"))["arguments"] == {"id": "1.1"}
     assert json.loads(section(session.session, "executed"))["id"] == "2.1"
-    assert "earlier" not in answer_brief(given(*LOOKED, verdict()).session)[1]["content"]
+    assert "earlier" not in build_answer_prompt(given(*LOOKED, verdict()).session)[1]["content"]
 
 
-def test_a_doubt_is_told_as_a_doubt() -> None:
-    doubt = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
+def test_an_uncertain_outcome_is_reported_as_uncertain() -> None:
+    doubt = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
     write = act("1.1", effect="write")
     session = given(
         *FREE, turn(write), c.Start(), doubt, say(LEAVE), verdict("continue", "partial"), turn(nothing=True)
@@ -126,16 +126,16 @@ def test_a_doubt_is_told_as_a_doubt() -> None:
     line = json.loads(section(session.session, "executed"))
     assert (line["status"], line["result"]) == ("uncertain", "the executor was ended while it ran")
     assert "whether what is uncertain was done nobody knows" in " ".join(
-        answer_brief(session.session)[0]["content"].split()
+        build_answer_prompt(session.session)[0]["content"].split()
     )
 
 
-def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
+def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None:
     """It ran to its end: the answer after the retry knows what happened, not what was meant."""
-    asks = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
-    work = given(*asks).session.work
-    stopped = given(*asks, c.Stop())
-    late = stopped.when(finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
+    questions = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
+    work = given(*questions).session.work
+    stopped = given(*questions, c.Stop())
+    late = stopped.when(finish_action(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
     back = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
     back.leaves("verifying", "verifier")
     line = json.loads(section(given(verdict("complete"), begin=back.session).session, "executed"))
@@ -165,9 +165,9 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
     ],
     ids=["complete", "complete with the last turn", "nothing left", "used up", "used up with a failure"],
 )
-def test_why_it_ended_is_told_where_it_was_not_done(story: tuple[StoryLine, ...], why: str) -> None:
+def test_the_prompt_has_the_reason_if_the_work_ended_incomplete(story: tuple[StoryLine, ...], why: str) -> None:
     session = given(*LOOKED, *story).session
-    assert (session.phase, ended(session), section(session, "ended")) == ("answering", why, why)
+    assert (session.phase, end_reason(session), section(session, "ended")) == ("answering", why, why)
 
 
 @pytest.mark.parametrize(
@@ -180,20 +180,20 @@ def test_why_it_ended_is_told_where_it_was_not_done(story: tuple[StoryLine, ...]
 )
 def test_why_it_ended_after_its_only_turn(status: Status, why: str) -> None:
     alone = (request("agentflow", approval="never", max_turns=1), turn(act("1.1")), c.Start(), done("1.1"))
-    assert ended(given(*alone, verdict("continue", status)).session) == why
+    assert end_reason(given(*alone, verdict("continue", status)).session) == why
 
 
-def test_that_nothing_was_left_to_do_is_told_with_the_planner_s_reason() -> None:
+def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:
     session = given(*FREE, turn(nothing=True)).session
     assert section(session, "reasoning") == "Nothing is left to do."
     assert section(session, "executed") == ""
 
 
-def test_questions_and_other_words_are_told_apart_and_not_those_of_the_request_before() -> None:
+def test_questions_and_feedback_of_this_request_are_separate_sections() -> None:
     first = (*FREE, c.Ask(text="Which?"), say("#W1"), turn(act("1.1")), c.Start(), done("1.1"), verdict())
-    asked = given(*first).session
-    assert (section(asked, "dialogue"), section(asked, "feedback")) == ("Q: Which?\nA: #W1", "")
-    story = (*first, c.GiveAnswer(text="Done.", confidence=1), anew("And mine?"), say("quick"), turn(act("2.1")))
+    question = given(*first).session
+    assert (section(question, "dialogue"), section(question, "feedback")) == ("Q: Which?\nA: #W1", "")
+    story = (*first, c.GiveAnswer(text="Done.", confidence=1), new_request("And mine?"), say("quick"), turn(act("2.1")))
     later = given(*story, turn(act("3.1")), c.Start(), done("3.1"), verdict()).session
     assert (section(later, "dialogue"), section(later, "feedback")) == ("", "quick")
     assert section(later, "previous") == "- cancel my order (answered: Done.)"
@@ -207,10 +207,10 @@ async def test_a_task_is_the_answer_as_json_and_nothing_else() -> None:
     session = given(turn(nothing=True), begin=session.session)
     calls: Any = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}", "extra": 1}]
     reply = TaskDraft(q="You are Mia.", agt=calls, ogt=["12.50"], reasoning="because", confidence=0.4)
-    told, model = await answered(session.session, reply)
+    question, model = await write_answer_for(session.session, reply)
     agt = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}"}]
-    assert json.loads(told.text) == {"q": "You are Mia.", "agt": agt, "ogt": ["12.50"]}
-    assert (told.confidence, told.evidence) == (0.4, ())
+    assert json.loads(question.text) == {"q": "You are Mia.", "agt": agt, "ogt": ["12.50"]}
+    assert (question.confidence, question.evidence) == (0.4, ())
     prompt = model.prompts[0].text
     assert prompt.startswith("Role: generator\nTask: task\n")
     assert BRIEF.text in prompt
@@ -223,5 +223,5 @@ def test_a_reply_that_is_no_task_goes_back_to_the_model(bad: dict[str, Any]) -> 
 
 
 def test_what_is_written_so_far_is_shown() -> None:
-    assert (answer_shown({"text": "It is"}), answer_shown({})) == ("It is", "")
-    assert (task_shown({"q": "You are"}), task_shown({"agt": []})) == ("You are", "")
+    assert (render_partial_answer({"text": "It is"}), render_partial_answer({})) == ("It is", "")
+    assert (render_partial_task({"q": "You are"}), render_partial_task({"agt": []})) == ("You are", "")

@@ -1,4 +1,4 @@
-"""What an approval is bound to: the same hash for the same content in every language, another one for any other."""
+"""Hashes that approvals are bound to: equal for the same content in every language, different otherwise."""
 
 import hashlib
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_golden_values(what: Callable[[], str], golden: str) -> None:
     assert what() == golden
 
 
-def test_only_what_cannot_run_is_left_out() -> None:
+def test_the_hash_of_an_action_covers_everything_that_runs() -> None:
     same = Action(ACTION.model_copy(update={"id": "7.3", "description": "other words", "approval_reason": "it writes"}))
     assert same.hash == Action(ACTION).hash
     changes: tuple[dict[str, object], ...] = ({"tool": "other"}, {"arguments": {}}, {"effect": "irreversible"})
@@ -49,7 +49,7 @@ def test_only_what_cannot_run_is_left_out() -> None:
     assert len(others | {Action(ACTION).hash}) == len(changes) + 1
 
 
-def test_every_part_of_a_plan_counts() -> None:
+def test_the_hash_of_a_plan_covers_all_its_parts() -> None:
     first, second = STEPS
     changed: tuple[tuple[Step, ...], ...] = (
         (second, first),
@@ -67,7 +67,7 @@ def test_every_part_of_a_plan_counts() -> None:
     assert len({plan.hash for plan in (PLAN, *plans)}) == len(plans) + 1
 
 
-def test_a_step_in_words_never_has_the_hash_of_a_tool_call() -> None:
+def test_a_text_step_never_hashes_like_a_tool_call() -> None:
     call = Step(text="Cancel it", tool="cancel_order", arguments={"id": 1})
     as_call = Plan(2, 1, "path", "g", (call,), "", "planner")
     as_words = Plan(2, 1, "path", "g", (Step(text="Cancel it — `cancel_order(id=1)`"),), "", "planner")
@@ -85,14 +85,14 @@ def test_a_step_in_words_never_has_the_hash_of_a_tool_call() -> None:
         (True, 1, "1", [1], {"1": 1}),
     ],
 )
-def test_no_two_of_these_collide_and_none_fails(values: tuple[JsonValue, ...]) -> None:
+def test_unusual_values_have_distinct_hashes(values: tuple[JsonValue, ...]) -> None:
     assert len({canonical_hash({"x": value}) for value in values}) == len(values)
 
 
-def test_the_order_of_keys_does_not_count() -> None:
+def test_the_order_of_keys_does_not_change_the_hash() -> None:
     assert canonical_hash({"a": {"x": 1, "y": 2}, "b": 0}) == canonical_hash({"b": 0, "a": {"y": 2, "x": 1}})
 
 
-def test_a_text_alone_is_written_as_the_library_writes_it() -> None:
+def test_a_string_is_encoded_as_rfc8785_does() -> None:
     text = "".join(map(chr, range(0x3000))) + "\U0001f600"
     assert canonical_hash(text) == hashlib.sha256(rfc8785.dumps(text)).hexdigest()

@@ -1,4 +1,4 @@
-"""Nobody else on the machine reads what Parley keeps; folders that serve other purposes stay as they are."""
+"""Other accounts cannot read Parley's files; shared folders keep their own permissions."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.home import HomeUnusable, hold
+from cli.home import HomeUnusable, lock_home
 
 KEPT = ("parley.db", "parley.db-wal", "parley.db-shm", "retail.db", "logs/planner.log", "nats/store/blk", "secrets/key")
 
@@ -18,7 +18,7 @@ def mode(path: Path) -> int:
 
 
 def lax(home: Path) -> Path:
-    """A home as an earlier version left it on a machine with a umask of 022."""
+    """A home as an earlier version created it with a umask of 022."""
     for name in KEPT:
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,35 +33,35 @@ def open_to_others(home: Path) -> list[str]:
     return [str(path.relative_to(home)) for path in home.rglob("*") if mode(path) & 0o077]
 
 
-def test_a_new_home_is_closed(tmp_path: Path) -> None:
-    with hold(tmp_path / "a" / "home"):
+def test_a_new_home_is_private(tmp_path: Path) -> None:
+    with lock_home(tmp_path / "a" / "home"):
         assert mode(tmp_path / "a" / "home") == 0o700
 
 
-def test_a_home_of_an_earlier_version_is_closed_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_a_home_of_an_earlier_version_is_made_private_with_its_contents(tmp_path: Path) -> None:
     home = lax(tmp_path / "home")
-    with hold(home):
+    with lock_home(home):
         assert mode(home) == 0o700
         assert open_to_others(home) == []
 
 
-def test_in_a_folder_with_other_things_only_ours_are_closed(tmp_path: Path) -> None:
+def test_in_a_shared_folder_only_parleys_files_are_made_private(tmp_path: Path) -> None:
     home = lax(tmp_path / "home")
     other = home / "notes.txt"
     other.touch()
     other.chmod(0o644)
-    with hold(home):
+    with lock_home(home):
         assert mode(home) == 0o755
         assert open_to_others(home) == ["notes.txt"]
 
 
 @pytest.mark.parametrize("bits", [0o777, 0o1777])
-def test_a_folder_that_everybody_may_write_to_is_refused_and_left_alone(tmp_path: Path, bits: int) -> None:
+def test_a_world_writable_folder_is_refused_and_not_changed(tmp_path: Path, bits: int) -> None:
     (tmp_path / "other").touch()
     tmp_path.chmod(bits)
     with (
         pytest.raises(HomeUnusable, match="open to every account: set PARLEY_HOME to a folder of its own"),
-        hold(tmp_path),
+        lock_home(tmp_path),
     ):
         pass
     assert mode(tmp_path) == bits
@@ -69,17 +69,17 @@ def test_a_folder_that_everybody_may_write_to_is_refused_and_left_alone(tmp_path
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    home, elsewhere = lax(tmp_path / "home"), tmp_path / "elsewhere"
-    elsewhere.mkdir(mode=0o755)
-    (elsewhere / "file").touch()
-    (home / "nats" / "linked").symlink_to(elsewhere)
-    with hold(home):
-        assert mode(elsewhere) == 0o755
+    home, other = lax(tmp_path / "home"), tmp_path / "elsewhere"
+    other.mkdir(mode=0o755)
+    (other / "file").touch()
+    (home / "nats" / "linked").symlink_to(other)
+    with lock_home(home):
+        assert mode(other) == 0o755
 
 
 @pytest.mark.parametrize("program", ["cli.main", "services.planner.app", "services.gateway.app"])
-def test_what_a_program_writes_is_its_accounts_alone(program: str, tmp_path: Path) -> None:
-    """Each is run as itself up to where it would begin its work, and writes a file there."""
+def test_files_that_a_program_creates_are_private(program: str, tmp_path: Path) -> None:
+    """Run each program up to where its work would begin, and write a file there."""
     writes = "open('written', 'w').close(); raise SystemExit"
     patched = {
         "cli.main": "import cli.main; cli.main.app = work",

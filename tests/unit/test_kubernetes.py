@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: valid for the newest schemas we have, and allowed as little as can be."""
+"""The Kubernetes manifests: valid for the newest schemas in the repository, and with minimal privileges."""
 
 import os
 import subprocess
@@ -17,9 +17,9 @@ CUSTOM = {"ScaledObject"}  # its schema comes with KEDA
 
 
 def pods() -> dict[str, Manifest]:
-    """Pod specification of everything that runs."""
-    running = [one for one in ALL if one["kind"] in ("Deployment", "StatefulSet", "Job")]
-    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in running}
+    """The pod specifications by name."""
+    running = [item for item in ALL if item["kind"] in ("Deployment", "StatefulSet", "Job")]
+    return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in running}
 
 
 def test_every_file_is_listed_once() -> None:
@@ -32,13 +32,13 @@ def test_every_file_is_listed_once() -> None:
             assert [name for name in generated.get("files", []) if not (folder / name).is_file()] == []
 
 
-@pytest.mark.parametrize("manifest", ALL, ids=lambda one: f"{one['kind']} {one['metadata']['name']}")
+@pytest.mark.parametrize("manifest", ALL, ids=lambda item: f"{item['kind']} {item['metadata']['name']}")
 def test_the_manifest_is_valid(manifest: Manifest) -> None:
     if manifest["kind"] not in CUSTOM:
         kubernetes_validate.validate(manifest, VERSION, strict=True)
 
 
-def test_a_wrong_manifest_is_found() -> None:
+def test_an_invalid_manifest_is_rejected() -> None:
     wrong = yaml.safe_load(yaml.safe_dump(named("Deployment")["planner"]))
     wrong["spec"]["template"]["spec"]["containers"][0]["livenessProbes"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -63,7 +63,7 @@ def test_no_secret_is_written_down() -> None:
     assert named("Secret") == {}
     for pod in pods().values():
         for container in pod["containers"]:
-            values = {one["name"]: one.get("value", "") for one in container.get("env", [])}
+            values = {item["name"]: item.get("value", "") for item in container.get("env", [])}
             assert not [name for name in values if name.endswith(("PASSWORD", "TOKEN", "KEY", "KEYS", "SECRET"))]
 
 
@@ -76,16 +76,16 @@ def test_nats_reads_its_configuration() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_nobody_is_reached_who_is_not_named() -> None:
+def test_pods_can_be_reached_only_as_the_policies_allow() -> None:
     policies = named("NetworkPolicy")
     assert policies["default-deny"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    ways = {port: {name for name, one in policies.items() if port in ports(one)} for port in (5432, 443)}
+    ways = {port: {name for name, item in policies.items() if port in ports(item)} for port in (5432, 443)}
     assert ways == {5432: {"database"}, 443: {"models"}}
 
 
 def ports(policy: Manifest) -> set[int]:
-    """The ports that pods of this policy may reach."""
-    return {one["port"] for rule in policy["spec"].get("egress", []) for one in rule.get("ports", [])}
+    """The ports that pods with this policy may connect to."""
+    return {item["port"] for rule in policy["spec"].get("egress", []) for item in rule.get("ports", [])}
 
 
 def test_every_secret_is_valid() -> None:

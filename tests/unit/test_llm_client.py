@@ -65,9 +65,9 @@ class Scene:
         self.sent: list[dict[str, Any]] = []
         self.calls: list[ModelCall] = []
         self.partials: list[Mapping[str, Any]] = []
-        given = {"openai_base_url": "http://model/v1", "openai_api_key": KEY, "openai_model": "m"} | settings
+        options = {"openai_base_url": "http://model/v1", "openai_api_key": KEY, "openai_model": "m"} | settings
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
-        self.model = OpenAIModel(Settings(**given), http_client=http, first_wait=0.001)
+        self.model = OpenAIModel(Settings(**options), http_client=http, first_wait=0.001)
 
     async def ask(self, messages: list[Message] = MESSAGES, model: str = "") -> Answer:
         try:
@@ -103,7 +103,7 @@ async def test_a_reply_with_usage_and_cost() -> None:
     assert (call.model, call.role, call.attempt, call.outcome, call.estimated) == ("m", "planner", 1, "ok", False)
 
 
-async def test_what_is_sent() -> None:
+async def test_the_request_body() -> None:
     scene = Scene(sse(GOOD), parley_models={"planner": "big"}, parley_temperatures={"planner": 0.2})
     await scene.ask()
     [body] = scene.sent
@@ -116,7 +116,7 @@ async def test_what_is_sent() -> None:
     assert schema["schema"]["additionalProperties"] is False
 
 
-async def test_a_model_that_is_named_is_one_of_those_that_are_configured() -> None:
+async def test_a_named_model_must_be_configured() -> None:
     scene = Scene(sse(GOOD), sse(GOOD), parley_models={"planner": "big", "verifier.economy": "small"})
     for name in ("small", "m"):
         await scene.ask(model=name)
@@ -188,7 +188,7 @@ async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_reme
     assert "response_format" in scene.sent[-1]
 
 
-async def test_a_refusal_of_something_else_is_told_at_once() -> None:
+async def test_a_rejected_request_without_a_fallback_fails_at_once() -> None:
     scene = Scene(error(400, "this model does not know the role system"))
     with pytest.raises(ModelFailed, match="the role system"):
         await scene.ask()
@@ -211,7 +211,7 @@ LLAMA_TOO_LONG = {
         (500, {"message": "Context size has been exceeded."}, ""),
     ],
 )
-async def test_a_prompt_that_is_too_long_fails_at_once_and_says_what_to_do(
+async def test_a_prompt_over_the_context_fails_at_once_with_advice(
     status: int, body: dict[str, Any], sizes: str
 ) -> None:
     scene = Scene(httpx2.Response(status, json={"error": body}))
@@ -220,7 +220,7 @@ async def test_a_prompt_that_is_too_long_fails_at_once_and_says_what_to_do(
     assert len(scene.sent) == 1
 
 
-async def test_a_reply_that_ran_away_is_not_sent_back() -> None:
+async def test_a_reply_cut_at_the_length_limit_is_not_quoted_back() -> None:
     scene = Scene(sse('{"text": "' + "again and " * 500, finish="length"), sse(GOOD))
     await scene.ask()
     echoed, complaint = scene.sent[1]["messages"][-2:]
@@ -228,7 +228,7 @@ async def test_a_reply_that_ran_away_is_not_sent_back() -> None:
     assert "length limit" in complaint["content"]
 
 
-async def test_a_mode_is_given_up_for_one_reply_only_and_told_once() -> None:
+async def test_a_mode_is_downgraded_for_one_reply_type_and_logged_once() -> None:
     scene = Scene(error(400, "invalid schema"), sse(GOOD), sse(GOOD), sse('{"other": 1}'))
     labels = {"model": "m", "reply": "Answer", "mode": "json_object"}
     before = REGISTRY.get_sample_value("parley_model_downgrades_total", labels) or 0
@@ -238,12 +238,12 @@ async def test_a_mode_is_given_up_for_one_reply_only_and_told_once() -> None:
     await scene.model.ask("planner", MESSAGES, Another, on_call=_into(scene.calls))
     formats = [body["response_format"]["type"] for body in scene.sent]
     assert formats == ["json_schema", "json_object", "json_object", "json_schema"]
-    told = [(one["event"], one["reply"], one["mode"]) for one in logged]
-    assert told == [("reply_mode_downgraded", "Answer", "json_object")]
+    downgrades = [(line["event"], line["reply"], line["mode"]) for line in logged]
+    assert downgrades == [("reply_mode_downgraded", "Answer", "json_object")]
     assert REGISTRY.get_sample_value("parley_model_downgrades_total", labels) == before + 1
 
 
-async def test_an_invalid_reply_is_sent_back_with_its_errors_but_without_its_values() -> None:
+async def test_an_invalid_reply_is_quoted_back_with_errors_that_hide_its_values() -> None:
     bad = '{"text": "x", "number": "seven hundred", "mood": 1}'
     scene = Scene(sse(bad), sse(GOOD))
     assert (await scene.ask()).number == 42
@@ -255,7 +255,7 @@ async def test_an_invalid_reply_is_sent_back_with_its_errors_but_without_its_val
     assert [(call.outcome, call.attempt) for call in scene.calls] == [("invalid", 1), ("ok", 2)]
 
 
-async def test_two_repairs_then_an_honest_failure_with_the_raw_reply() -> None:
+async def test_after_two_repairs_the_call_fails_with_the_raw_reply() -> None:
     scene = Scene(sse('{"text": 1}'), sse('{"text": 2}'), sse('{"text": 3}'))
     with pytest.raises(ModelFailed, match="not valid") as failed:
         await scene.ask()
@@ -263,7 +263,7 @@ async def test_two_repairs_then_an_honest_failure_with_the_raw_reply() -> None:
     assert len(scene.sent[2]["messages"]) == len(MESSAGES) + 2, "only the last bad reply is sent back"
 
 
-async def test_prose_means_that_the_format_is_ignored() -> None:
+async def test_a_prose_reply_downgrades_the_mode() -> None:
     scene = Scene(sse("The answer is forty-two."), sse(GOOD), sse(GOOD))
     await scene.ask()
     await scene.ask()
@@ -292,7 +292,7 @@ async def test_half_a_reply_is_never_completed_by_repair() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_passing_fault_is_tried_again_within_bounds(fault: Answering, reason: str) -> None:
+async def test_a_transient_fault_is_retried_a_limited_number_of_times(fault: Answering, reason: str) -> None:
     scene = Scene(fault, sse(GOOD))
     assert (await scene.ask()).number == 42
     assert [call.outcome for call in scene.calls] == ["failed", "ok"]
@@ -313,7 +313,7 @@ async def test_a_passing_fault_is_tried_again_within_bounds(fault: Answering, re
         (httpx2.Response(429, json={"error": {"message": "pay", "code": "insufficient_quota"}}), "quota"),
     ],
 )
-async def test_wrong_settings_are_named_and_not_tried_again(fault: Answering, setting: str) -> None:
+async def test_wrong_settings_are_named_and_not_retried(fault: Answering, setting: str) -> None:
     scene = Scene(fault)
     with pytest.raises(ModelMisconfigured, match=setting) as wrong:
         await scene.ask()
@@ -327,14 +327,14 @@ async def test_the_settings_named_are_those_in_use() -> None:
         await scene.ask()
 
 
-async def test_nobody_listens() -> None:
+async def test_an_unreachable_endpoint() -> None:
     scene = Scene(httpx2.ConnectError("refused"))
     with pytest.raises(ModelUnreachable, match="http://model/v1"):
         await scene.ask()
     assert [(call.outcome, call.prompt_tokens) for call in scene.calls] == [("failed", 0)]
 
 
-async def test_a_refusal_and_a_filter_are_told_as_such() -> None:
+async def test_refusals_and_content_filters_are_reported_as_such() -> None:
     refusal = {
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "refusal": "I must not"}}]
     }
@@ -348,7 +348,7 @@ def _completion(body: dict[str, Any]) -> dict[str, Any]:
     return {"id": "x", "object": "chat.completion", "created": 1, "model": "m"} | body
 
 
-async def test_a_reply_that_never_ends_is_given_up() -> None:
+async def test_an_endless_reply_fails() -> None:
     with pytest.raises(ModelFailed, match="longer than"):
         await Scene(sse("x" * 1_000_001)).ask()
 
@@ -374,13 +374,13 @@ async def test_the_model_where_none_is_named(listed: httpx2.Response, used: str)
     assert scene.sent[0]["model"] == used
 
 
-async def test_openai_itself_is_not_asked_for_its_list() -> None:
+async def test_openais_model_list_is_not_requested() -> None:
     scene = Scene(sse(GOOD), openai_model="", openai_base_url="")
     await scene.ask()
     assert scene.sent[0]["model"] == "gpt-5-mini"
 
 
-async def test_without_settings_the_rehearsal_model_is_meant() -> None:
+async def test_without_settings_the_rehearsal_model_is_used() -> None:
     model = OpenAIModel(Settings(openai_base_url="", openai_api_key="", rehearsal_port=23333))
     assert "127.0.0.1:23333" in str(model._client.base_url)
     await model.aclose()
@@ -388,5 +388,5 @@ async def test_without_settings_the_rehearsal_model_is_meant() -> None:
 
 def test_every_error_has_reason_and_raw() -> None:
     for error_type in (ModelUnreachable, ModelFailed, ModelMisconfigured):
-        found: ModelError = error_type("why", raw="what it said")
-        assert (found.reason, found.raw, str(found)) == ("why", "what it said", "why")
+        error: ModelError = error_type("why", raw="what it said")
+        assert (error.reason, error.raw, str(error)) == ("why", "what it said", "why")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ScriptedModel
-from shared.llm.faults import RETRY_AFTER_CAP, BadReply, retry_after, shorten
+from shared.llm.faults import RETRY_AFTER_CAP, InvalidReply, retry_after, shorten
 from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object
 from shared.llm.schema import strict_schema
 from shared.llm.usage import Tokens, cost, estimate
@@ -70,15 +70,15 @@ def test_fences_and_line_breaks_inside_the_object_do_no_harm() -> None:
     ],
     ids=range(8),
 )
-def test_what_is_no_object_is_refused(text: str, prose: bool) -> None:
-    with pytest.raises(BadReply) as bad:
+def test_text_without_an_object_is_refused(text: str, prose: bool) -> None:
+    with pytest.raises(InvalidReply) as bad:
         parse_reply(text, Item)
     assert bad.value.prose is prose
     assert bad.value.raw == text
 
 
 def test_errors_name_the_place_and_hide_the_value() -> None:
-    with pytest.raises(BadReply) as bad:
+    with pytest.raises(InvalidReply) as bad:
         parse_reply('{"items": [{"title": 7777}], "extra": 1}', Nested)
     assert "items.0.title" in bad.value.reason
     assert "extra" in bad.value.reason
@@ -86,7 +86,7 @@ def test_errors_name_the_place_and_hide_the_value() -> None:
 
 
 def test_a_lone_surrogate_is_refused() -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         parse_reply('{"title": "\\ud800"}', Item)
 
 
@@ -141,7 +141,7 @@ def test_estimates_and_costs() -> None:
     assert len(shorten("x" * 500)) == 300
 
 
-async def test_the_scripted_model_plays_its_script_and_stops_hard() -> None:
+async def test_the_scripted_model_follows_its_script_and_fails_at_its_end() -> None:
     calls: list[ModelCall] = []
     partials: list[Any] = []
     messages: list[Message] = [{"role": "user", "content": "hello"}]

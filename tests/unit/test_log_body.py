@@ -1,4 +1,4 @@
-"""What is appended can be read again: the log's last guard, whoever has made the event."""
+"""Every appended event can be parsed again: the log's last check, whatever built the event."""
 
 import pytest
 from pydantic import JsonValue
@@ -8,7 +8,7 @@ from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.log import SessionAtPosition, TooLarge, Unstorable, body_of, commit
+from shared.log import EventTooLarge, SessionAtPosition, Unstorable, body_of, commit
 from shared.store_api import JournalPage
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
@@ -34,7 +34,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("step", UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_could_not_be_read_again_is_not_appended(step: Step) -> None:
+async def test_an_event_that_could_not_be_parsed_is_not_appended(step: Step) -> None:
     log = InMemoryLog()
     loaded, _ = await commit(log, SessionAtPosition(Session("s"), 0), c.Say(text="A calculator"), person())
     planner = person()._replace(actor="planner", id=None, work=loaded.session.work)
@@ -46,17 +46,17 @@ async def test_what_could_not_be_read_again_is_not_appended(step: Step) -> None:
     assert JournalPage.model_validate_json(page.model_dump_json(by_alias=True)) == page
 
 
-def _said(text: str) -> SessionEvent:
+def message(text: str) -> SessionEvent:
     return decide(Session("s"), c.Say(text=text), person())
 
 
-def test_what_is_appended_is_what_is_read() -> None:
-    event = _said("A calculator")
+def test_an_appended_event_is_read_back_unchanged() -> None:
+    event = message("A calculator")
     assert parse_event(body_of(event)) == event
 
 
-def test_too_large_is_told_apart() -> None:
-    event = _said("A calculator")
+def test_an_event_that_is_too_large_has_its_own_error() -> None:
+    event = message("A calculator")
     assert isinstance(event, facts.MessageReceived)
-    with pytest.raises(TooLarge, match="262144 are allowed"):
+    with pytest.raises(EventTooLarge, match="262144 are allowed"):
         body_of(event.model_copy(update={"text": "x" * 300_000}))

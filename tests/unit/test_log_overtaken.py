@@ -1,4 +1,4 @@
-"""A cluster can store a stranger's message, which has no guard, before an append that it acknowledges all the same."""
+"""A cluster can store an unguarded message before an append that it acknowledges nevertheless."""
 
 import pytest
 
@@ -6,23 +6,23 @@ from parley.events import Due, SessionEvent, dump_event
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone
 from shared.domain.session import Session
-from shared.log import SessionAtPosition, VersionConflict, commit, guard, subject_of
+from shared.log import SessionAtPosition, VersionConflict, commit, guard_headers, subject_of
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 
 
 class Clustered(InMemoryLog):
-    """One of several servers: between its check of the guard and the store, a message without one comes in."""
+    """One of several servers: an unguarded message comes in between its check of the guard and the store."""
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if not self.messages:
             self.publish(f"session.{event.session_id}.nobody.x", b"a stranger's")
-            self.publish(subject_of(event, due), dump_event(event), guard(event.session_id, after, event.id))
+            self.publish(subject_of(event, due), dump_event(event), guard_headers(event.session_id, after, event.id))
             raise VersionConflict("overtaken")
         return await super().append(event, after=after, due=due)
 
 
-async def test_what_a_stranger_overtook_is_appended_again(session_id: str) -> None:
+async def test_an_append_that_a_foreign_message_overtook_is_repeated(session_id: str) -> None:
     log = Clustered()
     loaded, event = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="first"), person("m1"))
     stored = [raw.data == dump_event(event) for raw in log.messages]

@@ -26,7 +26,7 @@ def logged(body: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stderr.splitlines()]
 
 
-def test_a_line_tells_who_when_and_about_what() -> None:
+def test_a_log_line_has_service_time_and_context() -> None:
     [line] = logged(
         "with structlog.contextvars.bound_contextvars(session_id='s1'):\n    log.info('drafted', version=2)"
     )
@@ -35,7 +35,7 @@ def test_a_line_tells_who_when_and_about_what() -> None:
     assert line["timestamp"].endswith("Z")
 
 
-def test_libraries_speak_the_same_way_and_the_noisy_ones_only_when_it_matters() -> None:
+def test_libraries_log_in_the_same_format_and_noisy_ones_only_warnings() -> None:
     lines = logged(
         "logging.getLogger('some.library').info('hello %s', 'there')\n"
         "logging.getLogger('openai._base_client').info('request')\n"
@@ -75,9 +75,9 @@ SPILLS = {
 def spilled() -> dict[str, list[dict[str, Any]]]:
     """What each of them wrote; one program for all, since a program takes its time to start."""
     lines: dict[str, list[dict[str, Any]]] = {name: [] for name in SPILLS}
-    found = logged("\n".join(f"log.info('begin', spill={name!r})\n{body}" for name, body in SPILLS.items()))
+    output = logged("\n".join(f"log.info('begin', spill={name!r})\n{body}" for name, body in SPILLS.items()))
     now = ""
-    for line in found:
+    for line in output:
         if line["event"] == "begin":
             now = line["spill"]
         else:
@@ -93,13 +93,13 @@ def test_no_secret_is_written(spilled: dict[str, list[dict[str, Any]]], name: st
     assert "***" in text
 
 
-def test_what_only_looks_like_a_secret_is_written() -> None:
+def test_text_that_only_resembles_a_secret_is_logged() -> None:
     [line] = logged("log.info('call', prompt_tokens=12, url='http://127.0.0.1:4222/a@b', tokens='many', n=None)")
     assert (line["prompt_tokens"], line["tokens"], line["n"]) == (12, "many", None)
     assert line["url"] == "http://127.0.0.1:4222/a@b"
 
 
-def test_a_traceback_is_there_to_be_read() -> None:
+def test_a_traceback_is_logged() -> None:
     [line] = logged("try:\n    1 / 0\nexcept ZeroDivisionError:\n    log.exception('failed', session_id='s')")
     assert "ZeroDivisionError: division by zero" in line["exception"]
     assert line["level"] == "error"

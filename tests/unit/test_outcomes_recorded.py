@@ -1,4 +1,4 @@
-"""What a tool has returned is recorded, whatever comes between: an upload, a stop, the end of an executor."""
+"""A tool's result is recorded despite uploads, stops and the end of an executor."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from parley.events import Due, SessionEvent, facts
 from parley.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared import logging
 from shared.bus import Delivery
 from shared.domain import commands as c
@@ -27,7 +27,7 @@ FREE = SessionSettings(approval="never")
 
 
 class Gate:
-    """A place that is reached, and left when somebody lets."""
+    """A point where code waits until the test lets it pass."""
 
     def __init__(self) -> None:
         self.reached, self.opened = asyncio.Event(), asyncio.Event()
@@ -38,7 +38,7 @@ class Gate:
 
 
 class GatedLog(InMemoryLog):
-    """The first event of a type waits at its gate before it is stored, or after."""
+    """Holds the first event of a type before or after it is stored."""
 
     def __init__(self, before: str = "", after: str = "") -> None:
         super().__init__()
@@ -76,27 +76,27 @@ class Bench:
         self.calls: list[str] = []
         self.hold: Gate | None = None
         self._actions, self._value = actions, value
-        tools = [self._tool(one.tool, one.effect) for one in actions]
-        self._executor = Executor(Registry(Fixed(*tools)), self.shelf)
+        tools = [self._tool(action.tool, action.effect) for action in actions]
+        self._executor = Executor(Registry(StaticSource(*tools)), self.shelf)
         self.worker = self.another()
         self._work = 0
 
     def _tool(self, name: str, effect: Effect) -> RegisteredTool:
-        async def run(call: Call) -> Result:
+        async def run(call: ToolInvocation) -> ToolResult:
             self.calls.append(call.key)
             if self.hold:
                 await self.hold.passes()
-            return Result(ok=True, value=self._value)
+            return ToolResult(ok=True, value=self._value)
 
         return RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect=effect), run)
 
     def another(self) -> Worker:
         """Another executor, as after the end of the first."""
         kit = WorkerDeps("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
-        return Worker(kit, self._executor.run_wave)
+        return Worker(kit, self._executor.run_batch)
 
     async def due(self) -> None:
-        """The request and its turn: the executor is due."""
+        """The request and its turn; the executor is due."""
         await self.story.commit(c.Say(text="Pay", workflow="agentflow", settings=FREE))
         await self.story.commit(c.PlanTurn(sub_goal="pay", actions=self._actions))
         self._work = self.log.last("s")
@@ -107,7 +107,7 @@ class Bench:
         return asyncio.create_task((worker or self.worker).on_delivery(delivery))
 
     async def stop(self) -> None:
-        """A person presses stop, and the executor hears of it."""
+        """The user presses stop, and the executor receives it."""
         await self.story.commit(c.Stop())
         raw = self.log.messages[-1]
         await self.worker.on_stopped(f"feed.{raw.subject.removeprefix('session.')}", raw.data)
@@ -115,7 +115,7 @@ class Bench:
     async def finished(self) -> list[facts.ActionsFinished]:
         return [event for event in await self.store.events("s") if isinstance(event, facts.ActionsFinished)]
 
-    async def told(self) -> Sequence[str]:
+    async def event_types(self) -> Sequence[str]:
         return [event.type for event in await self.store.events("s")][2:]
 
     async def statuses(self) -> list[str]:
@@ -133,11 +133,11 @@ async def test_a_stop_while_the_result_is_uploaded(effect: Effect) -> None:
     await bench.due()
     work = bench.deliver()
     await bench.shelf.gate.reached.wait()
-    assert await bench.told() == ["actions.started", "actions.finished"], "known before it is uploaded"
+    assert await bench.event_types() == ["actions.started", "actions.finished"], "known before it is uploaded"
     await bench.stop()
     bench.shelf.gate.opened.set()
     await work
-    assert await bench.told() == ["actions.started", "actions.finished", "session.stopped", "result.stored"]
+    assert await bench.event_types() == ["actions.started", "actions.finished", "session.stopped", "result.stored"]
     assert await bench.statuses() == ["finished"]
     assert (await bench.story.commit(c.Retry())).phase == "verifying"
     assert bench.calls == ["s/1/1.1/1"]
@@ -152,7 +152,7 @@ async def test_a_stop_that_is_stored_before_the_outcome(effect: Effect) -> None:
     await bench.stop()
     bench.log.gate.opened.set()
     await work
-    assert await bench.told() == ["actions.started", "session.stopped", "actions.finished"]
+    assert await bench.event_types() == ["actions.started", "session.stopped", "actions.finished"]
     assert await bench.statuses() == ["finished"]
 
 
@@ -171,7 +171,7 @@ async def test_a_stop_between_the_start_and_the_first_call(effect: Effect) -> No
     assert session.turn.actions[0].cause == "stopped"
 
 
-async def test_a_read_that_a_stop_cuts_off_says_so() -> None:
+async def test_a_read_that_a_stop_interrupts_says_so() -> None:
     bench = Bench(action(effect="read"))
     bench.hold = Gate()
     await bench.due()
@@ -179,11 +179,13 @@ async def test_a_read_that_a_stop_cuts_off_says_so() -> None:
     await bench.hold.reached.wait()
     await bench.stop()
     await work
-    assert [(one.ok, one.cause) for event in await bench.finished() for one in event.outcomes] == [(False, "stopped")]
+    assert [(outcome.ok, outcome.cause) for event in await bench.finished() for outcome in event.outcomes] == [
+        (False, "stopped")
+    ]
 
 
 async def killed(bench: Bench, gate: Gate) -> None:
-    """The executor is ended where it is, without a word, and the message comes to another one."""
+    """The executor ends without a word, and its message goes to another one."""
     others = asyncio.all_tasks()
     bench.deliver()
     await gate.reached.wait()
@@ -195,7 +197,7 @@ async def killed(bench: Bench, gate: Gate) -> None:
 
 @pytest.mark.parametrize(("effect", "becomes"), [("irreversible", "uncertain"), ("read", "failed")])
 @pytest.mark.timeout(10)
-async def test_a_stop_and_then_the_end_of_the_executor(effect: Effect, becomes: str) -> None:
+async def test_a_stop_followed_by_the_end_of_the_executor(effect: Effect, becomes: str) -> None:
     bench = Bench(action(effect=effect))
     bench.hold = Gate()
     await bench.due()
@@ -203,14 +205,14 @@ async def test_a_stop_and_then_the_end_of_the_executor(effect: Effect, becomes: 
     await bench.story.commit(c.Stop())
     assert await bench.statuses() == ["started"]
     await bench.deliver(bench.another(), number=2)
-    assert (await bench.told())[-1] == "action.uncertain"
+    assert (await bench.event_types())[-1] == "action.uncertain"
     assert await bench.statuses() == [becomes]
     await bench.deliver(bench.another(), number=3)
-    assert (await bench.told()).count("action.uncertain") == 1
+    assert (await bench.event_types()).count("action.uncertain") == 1
 
 
 async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
-    """Before a stop and after it: the outcome is known, the whole of its result is lost."""
+    """Before and after a stop: the outcome is known, the full result is lost."""
     for stopped in (False, True):
         bench = Bench(action(), value="x" * 60_000)
         await bench.due()
@@ -218,12 +220,12 @@ async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
         if stopped:
             await bench.story.commit(c.Stop())
         await bench.deliver(bench.another(), number=2)
-        assert (await bench.told())[-1] == "result.lost"
+        assert (await bench.event_types())[-1] == "result.lost"
         assert await bench.statuses() == ["finished"]
         assert (await bench.story.load()).phase == ("resting" if stopped else "verifying")
 
 
-async def test_a_result_that_outlives_its_turn_is_stored_all_the_same() -> None:
+async def test_a_result_that_ends_after_its_turn_is_stored() -> None:
     bench = Bench(action(), value="x" * 60_000)
     await bench.due()
     work = bench.deliver()
@@ -232,11 +234,11 @@ async def test_a_result_that_outlives_its_turn_is_stored_all_the_same() -> None:
     await bench.story.commit(c.Say(text="Something else"))
     bench.shelf.gate.opened.set()
     await work
-    assert (await bench.told())[-1] == "result.stored"
+    assert (await bench.event_types())[-1] == "result.stored"
     assert (await bench.story.load()).left_running == ()
 
 
-async def test_writes_that_were_never_called_are_not_in_doubt_when_the_executor_is_ended() -> None:
+async def test_writes_that_were_never_called_are_not_uncertain_after_a_crash() -> None:
     bench = Bench(*map(action, range(1, 4)))
     bench.hold = Gate()
     await bench.due()
@@ -248,23 +250,23 @@ async def test_writes_that_were_never_called_are_not_in_doubt_when_the_executor_
         await work
     assert bench.calls == ["s/1/1.1/1"]
     assert await bench.statuses() == ["finished", "failed", "failed"]
-    outcomes = [one for event in await bench.finished() for one in event.outcomes]
-    assert [(one.error, one.cause) for one in outcomes[1:]] == [(wording.LEFT_BEFORE, None)] * 2
+    outcomes = [outcome for event in await bench.finished() for outcome in event.outcomes]
+    assert [(outcome.error, outcome.cause) for outcome in outcomes[1:]] == [(wording.LEFT_BEFORE, None)] * 2
 
 
-async def test_the_whole_result_is_stored_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_full_result_is_stored_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging, "_known", set())
     keep_secret(["s3cr3t-of-the-shop"])
     bench = Bench(action(), value="s3cr3t-of-the-shop " * 5_000)
     bench.shelf.gate.opened.set()
     await bench.due()
     await bench.deliver()
-    assert (await bench.told())[-1] == "result.stored"
+    assert (await bench.event_types())[-1] == "result.stored"
     assert b"*** ***" in bench.shelf.stored
     assert b"s3cr3t" not in bench.shelf.stored
 
 
-async def test_what_ends_while_an_append_is_under_way_goes_with_the_next_one() -> None:
+async def test_outcomes_during_an_append_go_into_the_next_event() -> None:
     bench = Bench(*(action(number, "read") for number in range(1, 6)), log=GatedLog(before="actions.finished"))
     await bench.due()
     work = bench.deliver()
@@ -276,7 +278,7 @@ async def test_what_ends_while_an_append_is_under_way_goes_with_the_next_one() -
 
 
 @pytest.mark.parametrize("value", ["x" * 47_000, "語" * 15_600], ids=["ASCII", "three bytes a character"])
-async def test_an_event_holds_no_more_outcomes_than_it_has_room_for(value: str) -> None:
+async def test_outcomes_are_split_over_events_by_size(value: str) -> None:
     reads = tuple(action(number, "read") for number in range(1, 9))
     bench = Bench(*reads, value=value, log=GatedLog(before="actions.finished"))
     await bench.due()
@@ -290,10 +292,10 @@ async def test_an_event_holds_no_more_outcomes_than_it_has_room_for(value: str) 
 
 
 @pytest.mark.parametrize("value", ["\ud800", json.loads("[" * 190 + "]" * 190)], ids=["text", "depth"])
-async def test_what_no_event_can_hold_does_not_cost_the_outcome(value: Any) -> None:
+async def test_a_result_that_no_event_can_hold_keeps_its_outcome(value: Any) -> None:
     bench = Bench(*(action(number, "read") for number in range(1, 4)), value=value)
     await bench.due()
     await bench.deliver()
-    outcomes = [one for event in await bench.finished() for one in event.outcomes]
-    assert [(one.ok, one.result) for one in outcomes] == [(True, None)] * 3
-    assert all("cannot be kept" in one.error for one in outcomes)
+    outcomes = [outcome for event in await bench.finished() for outcome in event.outcomes]
+    assert [(outcome.ok, outcome.result) for outcome in outcomes] == [(True, None)] * 3
+    assert all("cannot be kept" in outcome.error for outcome in outcomes)

@@ -1,4 +1,4 @@
-"""Packs: what a tool says of itself reaches the executor, and a broken one costs nobody else anything."""
+"""Packs: a tool's declarations reach the executor, and a broken pack does not affect others."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ import pytest
 from pydantic import BaseModel, Field, JsonValue
 
 import packs
-from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, Unavailable, tool
+from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, ToolUnavailable, tool
 from parley.events.values import SessionSettings
 from services.executor.sources.loading import LoadedPacks
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry, Result
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Code
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from tests.unit.domain.spec import act, given, request, turn
 
 SESSION = Session("s", owner="ann")
@@ -54,9 +54,9 @@ async def order(amount: Amount, context: Context) -> Receipt:
 
 def called(tool: Tool[Any], session: Session = SESSION, **arguments: JsonValue) -> Any:
     """The call, as the executor makes it."""
-    registered = Registry(Packs((Pack("shop", [tool]),))).find(tool.name)
+    registered = Registry(PackSource((Pack("shop", [tool]),))).find(tool.name)
     assert registered
-    return registered.run(Call(session, "s/1/1.1/1", arguments))
+    return registered.run(ToolInvocation(session, "s/1/1.1/1", arguments))
 
 
 def returning(value: object, **more: Any) -> Tool[Any]:
@@ -96,19 +96,19 @@ def test_names_are_what_a_model_can_write() -> None:
 
 
 async def test_a_call_gets_its_arguments_parsed_and_what_it_may_know() -> None:
-    seen: list[tuple[Amount, Context]] = []
+    observed: list[tuple[Amount, Context]] = []
 
     @tool()
     async def look(amount: Amount, context: Context) -> None:
         """Look."""
-        seen.append((amount, context))
+        observed.append((amount, context))
 
     approved = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
     own = replace(SESSION, code=approved, settings=SessionSettings(world="own"))
     for session in (SESSION, own, replace(own, code=replace(approved, status="review"))):
-        assert await called(look, session, number="3") == Result(ok=True)
-    assert [amount for amount, _ in seen] == [Amount(number=3)] * 3
-    contexts = [context for _, context in seen]
+        assert await called(look, session, number="3") == ToolResult(ok=True)
+    assert [amount for amount, _ in observed] == [Amount(number=3)] * 3
+    contexts = [context for _, context in observed]
     assert [(one.session_id, one.user, one.key) for one in contexts] == [("s", "ann", "s/1/1.1/1")] * 3
     assert [one.world for one in contexts] == ["shared", "session:s", "session:s"]
     programs = [one.program for one in contexts]
@@ -118,15 +118,15 @@ async def test_a_call_gets_its_arguments_parsed_and_what_it_may_know() -> None:
 
 
 async def test_arguments_that_do_not_fit_never_reach_the_function() -> None:
-    assert await called(order, number="many") == Result(
+    assert await called(order, number="many") == ToolResult(
         ok=False, error="Error: number: Input should be a valid integer, unable to parse string as an integer"
     )
 
 
 async def test_a_tool_says_no_in_its_own_words() -> None:
-    assert await called(order, number=100) == Result(ok=False, error="Error: so many are not there")
+    assert await called(order, number=100) == ToolResult(ok=False, error="Error: so many are not there")
     failed = returning(Failed("The line is busy.", result={"tries": 2}, unknown=True), effect="write")
-    assert await called(failed, number=1) == Result(False, {"tries": 2}, "The line is busy.", unknown=True)
+    assert await called(failed, number=1) == ToolResult(False, {"tries": 2}, "The line is busy.", unknown=True)
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Point:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (Receipt(total=Decimal("2.50"), on=date(2030, 1, 2)), {"total": "2.50", "on": "2030-01-02"}),
         ({"when": date(2030, 1, 2), 3: Decimal("1.10")}, {"when": "2030-01-02", "3": "1.10"}),
@@ -143,10 +143,10 @@ class Point:
     ],
     ids=["model", "dates and numbers", "sets, tuples and dataclasses"],
 )
-async def test_a_result_becomes_json(value: object, told: JsonValue) -> None:
+async def test_a_result_becomes_json(value: object, message: JsonValue) -> None:
     result = await called(returning(value), number=1)
-    assert (result.ok, result.value) == (True, told)
-    assert json.loads(json.dumps(result.value)) == told
+    assert (result.ok, result.value) == (True, message)
+    assert json.loads(json.dumps(result.value)) == message
 
 
 @pytest.mark.parametrize("value", [object(), b"\xff", [...]], ids=["object", "bytes", "ellipsis"])
@@ -164,14 +164,14 @@ async def test_a_call_waits_for_what_its_pack_needs_if_it_may_be_made_again() ->
     async def run(_: Amount, context: Context) -> str:
         tries.append(context.key)
         if len(tries) < 3:
-            raise Unavailable("the database is away")
+            raise ToolUnavailable("the database is away")
         return "there"
 
     lent = Tool(name="lend", arguments=Amount, run=run, effect="write")
-    assert await called(replace(lent, keyed=True), number=1) == Result(ok=True, value="there")
+    assert await called(replace(lent, keyed=True), number=1) == ToolResult(ok=True, value="there")
     assert tries == ["s/1/1.1/1"] * 3
     tries.clear()
-    with pytest.raises(Unavailable):
+    with pytest.raises(ToolUnavailable):
         await called(lent, number=1)
 
 
@@ -186,15 +186,17 @@ def only_once(amount: Amount, past: Sequence[PastCall]) -> Iterable[str]:
 async def test_an_outcome_tells_what_its_pack_says_of_it() -> None:
     plain = await called(returning(7), number=1)
     assert (plain.confirmed, plain.violation, plain.handed_over) == (None, "", False)
-    told = returning({"n": 7}, effect="write", check=only_once, confirms=lambda amount, it: it == {"n": amount.number})
-    assert (await called(told, number=7)).confirmed is True
-    assert (await called(told, number=8)).confirmed is False
+    result = returning(
+        {"n": 7}, effect="write", check=only_once, confirms=lambda amount, it: it == {"n": amount.number}
+    )
+    assert (await called(result, number=7)).confirmed is True
+    assert (await called(result, number=8)).confirmed is False
 
     def after(name: str) -> Session:
-        return given(request("agentflow"), turn(act("1.1", tool=name)), c.Start(), finish(result=7)).session
+        return given(request("agentflow"), turn(act("1.1", tool=name)), c.Start(), finish_action(result=7)).session
 
-    assert (await called(told, after("give"), number=7)).violation == "give: once is enough"
-    assert (await called(told, after("mail"), number=7)).violation == "", "other packs are none of its business"
+    assert (await called(result, after("give"), number=7)).violation == "give: once is enough"
+    assert (await called(result, after("mail"), number=7)).violation == "", "other packs are none of its business"
     assert (await called(returning(1, hands_over=True), number=1)).handed_over
 
 
@@ -212,7 +214,7 @@ async def test_a_preview_is_held_against_the_model_of_the_arguments_too() -> Non
             raise Refused("so many are not there")
         return Preview(known=True)
 
-    registered = Registry(Packs((Pack("shop", [replace(order, preview=looks)]),))).find("order")
+    registered = Registry(PackSource((Pack("shop", [replace(order, preview=looks)]),))).find("order")
     assert registered
     assert registered.preview
     assert await registered.preview(SESSION, {"number": 1}) == Preview(known=True)
@@ -223,7 +225,7 @@ async def test_a_preview_is_held_against_the_model_of_the_arguments_too() -> Non
 # --- the registry
 
 
-class Counted(Packs):
+class Counted(PackSource):
     """Packs that count how often their tools are read."""
 
     reads = 0
@@ -299,7 +301,7 @@ async def test_packs_of_a_folder_stand_beside_those_that_ship(tmp_path: Path) ->
     ],
     ids=["import", "exit", "none", "name", "tool", "open"],
 )
-async def test_a_pack_that_cannot_be_used_is_told_of_and_the_others_work(tmp_path: Path, text: str, why: str) -> None:
+async def test_a_broken_pack_is_reported_and_the_others_work(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "broken.py").write_text(text)
     (tmp_path / "whole.py").write_text(PACK.format(name="whole", tool="tell", opens="pass"))
     loaded = await opened(tmp_path)
@@ -308,6 +310,6 @@ async def test_a_pack_that_cannot_be_used_is_told_of_and_the_others_work(tmp_pat
     assert why in trouble
 
 
-async def test_a_folder_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     (trouble,) = (await opened(tmp_path / "none")).troubles
     assert "PARLEY_PACKS_DIR" in trouble

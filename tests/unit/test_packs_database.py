@@ -1,4 +1,4 @@
-"""Read-only SQL as tools: the flow's own guards and limits, and each query shown first where the session wants it."""
+"""Read-only SQL tools: guards and limits, and approval of queries if the session wants it."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -10,15 +10,15 @@ import pytest
 from pydantic import JsonValue
 
 from packs.database.pack import CONFIRM, DatabasePack
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry, Result
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry, ToolInvocation, ToolResult
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from services.planner.proposals import weigh
+from services.planner.proposals import validate
 from shared.domain import commands as c
-from shared.domain.policy import ruled
+from shared.domain.policy import with_ruling
 from shared.domain.session import Session
 from shared.settings import Settings
-from tests.support.walking import Walk, last, waiting
+from tests.support.flow_walk import Walk, last, waiting
 from tests.unit.domain.spec import given, request
 
 SESSION = Session("s")
@@ -29,12 +29,12 @@ class Reader:
     """The pack over a small database."""
 
     def __init__(self, pack: DatabasePack) -> None:
-        self.registry = Registry(Packs((pack,)))
+        self.registry = Registry(PackSource((pack,)))
 
-    async def call(self, name: str, **arguments: JsonValue) -> Result:
+    async def call(self, name: str, **arguments: JsonValue) -> ToolResult:
         tool = self.registry.find(name)
         assert tool
-        return await tool.run(Call(SESSION, "k", arguments))
+        return await tool.run(ToolInvocation(SESSION, "k", arguments))
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ async def test_tables_are_listed_described_and_queried_within_limits(reader: Rea
     described = await reader.call("describe_tables", tables=["ORDERS"])
     assert isinstance(described.value, dict)
     assert "secret" not in str(described.value)
-    found = await reader.call("query_database", sql="SELECT id FROM orders ORDER BY id")
-    assert isinstance(found.value, dict)
-    assert (found.value["rows"], found.value["truncated"]) == ([["1"]], True)
+    result = await reader.call("query_database", sql="SELECT id FROM orders ORDER BY id")
+    assert isinstance(result.value, dict)
+    assert (result.value["rows"], result.value["truncated"]) == ([["1"]], True)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("settings", "remembered", "asked"),
+    ("settings", "remembered", "question"),
     [
         ({}, None, True),
         ({"confirm": "path"}, None, True),
@@ -102,17 +102,17 @@ async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -
     ids=["by itself", "path", "approvals off", "confirm nothing", "never again"],
 )
 def test_a_query_is_shown_first_by_the_setting_of_the_flow(
-    settings: dict[str, Any], remembered: Any, asked: bool
+    settings: dict[str, Any], remembered: Any, question: bool
 ) -> None:
-    said = [c.Remember(tool=QUERY.tool, policy=remembered)] if remembered else []
-    session = given(request("agentflow", **settings), *said).session
-    registry = Registry(Packs((DatabasePack(),)))
+    message = [c.Remember(tool=QUERY.tool, policy=remembered)] if remembered else []
+    session = given(request("agentflow", **settings), *message).session
+    registry = Registry(PackSource((DatabasePack(),)))
     specs = [tool.spec for tool in registry.all().values()]
-    (action,) = weigh(session, TurnDraft(actions=[QUERY]), specs).actions
-    assert ruled(session, action).approval_reason == (CONFIRM if asked else None)
+    (action,) = validate(session, TurnDraft(actions=[QUERY]), specs).actions
+    assert with_ruling(session, action).approval_reason == (CONFIRM if question else None)
     rule = registry.all()[QUERY.tool].rule(session)
     assert rule
-    assert (rule.policy == "always") is asked, "also where a plan does not say so"
+    assert (rule.policy == "always") is question, "also where a plan does not say so"
     look = registry.all()["list_tables"].rule(session)
     assert look
     assert (look.policy, look.quiet) == (None, True)
@@ -131,16 +131,16 @@ nodes:
 """
 
 
-@pytest.mark.parametrize(("confirm", "asked"), [("nodes", True), ("nothing", False)])
+@pytest.mark.parametrize(("confirm", "question"), [("nodes", True), ("nothing", False)])
 async def test_a_node_of_a_flow_that_makes_a_query_shows_it_first_too(
-    reader: Reader, tmp_path: Path, confirm: str, asked: bool
+    reader: Reader, tmp_path: Path, confirm: str, question: bool
 ) -> None:
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "ask.yaml").write_text(FLOW)
     walk = Walk(tools=tuple(reader.registry.all().values()), folder=tmp_path / "flows")
     session = await walk.begins("SELECT count(*) FROM orders", "ask.query", approval="never", confirm=confirm)
-    assert (session.phase == "awaiting_approval") is asked
-    if asked:
+    assert (session.phase == "awaiting_approval") is question
+    if question:
         assert waiting(session).spec.arguments == {"sql": "SELECT count(*) FROM orders"}
         session = await walk.allows()
     answer = last(session).result

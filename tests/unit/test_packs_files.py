@@ -1,19 +1,19 @@
-"""The tools over a session's files, as the executor calls them; the bytes lie in memory."""
+"""The file tools, as the executor calls them, over an in-memory object store."""
 
 from typing import Any
 
 import pytest
 
-from packs.files.pack import MOST, pack
+from packs.files.pack import MAX_READ, pack
 from parley import Refused
 from parley.events.values import Artefact, FileRef, Outcome
 from parley.protocol.tools import PastCall
-from services.executor.session_files import MAX_ALL, MAX_CHANGES, MAX_FILE, MAX_FILES, SessionFiles
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry, Result
-from shared.bus import BusDown
-from shared.domain.changing import replace
-from shared.domain.files import changed
+from services.executor.session_files import MAX_CHANGES, MAX_FILE, MAX_FILES, MAX_TOTAL, CallFiles
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry, ToolInvocation, ToolResult
+from shared.bus import BusUnavailable
+from shared.domain.fast_replace import replace
+from shared.domain.files import apply_file_changes
 from shared.domain.session import Session
 from tests.support.bus import FakeBus
 
@@ -26,15 +26,15 @@ class Folder:
     def __init__(self, bus: FakeBus | None = None, *, files: dict[str, FileRef] | None = None) -> None:
         self.bus = bus or FakeBus()
         self.session = Session("s", owner="ann", files=files or {})
-        self.registry = Registry(Packs((pack,), objects=self.bus))
+        self.registry = Registry(PackSource((pack,), objects=self.bus))
 
-    async def call(self, tool: str, *, recorded: bool = True, **arguments: Any) -> Result:
-        found = self.registry.find(tool)
-        assert found
-        result = await found.run(Call(self.session, "s/1/1.1/1", arguments))
+    async def call(self, tool: str, *, recorded: bool = True, **arguments: Any) -> ToolResult:
+        response = self.registry.find(tool)
+        assert response
+        result = await response.run(ToolInvocation(self.session, "s/1/1.1/1", arguments))
         if recorded:
             outcome = Outcome(action_id="1.1", ok=result.ok, files=dict(result.files))
-            self.session = replace(self.session, files=changed(self.session.files, [outcome]))
+            self.session = replace(self.session, files=apply_file_changes(self.session.files, [outcome]))
         return result
 
     async def value(self, tool: str, **arguments: Any) -> Any:
@@ -49,10 +49,10 @@ class Folder:
         return result.error
 
     async def preview(self, tool: str, **arguments: Any) -> Any:
-        found = self.registry.find(tool)
-        assert found
-        assert found.preview
-        return await found.preview(self.session, arguments)
+        result = self.registry.find(tool)
+        assert result
+        assert result.preview
+        return await result.preview(self.session, arguments)
 
     async def texts(self) -> dict[str, str]:
         return {name: (await self.value("read_file", name=name))["text"] for name in self.session.files}
@@ -81,13 +81,13 @@ async def test_what_is_written_is_listed_read_and_deleted() -> None:
 
 async def test_a_large_file_is_read_in_parts() -> None:
     folder = Folder()
-    await folder.value("write_file", name="a", text="ä" * (MOST + 5))
-    first = await folder.value("read_file", name="a", length=MOST)
-    assert (len(first["text"]), first["next_offset"], first["characters"]) == (MOST, MOST, MOST + 5)
-    rest = await folder.value("read_file", name="a", offset=MOST)
+    await folder.value("write_file", name="a", text="ä" * (MAX_READ + 5))
+    first = await folder.value("read_file", name="a", length=MAX_READ)
+    assert (len(first["text"]), first["next_offset"], first["characters"]) == (MAX_READ, MAX_READ, MAX_READ + 5)
+    rest = await folder.value("read_file", name="a", offset=MAX_READ)
     assert (rest["text"], rest["next_offset"]) == ("ä" * 5, None)
-    assert (await folder.value("read_file", name="a", offset=MOST * 2))["text"] == ""
-    assert "length" in await folder.refusal("read_file", name="a", length=MOST + 1)
+    assert (await folder.value("read_file", name="a", offset=MAX_READ * 2))["text"] == ""
+    assert "length" in await folder.refusal("read_file", name="a", length=MAX_READ + 1)
 
 
 async def test_what_a_step_gave_is_written_as_json() -> None:
@@ -119,16 +119,16 @@ async def test_two_writes_of_one_name_follow_each_other() -> None:
 
 @pytest.mark.parametrize("name", ["..", "a/../../b", "a\0b", "/etc/passwd", "a\\b", "x" * 201, "", 7, None])
 @pytest.mark.parametrize("tool", ["read_file", "write_file", "delete_file"])
-async def test_bad_names_are_known_before_anybody_is_asked(tool: str, name: Any) -> None:
+async def test_bad_names_are_refused_before_an_approval(tool: str, name: Any) -> None:
     folder = Folder()
     arguments = {"name": name} | ({"text": "x"} if tool == "write_file" else {})
     assert "name" in await folder.refusal(tool, **arguments)
-    found = folder.registry.find(tool)
-    assert found
-    assert found.check
-    (why,) = found.check(arguments, [PastCall(tool=tool, status="planned")])
+    result = folder.registry.find(tool)
+    assert result
+    assert result.check
+    (why,) = result.check(arguments, [PastCall(tool=tool, status="planned")])
     assert why.startswith(f"{tool}: name: ")
-    assert folder.bus.kept == {}
+    assert folder.bus.objects == {}
 
 
 def many(count: int, size: int) -> dict[str, FileRef]:
@@ -136,11 +136,11 @@ def many(count: int, size: int) -> dict[str, FileRef]:
 
 
 async def test_the_file_that_is_too_many_or_too_large_is_refused() -> None:
-    data = SessionFiles(Session("s"), bus := FakeBus())
+    data = CallFiles(Session("s"), bus := FakeBus())
     await data.write("a", b"x" * MAX_FILE)
     with pytest.raises(Refused, match="divide it"):
         await data.write("b", b"x" * (MAX_FILE + 1))
-    assert len(bus.kept) == 1
+    assert len(bus.objects) == 1
 
     full = Folder(files=many(MAX_FILES, 1))
     assert "may have no more" in await full.refusal("write_file", name="one-more", text="x")
@@ -148,14 +148,14 @@ async def test_the_file_that_is_too_many_or_too_large_is_refused() -> None:
     await full.value("delete_file", name="f1")
     await full.value("write_file", name="one-more", text="x")
 
-    large = Folder(files=many(MAX_ALL // MAX_FILE, MAX_FILE))
-    assert f"{MAX_ALL + 1} bytes" in await large.refusal("write_file", name="one-more", text="x")
+    large = Folder(files=many(MAX_TOTAL // MAX_FILE, MAX_FILE))
+    assert f"{MAX_TOTAL + 1} bytes" in await large.refusal("write_file", name="one-more", text="x")
     await large.value("write_file", name="f0", text="x")
     await large.value("write_file", name="one-more", text="x")
 
 
 async def test_one_call_changes_so_many_files_as_its_outcome_can_tell() -> None:
-    files = SessionFiles(Session("s", files=many(1, 1)), FakeBus())
+    files = CallFiles(Session("s", files=many(1, 1)), FakeBus())
     for number in range(1, MAX_CHANGES + 1):
         await files.write(f"f{number}", b"")
     await files.write("f1", b"again")
@@ -177,22 +177,22 @@ async def test_what_is_appended_counts_with_what_is_there() -> None:
 async def test_what_is_no_text_is_neither_written_nor_read() -> None:
     folder = Folder()
     assert "surrogates" in await folder.refusal("write_file", name="a", text="\ud800")
-    files = SessionFiles(folder.session, folder.bus)
+    files = CallFiles(folder.session, folder.bus)
     await files.write("picture", b"\x89PNG\xff")
     folder.session = replace(folder.session, files={"picture": files.all()["picture"]})
     assert "no text in UTF-8" in await folder.refusal("read_file", name="picture")
-    shown = await folder.preview("write_file", name="picture", text="x")
-    assert shown.changes[0].before == "5 bytes that are no text"
+    preview = await folder.preview("write_file", name="picture", text="x")
+    assert preview.changes[0].before == "5 bytes that are no text"
 
 
 async def test_bytes_that_are_not_those_of_the_log_are_not_given() -> None:
     folder = Folder()
     await folder.value("write_file", name="a", text="mine")
-    (stored,) = folder.bus.kept
+    (stored,) = folder.bus.objects
     assert stored == f"s/files/{folder.session.files['a'].sha256}"
-    folder.bus.kept[stored] = b"another's"
+    folder.bus.objects[stored] = b"another's"
     assert "no longer there" in await folder.refusal("read_file", name="a")
-    del folder.bus.kept[stored]
+    del folder.bus.objects[stored]
     assert "no longer there" in await folder.refusal("read_file", name="a")
     await folder.value("write_file", name="a", text="mine")
     assert await folder.texts() == {"a": "mine"}
@@ -201,7 +201,7 @@ async def test_bytes_that_are_not_those_of_the_log_are_not_given() -> None:
 async def test_a_person_sees_what_a_file_held_and_will_hold() -> None:
     folder = Folder()
     new = await folder.preview("write_file", name="a", text="one")
-    assert [(one.path, one.before, one.after) for one in new.changes] == [("files/a", None, "one")]
+    assert [(change.path, change.before, change.after) for change in new.changes] == [("files/a", None, "one")]
     await folder.value("write_file", name="a", text="one")
     more = await folder.preview("write_file", name="a", text=" two", append=True)
     assert (more.changes[0].before, more.changes[0].after) == ("one", "one two")
@@ -212,9 +212,9 @@ async def test_a_person_sees_what_a_file_held_and_will_hold() -> None:
 
 
 async def test_outside_of_a_session_there_are_no_files() -> None:
-    tool = Registry(Packs((pack,))).find("list_files")
+    tool = Registry(PackSource((pack,))).find("list_files")
     assert tool
-    assert "no files here" in (await tool.run(Call(Session("s"), "k", {}))).error
+    assert "no files here" in (await tool.run(ToolInvocation(Session("s"), "k", {}))).error
 
 
 class Interrupted(FakeBus):
@@ -225,7 +225,7 @@ class Interrupted(FakeBus):
     async def keep(self, name: str, data: bytes) -> Artefact:
         if self.refusals:
             self.refusals -= 1
-            raise BusDown("Nobody answers.")
+            raise BusUnavailable("Nobody answers.")
         return await super().keep(name, data)
 
 

@@ -1,4 +1,4 @@
-"""The pack `http` without a server: which addresses and URLs are allowed, what a body says, what the setting may be."""
+"""The pack `http` without a server: allowed addresses and URLs, decoding of bodies, the setting."""
 
 import gzip
 import json
@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from packs.http.addresses import is_public
-from packs.http.allow_list import BadAllowList, NotAllowed, read_allow_list
-from packs.http.body import Content, Unreadable, content_of, read
+from packs.http.allow_list import BadAllowList, RequestNotAllowed, read_allow_list
+from packs.http.body import Content, UnreadableContent, decode_content, read_content
 from packs.http.pack import HttpPack
 from parley import Tool
 from services.executor.sources.loading import LoadedPacks
@@ -92,7 +92,9 @@ def test_what_is_listed_is_allowed(method: Any, url: str) -> None:
     ],
 )
 def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, url: str, why: str) -> None:
-    with pytest.raises(NotAllowed, match=r"PARLEY_HTTP_ALLOW allows: GET, POST https://api\.example\.org; ") as refused:
+    with pytest.raises(
+        RequestNotAllowed, match=r"PARLEY_HTTP_ALLOW allows: GET, POST https://api\.example\.org; "
+    ) as refused:
         ALLOWED.entry(method, httpx2.URL(url))
     assert why in str(refused.value)
     assert "pass@" not in str(refused.value)
@@ -217,13 +219,13 @@ async def test_a_call_that_is_not_allowed_is_known_before_it_is_made() -> None:
     ],
 )
 def test_what_a_body_says(body: bytes, content_type: str, content: Content) -> None:
-    assert content_of(body, content_type) == content
+    assert decode_content(body, content_type) == content
 
 
 @pytest.mark.parametrize(("body", "content_type"), [(b"\x89PNG\r\n\xff", "image/png"), (b"a\0b", ""), (b"\xff", "x/y")])
-def test_what_is_no_text_is_told_in_words(body: bytes, content_type: str) -> None:
-    with pytest.raises(Unreadable, match=f"no text: {len(body)} bytes of {content_type or 'no type'}"):
-        content_of(body, content_type)
+def test_binary_content_is_described_in_words(body: bytes, content_type: str) -> None:
+    with pytest.raises(UnreadableContent, match=f"no text: {len(body)} bytes of {content_type or 'no type'}"):
+        decode_content(body, content_type)
 
 
 class Parts(httpx2.AsyncByteStream):
@@ -240,7 +242,7 @@ class Parts(httpx2.AsyncByteStream):
 
 
 async def decoded(stream: Parts, encoding: str = "gzip") -> bytes:
-    return await read(httpx2.Response(200, headers={"content-encoding": encoding}, stream=stream), 1000)
+    return await read_content(httpx2.Response(200, headers={"content-encoding": encoding}, stream=stream), 1000)
 
 
 async def test_gzip_is_decoded_also_in_pieces_and_members() -> None:
@@ -269,7 +271,7 @@ async def test_a_body_that_is_too_large_or_not_what_it_says_is_read_no_further(
     parts: tuple[bytes, ...], encoding: str, why: str
 ) -> None:
     stream = Parts(*parts)
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableContent, match=why):
         await decoded(stream, encoding)
     assert b"never" not in parts[: stream.taken]
 
@@ -278,7 +280,7 @@ async def test_a_small_piece_is_never_unpacked_to_more_than_the_limit() -> None:
     stream = Parts(gzip.compress(bytes(50_000_000)))
     tracemalloc.start()
     try:
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableContent):
             await decoded(stream)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:

@@ -1,13 +1,13 @@
-"""A program that stands in a plan's step, as the executor runs it, in the real sandbox."""
+"""A program in a plan's step, run by the executor in the real sandbox."""
 
 from typing import Any
 
-from packs.program.pack import MOST_DATA, pack
+from packs.program.pack import MAX_DATA, pack
 from parley.events.values import Step
-from services.executor.session_files import SessionFiles
-from services.executor.sources.packs import Packs
-from services.executor.tools import Call, Registry, Result
-from shared.domain.changing import replace
+from services.executor.session_files import CallFiles
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry, ToolInvocation, ToolResult
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.plan_checks.steps import step_problems
 from tests.support.bus import FakeBus
@@ -16,15 +16,15 @@ SUM = "import json, sys\nprint(json.dumps({'total': sum(json.load(sys.stdin)['am
 READ = "from pathlib import Path\nprint(Path('files/notes/tea.md').read_text())"
 
 
-async def run(session: Session | None = None, bus: FakeBus | None = None, **arguments: Any) -> Result:
-    found = Registry(Packs((pack,), objects=bus or FakeBus())).find("run_program")
-    assert found
-    return await found.run(Call(session or Session("s", owner="ann"), "s/1/1.1/1", arguments))
+async def run(session: Session | None = None, bus: FakeBus | None = None, **arguments: Any) -> ToolResult:
+    result = Registry(PackSource((pack,), objects=bus or FakeBus())).find("run_program")
+    assert result
+    return await result.run(ToolInvocation(session or Session("s", owner="ann"), "s/1/1.1/1", arguments))
 
 
 async def with_files(**files: bytes) -> tuple[Session, FakeBus]:
     bus, session = FakeBus(), Session("s", owner="ann")
-    folder = SessionFiles(session, bus)
+    folder = CallFiles(session, bus)
     for name, data in files.items():
         await folder.write(name.replace("__", "/"), data)
     return replace(session, files={name: ref for name, ref in folder.changes.items() if ref}), bus
@@ -49,7 +49,7 @@ async def test_it_sees_the_files_of_the_session_that_it_names_and_no_others() ->
 
 
 async def test_files_that_are_too_much_are_refused() -> None:
-    most = MOST_DATA // 4 + 1
+    most = MAX_DATA // 4 + 1
     session, bus = await with_files(**{f"f{number}": b"x" * most for number in range(4)})
     assert "at most 16,000,000 bytes" in (await run(session, bus, code="print(1)", files=[*session.files])).error
 
@@ -61,10 +61,10 @@ async def test_a_program_that_fails_says_why_and_what_it_printed() -> None:
     assert "timeout" in (await run(code="while True: pass")).error
 
 
-def test_a_draft_is_told_that_its_program_cannot_be_parsed() -> None:
-    found = Registry(Packs((pack,))).find("run_program")
-    assert found
-    tools = {"run_program": found.spec}
+def test_a_draft_with_an_unparsable_program_is_sent_back() -> None:
+    result = Registry(PackSource((pack,))).find("run_program")
+    assert result
+    tools = {"run_program": result.spec}
 
     def step(code: str, **inputs: Any) -> Step:
         return Step(id="s1", text="Add", tool="run_program", arguments={"code": code, "inputs": inputs})

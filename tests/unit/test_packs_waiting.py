@@ -1,4 +1,4 @@
-"""Steps that poll: what is refused in their draft, what holds, and what the executor looks at, each time."""
+"""Polling steps: refused drafts, conditions, and the executor's polls."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,18 +9,18 @@ from pydantic import BaseModel, ValidationError
 from packs.waiting.pack import pack
 from parley import Context, Failed, Pack, tool
 from parley.events.values import Step, Waiting
-from parley.polling import MOST_VALUE, Polling, holds
+from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.templates import Parameter, Template, TemplateStep
-from parley.protocol.tools import Looked, LookNow
-from services.executor.polling import LONGEST_LOOK, LookRequests
-from services.executor.sources.packs import Packs
+from parley.protocol.tools import LookNow, LookResult
+from services.executor.poll_requests import LOOK_DEADLINE, LookRequests
+from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
-from services.plan_store.polling import TIMEOUT
+from services.plan_store.polling import LOOK_TIMEOUT
 from shared.domain import commands as c
 from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call
 from shared.plan_checks.steps import step_problems
-from shared.store import StoreDown
+from shared.store import StoreUnavailable
 from shared.templates.checks import fingerprints_of, template_problems
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.stories import Conversation, approve
@@ -31,7 +31,7 @@ class Order(BaseModel):
     code: str = ""
 
 
-ORDERS: dict[str, Any] = {"#W1": {"status": "pending"}, "text": '{"status": "sent"}', "large": "x" * MOST_VALUE}
+ORDERS: dict[str, Any] = {"#W1": {"status": "pending"}, "text": '{"status": "sent"}', "large": "x" * MAX_VALUE}
 
 
 @tool()
@@ -54,7 +54,7 @@ async def read_mail(order: Order, context: Context) -> str:
     raise AssertionError("it is denied")
 
 
-REGISTRY = Registry(Packs((pack, Pack("orders", [get_order, cancel_order, read_mail]))))
+REGISTRY = Registry(PackSource((pack, Pack("orders", [get_order, cancel_order, read_mail]))))
 TOOLS = {name: tool.spec for name, tool in REGISTRY.all().items()}
 
 
@@ -99,11 +99,11 @@ def test_a_call_that_reads_and_its_condition_are_held_against_the_tools_there_ar
         ({"every": 10, "at_most": 10_001}, "more than 1,000 times"),
     ],
 )
-def test_what_cannot_be_polled_is_told_in_the_draft(wrong: dict[str, Any], why: str) -> None:
+def test_a_draft_that_polls_an_unsuitable_tool_is_sent_back(wrong: dict[str, Any], why: str) -> None:
     assert why in " ".join(problems(**wrong))
 
 
-def test_the_same_is_refused_where_no_draft_was_looked_at() -> None:
+def test_the_same_is_refused_for_an_unchecked_draft() -> None:
     good = {"tool": "get_order", "condition": "output"}
     assert Polling.model_validate(good).at_most == 3_600
     for wrong in ({"condition": "1 < 2"}, {"every": 9}, {"every": 10, "at_most": 86_400}, {"unknown": 1}):
@@ -123,7 +123,7 @@ def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "result", "wanted"),
+    ("condition", "result", "expected"),
     [
         ('status == "sent"', {"status": "sent"}, True),
         ('status == "sent"', {"status": "new"}, False),
@@ -137,8 +137,8 @@ def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
         ("not error", {"error": None}, True),
     ],
 )
-def test_a_condition_names_the_fields_or_the_whole(condition: str, result: Any, wanted: bool) -> None:
-    assert holds(condition, result) is wanted
+def test_a_condition_names_the_fields_or_the_whole(condition: str, result: Any, expected: bool) -> None:
+    assert holds(condition, result) is expected
 
 
 async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
@@ -152,27 +152,27 @@ async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
     return story, log
 
 
-async def looked(told: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> Looked:
-    story, log = told
+async def poll_once(session: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> LookResult:
+    story, log = session
     ask = LookNow(session_id=story.id, action_id=action)
     answer = await LookRequests(REGISTRY, InMemoryStore(log)).look("tools.look", ask.model_dump_json().encode())
     assert answer
-    return Looked.model_validate_json(answer)
+    return LookResult.model_validate_json(answer)
 
 
 async def test_a_look_gives_what_the_tool_gives_and_whether_the_condition_holds() -> None:
-    assert await looked(await polling()) == Looked(value={"status": "pending"})
-    text = await looked(await polling(arguments={"id": "text"}))
-    assert text == Looked(value={"status": "sent"}, met=True), "also of a tool that gives JSON as text"
+    assert await poll_once(await polling()) == LookResult(value={"status": "pending"})
+    text = await poll_once(await polling(arguments={"id": "text"}))
+    assert text == LookResult(value={"status": "sent"}, met=True), "also of a tool that gives JSON as text"
 
 
 async def test_a_look_that_cannot_be_made_says_why() -> None:
-    missing = await looked(await polling(arguments={"id": "#W2"}))
-    assert missing == Looked(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
-    large = await looked(await polling(arguments={"id": "large"}))
+    missing = await poll_once(await polling(arguments={"id": "#W2"}))
+    assert missing == LookResult(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
+    large = await poll_once(await polling(arguments={"id": "large"}))
     assert "8,002 bytes, and 8,000 can be looked at" in large.error
     assert large.value is None
-    other = await looked(await polling(), action="t2.s9")
+    other = await poll_once(await polling(), action="t2.s9")
     assert other.error == "t2.s9 does not poll now."
     for wrong, why in (
         ({"tool": "cancel_order"}, "does more than read"),
@@ -180,38 +180,38 @@ async def test_a_look_that_cannot_be_made_says_why() -> None:
         ({"tool": "gone"}, "There is no tool “gone”"),
         ({"condition": "1 < 2"}, "names nothing"),
     ):
-        assert why in (await looked(await polling(**wrong))).error
+        assert why in (await poll_once(await polling(**wrong))).error
 
 
 async def test_a_tool_that_the_person_has_denied_since_is_not_called() -> None:
-    told = await polling()
-    await told[0].commit(c.Remember(tool="get_order", policy="deny"))
-    assert (await looked(told)).error == "get_order must not be used here."
+    result = await polling()
+    await result[0].commit(c.Remember(tool="get_order", policy="deny"))
+    assert (await poll_once(result)).error == "get_order must not be used here."
 
 
-async def test_a_step_that_has_ended_is_not_looked_at() -> None:
-    told = await polling()
-    await told[0].commit(c.Stop())
-    assert (await looked(told)).error == "t2.s2 does not poll now."
+async def test_a_step_that_has_ended_is_not_polled() -> None:
+    result = await polling()
+    await result[0].commit(c.Stop())
+    assert (await poll_once(result)).error == "t2.s2 does not poll now."
 
 
 async def test_a_secret_that_a_tool_quotes_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.logging._known", {"sk-very-secret-0123456789"})
-    assert "sk-very" not in (await looked(await polling(arguments={"id": "#W2"}))).error
+    assert "sk-very" not in (await poll_once(await polling(arguments={"id": "#W2"}))).error
 
 
-class Away:
+class UnavailableStore:
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
-        raise StoreDown("The plan store does not answer.")
+        raise StoreUnavailable("The plan store does not answer.")
 
 
-async def test_while_the_session_cannot_be_loaded_nothing_is_said_of_it() -> None:
+async def test_while_the_session_cannot_be_loaded_there_is_no_answer() -> None:
     ask = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
-    assert await LookRequests(REGISTRY, Away()).look("tools.look", ask) is None
-    nonsense = await LookRequests(REGISTRY, Away()).look("tools.look", b"{}")
+    assert await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", ask) is None
+    nonsense = await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", b"{}")
     assert nonsense
-    assert "no look" in Looked.model_validate_json(nonsense).error
+    assert "no look" in LookResult.model_validate_json(nonsense).error
 
 
-def test_the_keeper_waits_longer_than_a_look_may_take() -> None:
-    assert LONGEST_LOOK < TIMEOUT
+def test_the_plan_store_waits_longer_than_a_poll_may_take() -> None:
+    assert LOOK_DEADLINE < LOOK_TIMEOUT

@@ -9,9 +9,9 @@ from parley import Context, Tool, tool
 from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import Unresolved
-from shared.plan_checks.kinds import filled, kind_of, misplaced, without_weaker
+from shared.plan_checks.argument_kinds import argument_kind_of, fill_arguments, reference_problems, without_weaker_kinds
 from shared.plan_checks.schemas import outline
-from shared.plan_checks.steps import NAMES, checked, step_problems
+from shared.plan_checks.steps import CHECK_NAMES, check_plan, step_problems
 
 ANY: dict[str, Any] = {"type": "object"}
 
@@ -35,9 +35,9 @@ class Wanted(BaseModel):
 
 
 @tool()
-async def look(wanted: Wanted, context: Context) -> Order:
+async def look(query: Wanted, context: Context) -> Order:
     """Look an order up."""
-    return Order(id=wanted.id, parcels=[], by_item={})
+    return Order(id=query.id, parcels=[], by_item={})
 
 
 def spec(name: str, returns: dict[str, Any] | None = None, effect: Any = "read", **parameters: Any) -> ToolSpec:
@@ -46,8 +46,8 @@ def spec(name: str, returns: dict[str, Any] | None = None, effect: Any = "read",
 
 
 TOOLS = {
-    one.name: one
-    for one in (
+    tool_spec.name: tool_spec
+    for tool_spec in (
         look.spec("shop"),
         spec("guess"),
         spec("pair", {"type": "array", "prefixItems": [{"type": "string"}], "items": False}),
@@ -63,8 +63,8 @@ def step(name: str, value: Any, *, number: int = 2, each: str | None = None) -> 
     return Step(id=f"s{number}", text="Go on", tool=name, arguments={"x": value}, for_each=each)
 
 
-def found(*steps: Step, **more: Any) -> dict[str, Check]:
-    return {check.name: check for check in checked(steps, TOOLS, **more).checks}
+def checks_of(*steps: Step, **more: Any) -> dict[str, Check]:
+    return {check.name: check for check in check_plan(steps, TOOLS, **more).checks}
 
 
 # --- references
@@ -74,10 +74,10 @@ def found(*steps: Step, **more: Any) -> dict[str, Check]:
     "path",
     ["", ".id", ".parcels", ".parcels[3].code", ".by_item.a-1.weight", ".note"],
 )
-def test_a_reference_to_what_the_tool_declares_is_right(path: str) -> None:
+def test_a_reference_to_a_declared_output_passes(path: str) -> None:
     steps = (LOOK, step("guess", "{{steps.s1.output" + path + "}}"))
     assert step_problems(steps, TOOLS) == ()
-    assert found(*steps)["references"] == Check(name="references", ok=True)
+    assert checks_of(*steps)["references"] == Check(name="references", ok=True)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_reference_to_what_the_tool_declares_is_right(path: str) -> None:
         (".by_item[1]", "has an object where [1] wants a list."),
     ],
 )
-def test_a_reference_to_what_is_not_there_names_the_step_and_what_there_is(path: str, words: str) -> None:
+def test_a_reference_to_a_missing_output_names_the_step_and_its_outputs(path: str, words: str) -> None:
     reference = "{{steps.s1.output" + path + "}}"
     (problem,) = step_problems((LOOK, step("guess", reference)), TOOLS)
     assert problem.startswith(f"Step 2 (s2): {reference}")
@@ -104,20 +104,20 @@ def test_several_values_cannot_be_put_into_a_text() -> None:
     assert step_problems((LOOK, step("guess", "It is {{steps.s1.output.note}}")), TOOLS) == ()
 
 
-def test_what_no_tool_declares_is_a_note_and_blocks_nothing() -> None:
+def test_a_reference_to_an_undeclared_output_is_a_note() -> None:
     guess = Step(id="s1", text="Guess", tool="guess", arguments={})
     steps = (guess, step("guess", ["{{steps.s1.output.a}}", "{{steps.s1.output[0]}}", "{{steps.s1.output.a}}"]))
     assert step_problems(steps, TOOLS) == ()
-    note = found(*steps)["references"]
+    note = checks_of(*steps)["references"]
     assert note.ok is None
     assert note.detail == (
         "Step 2 (s2): {{steps.s1.output.a}}, {{steps.s1.output[0]}} can only be checked when the plan runs: "
         "no tool declares what is there."
     )
-    assert found(guess, step("guess", "{{steps.s1.output}}"))["references"].ok is True
+    assert checks_of(guess, step("guess", "{{steps.s1.output}}"))["references"].ok is True
 
 
-def test_a_step_that_polls_gives_what_the_polled_tool_gives() -> None:
+def test_a_polling_steps_output_is_the_polled_tools() -> None:
     poll = ToolSpec(name="poll", description="Polls", parameters={"type": "object"}, effect="read")
     tools = {**TOOLS, "poll": poll.model_copy(update={"waits_for": "condition", "returns": {"type": "string"}})}
     arguments = {"tool": "look", "arguments": {"id": "p1"}, "condition": "note"}
@@ -125,22 +125,22 @@ def test_a_step_that_polls_gives_what_the_polled_tool_gives() -> None:
     assert step_problems((polls, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools) == ()
     (wrong,) = step_problems((polls, step("guess", "{{steps.s1.output.colour}}")), tools)
     assert "has no “colour”, only id, parcels, by_item, note." in wrong
-    (denied,) = checked((polls,), tools, allowed=("poll",)).problems
+    (denied,) = check_plan((polls,), tools, allowed=("poll",)).problems
     assert denied == "Step 1 (s1): look is not among the tools that this plan may use: poll."
 
 
-def test_a_step_for_each_item_is_held_against_the_list() -> None:
+def test_a_for_each_step_is_checked_against_its_list() -> None:
     each = "{{steps.s1.output.parcels}}"
     assert step_problems((LOOK, step("guess", "{{item.code}}", each=each)), TOOLS) == ()
     (wrong,) = step_problems((LOOK, step("guess", "{{item.size}}", each=each)), TOOLS)
     assert wrong == "Step 2 (s2): {{item.size}}: the item has no “size”, only code, weight."
     (none,) = step_problems((LOOK, step("guess", "{{item}}", each="{{steps.s1.output.id}}")), TOOLS)
     assert none == "Step 2 (s2): {{steps.s1.output.id}} is a text, and no list."
-    unknown = found(step("guess", 1, number=1), step("guess", "{{item.a}}", each="{{steps.s1.output.list}}"))
+    unknown = checks_of(step("guess", 1, number=1), step("guess", "{{item.a}}", each="{{steps.s1.output.list}}"))
     assert unknown["references"].ok is None
 
 
-def test_what_a_step_for_each_item_gives_is_a_list() -> None:
+def test_a_for_each_steps_output_is_a_list() -> None:
     list_ = step("look", 1, each="{{steps.s1.output.parcels}}").model_copy(
         update={"arguments": {"id": "{{item.code}}"}}
     )
@@ -161,7 +161,7 @@ def test_lists_of_fixed_length_and_schemas_that_refer_to_themselves() -> None:
     assert step_problems((looped, step("guess", "{{steps.s1.output.next.last}}")), TOOLS) != ()
 
 
-def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says() -> None:
+def test_a_pydantic_output_is_closed_by_default_and_a_schema_as_declared() -> None:
     class Open(BaseModel, extra="allow"):
         id: str
 
@@ -172,13 +172,13 @@ def test_a_model_is_closed_unless_it_says_otherwise_and_a_schema_is_as_it_says()
         first = Step(id="s1", text="Look", tool=name, arguments={"id": "1"})
         steps = (first, step("guess", "{{steps.s1.output.more}}"))
         assert step_problems(steps, tools) == ()
-        assert {one.name: one.ok for one in checked(steps, tools).checks}["references"] is None
+        assert {check.name: check.ok for check in check_plan(steps, tools).checks}["references"] is None
     returns = TOOLS["look"].returns
     assert returns
     assert returns["additionalProperties"] is False
 
 
-def test_a_strange_schema_lets_pass_what_it_may_mean_and_costs_little() -> None:
+def test_an_unusual_schema_blocks_nothing_and_is_cheap() -> None:
     part = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
     null: dict[str, Any] = {"type": "null"}
     deep: dict[str, Any] = {"$ref": "#/$defs/A"}
@@ -200,7 +200,7 @@ def test_a_strange_schema_lets_pass_what_it_may_mean_and_costs_little() -> None:
         assert len(step_problems((first, step("guess", reference)), tools)) == wrong, schema
 
 
-def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
+def test_the_prompt_outlines_a_results_shape() -> None:
     returns = TOOLS["look"].returns
     assert returns
     parcel = {"code": "string", "weight": "number"}
@@ -235,19 +235,17 @@ def test_a_model_is_told_the_shape_of_a_result_in_few_words() -> None:
         ("text", {}, "text"),
     ],
 )
-def test_a_tool_says_what_its_arguments_are_and_names_decide_where_it_does_not(
-    name: str, schema: dict[str, Any], kind: str
-) -> None:
-    assert kind_of(name, schema) == kind
+def test_argument_kinds_are_declared_or_inferred_from_names(name: str, schema: dict[str, Any], kind: str) -> None:
+    assert argument_kind_of(name, schema) == kind
 
 
-def test_a_stranger_can_only_be_stricter() -> None:
-    told: dict[str, Any] = {
+def test_an_external_schema_can_only_declare_stricter_kinds() -> None:
+    declared: dict[str, Any] = {
         "properties": {"sql": {"x-kind": "text"}, "code": {"x-kind": "url"}, "q": {"x-kind": "sql"}}
     }
-    nested: dict[str, Any] = {"$defs": {"Deep": told}, "anyOf": [told]}
-    held = {"properties": {"sql": {}, "code": {}, "q": {"x-kind": "sql"}}}
-    assert without_weaker(nested) == {"$defs": {"Deep": held}, "anyOf": [held]}
+    nested: dict[str, Any] = {"$defs": {"Deep": declared}, "anyOf": [declared]}
+    expected = {"properties": {"sql": {}, "code": {}, "q": {"x-kind": "sql"}}}
+    assert without_weaker_kinds(nested) == {"$defs": {"Deep": expected}, "anyOf": [expected]}
 
 
 @pytest.mark.parametrize(
@@ -263,21 +261,21 @@ def test_a_stranger_can_only_be_stricter() -> None:
         ({"url": "//{{steps.s1.output}}/x"}, "url"),
     ],
 )
-def test_no_reference_stands_in_what_runs_or_in_a_host(arguments: dict[str, Any], where: str) -> None:
+def test_references_are_refused_in_code_and_hosts(arguments: dict[str, Any], where: str) -> None:
     inside: dict[str, Any] = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
     many: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/One"}}
     whole: dict[str, Any] = {"type": "object", "properties": {"many": many}, "$defs": {"One": inside}}
-    (wrong,) = misplaced(arguments, whole)
+    (wrong,) = reference_problems(arguments, whole)
     assert wrong.startswith(where)
     with pytest.raises(Unresolved, match="reference may stand"):
-        filled(arguments, whole, {"s1": {"url": "http://10.0.0.1"}})
+        fill_arguments(arguments, whole, {"s1": {"url": "http://10.0.0.1"}})
 
 
-def test_what_is_put_into_a_url_stays_a_part_of_its_path_or_query() -> None:
+def test_values_in_a_url_stay_within_its_path_or_query() -> None:
     url = "https://a.example/orders/{{steps.s1.output.id}}/x?q={{steps.s1.output.q}}#{{steps.s1.output.n}}"
     outputs: dict[str, Any] = {"s1": {"id": "#W1/../../admin?x", "q": "a&b=ü", "n": 7}}
-    assert misplaced({"url": url}, ANY) == ()
-    assert filled({"url": url, "text": "{{steps.s1.output.id}}"}, ANY, outputs) == {
+    assert reference_problems({"url": url}, ANY) == ()
+    assert fill_arguments({"url": url, "text": "{{steps.s1.output.id}}"}, ANY, outputs) == {
         "url": "https://a.example/orders/%23W1%2F..%2F..%2Fadmin%3Fx/x?q=a%26b%3D%C3%BC#7",
         "text": "#W1/../../admin?x",
     }
@@ -286,21 +284,21 @@ def test_what_is_put_into_a_url_stays_a_part_of_its_path_or_query() -> None:
 @pytest.mark.parametrize(
     ("segment", "value"), [("{{item}}", ".."), ("{{item}}", "."), (".{{item}}", "."), ("%2{{item}}%2e", "e")]
 )
-def test_no_value_leads_to_another_path(segment: str, value: str) -> None:
+def test_no_value_changes_a_urls_path(segment: str, value: str) -> None:
     with pytest.raises(Unresolved, match="would lead to another path"):
-        filled({"url": f"https://a.example/x/{segment}/y"}, ANY, {"": value})
+        fill_arguments({"url": f"https://a.example/x/{segment}/y"}, ANY, {"": value})
 
 
 # --- all checks of a draft
 
 
-def test_a_draft_that_has_nothing_wrong_passes_every_check() -> None:
-    made = checked((LOOK,), TOOLS)
-    assert made.checks == tuple(Check(name=name, ok=True) for name in NAMES)
-    assert (made.steps[0].effect, made.steps[0].fingerprint) == ("read", TOOLS["look"].fingerprint)
+def test_a_valid_plan_passes_every_check() -> None:
+    plan = check_plan((LOOK,), TOOLS)
+    assert plan.checks == tuple(Check(name=name, ok=True) for name in CHECK_NAMES)
+    assert (plan.steps[0].effect, plan.steps[0].fingerprint) == ("read", TOOLS["look"].fingerprint)
 
 
-def test_what_blocks_and_what_is_worth_a_look() -> None:
+def test_blocking_problems_and_notes() -> None:
     steps = (
         Step(id="s1", text="look", tool="look", arguments={}),
         Step(id="s2", text="Pay", tool="pay", arguments={"sum": 1}),
@@ -308,8 +306,8 @@ def test_what_blocks_and_what_is_worth_a_look() -> None:
         Step(id="s4", text="Fly", tool="fly"),
         Step(id="s5", text="Burn it", tool="burn"),
     )
-    told = found(*steps)
-    assert {name: check.ok for name, check in told.items()} == {
+    checks = checks_of(*steps)
+    assert {name: check.ok for name, check in checks.items()} == {
         "steps": False,
         "tools": False,
         "arguments": False,
@@ -317,36 +315,36 @@ def test_what_blocks_and_what_is_worth_a_look() -> None:
         "changes": None,
         "descriptions": None,
     }
-    assert told["steps"].detail == "Step 3 (s3) depends on s9, which is no step."
-    assert told["tools"].detail.splitlines() == [
+    assert checks["steps"].detail == "Step 3 (s3) depends on s9, which is not a step of the plan."
+    assert checks["tools"].detail.splitlines() == [
         "Step 4 (s4): there is no tool “fly” here.",
         "Step 5 (s5): burn must not be used here.",
     ]
-    assert told["arguments"].detail == "Step 1 (s1): look: id is missing"
-    assert told["changes"].detail == "Step 3 (s3): it makes the very change that s2 makes, once more."
-    assert told["descriptions"].detail.splitlines() == [
+    assert checks["arguments"].detail == "Step 1 (s1): look: id is missing"
+    assert checks["changes"].detail == "Step 3 (s3): it makes the very change that s2 makes, once more."
+    assert checks["descriptions"].detail.splitlines() == [
         "Step 1 (s1): no words say what it is for.",
         "Step 3 (s3): it takes 301 characters to say what it is for: is it one step?",
     ]
     assert len(step_problems(steps, TOOLS)) == 4
 
 
-def test_only_tools_that_are_allowed_may_be_used() -> None:
-    told = checked((LOOK, step("guess", 1)), TOOLS, allowed=("pay", "look"))
-    assert told.problems == ("Step 2 (s2): guess is not among the tools that this plan may use: look, pay.",)
+def test_only_allowed_tools_may_be_used() -> None:
+    plan = check_plan((LOOK, step("guess", 1)), TOOLS, allowed=("pay", "look"))
+    assert plan.problems == ("Step 2 (s2): guess is not among the tools that this plan may use: look, pay.",)
 
 
 def test_a_plan_of_many_steps_and_one_of_many_findings_stay_readable() -> None:
     many = [LOOK.model_copy(update={"id": f"n{number}"}) for number in range(31)]
-    assert found(*many)["steps"].ok is None
-    assert found(*many[:30])["steps"].ok is True
+    assert checks_of(*many)["steps"].ok is None
+    assert checks_of(*many[:30])["steps"].ok is True
     strange = [LOOK.model_copy(update={"id": f"n{number}", "tool": "x" * 400}) for number in range(100)]
-    limited = found(*strange, allowed=[f"{number}{'y' * 400}" for number in range(30)])["tools"]
+    limited = checks_of(*strange, allowed=[f"{number}{'y' * 400}" for number in range(30)])["tools"]
     assert len(limited.detail) <= 20_000
     assert limited.detail.splitlines()[-1].startswith("… and ")
 
 
-def test_a_fingerprint_is_of_what_a_call_means() -> None:
+def test_a_fingerprint_covers_what_a_call_does() -> None:
     same = TOOLS["look"].model_copy(update={"description": "Other words", "returns": None, "policy": "always"})
     assert same.fingerprint == TOOLS["look"].fingerprint
     assert TOOLS["look"].model_copy(update={"effect": "write"}).fingerprint != same.fingerprint

@@ -1,4 +1,4 @@
-"""Plans compared step by step and line by line."""
+"""The difference between two plans, step by step and line by line."""
 
 import time
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def steps(*texts: str) -> tuple[Step, ...]:
         (("a", "a"), ("a",), [("same", 1, 1), ("removed", 2, None)]),
     ],
 )
-def test_every_step_of_both_plans_is_told_once(
+def test_every_step_of_both_plans_has_one_change(
     old: tuple[str, ...], new: tuple[str, ...], expected: list[tuple[str, int | None, int | None]]
 ) -> None:
     found = list(compare(steps(*old), steps(*new)))
@@ -44,14 +44,14 @@ def test_every_step_of_both_plans_is_told_once(
     assert [change.new for change in found if change.new] == list(range(1, len(new) + 1))
 
 
-def test_other_arguments_are_a_change_too() -> None:
+def test_changed_arguments_are_a_change() -> None:
     old = (Step(text="Look", tool="sql", arguments={"q": 1}),)
     new = (Step(text="Look", tool="sql", arguments={"q": 2}),)
     (change,) = compare(old, new)
     assert (change.kind, change.before, change.after) == ("changed", old[0], new[0])
 
 
-def test_two_plans_of_a_hundred_long_steps_are_compared_at_once() -> None:
+def test_two_plans_of_a_hundred_long_steps_are_compared_quickly() -> None:
     old = steps(*(f"{n} " + "abc " * 490 for n in range(100)))
     new = steps(*(f"{n} " + "xyz " * 490 for n in range(100, 200)))
     assert len(list(compare(old, new))) == 200
@@ -75,7 +75,7 @@ def plan(version: int, lines: list[str]) -> PlanRecord:
     )
 
 
-def test_of_very_long_plans_the_changed_part_is_shown_as_replaced() -> None:
+def test_the_changed_part_of_a_very_long_plan_is_one_hunk() -> None:
     lines = [f"line {number}" for number in range(MAX_LINES + 1)]
     changed = [*lines[:10], "new", *lines[12:20], "newer", *lines[21:]]
     found = diff(plan(1, lines), plan(2, changed))
@@ -95,28 +95,28 @@ def test_of_very_long_plans_the_changed_part_is_shown_as_replaced() -> None:
     assert diff(plan(1, lines), plan(2, lines)).unified == ""
 
 
-def test_lines_added_at_the_end_of_a_long_plan_are_told_once() -> None:
+def test_lines_added_at_the_end_of_a_long_plan_appear_once() -> None:
     lines = ["same"] * (MAX_LINES + 1)
     found = diff(plan(1, lines), plan(2, [*lines, "same"]))
     assert found.unified.splitlines()[2:] == [f"@@ -{MAX_LINES - 1},3 +{MAX_LINES - 1},4 @@", *[" same"] * 3, "+same"]
 
 
-def test_two_plans_of_very_many_lines_are_compared_at_once() -> None:
-    """By difflib these take minutes: no line is rare enough to go by, none common enough to be left aside."""
+def test_two_plans_of_very_many_lines_are_compared_quickly() -> None:
+    """difflib would take minutes: no line is rare enough to match by, or common enough to be ignored."""
     lines = [chr(0x4E00 + number % 101) for number in range(80_000)]
     began = time.process_time()
     assert diff(plan(1, lines), plan(2, lines[::-1])).coarse
     assert time.process_time() - began < 5
 
 
-def test_plans_of_up_to_so_many_lines_are_compared_line_by_line() -> None:
+def test_plans_up_to_the_limit_are_compared_line_by_line() -> None:
     lines = [chr(0x4E00 + number % 101) for number in range(MAX_LINES)]
     began = time.process_time()
     assert not diff(plan(1, lines), plan(2, sorted(lines))).coarse
     assert time.process_time() - began < 5
 
 
-def test_steps_with_ids_are_known_by_them_whatever_they_say_now() -> None:
+def test_steps_with_ids_are_matched_by_id() -> None:
     first, second = (Step(id=f"s{n}", text=f"Look {n} up", tool="look") for n in (1, 2))
     other = first.model_copy(update={"text": "Something else entirely", "arguments": {"x": 1}})
     new = Step(id="s3", text=first.text, tool="look")

@@ -1,4 +1,4 @@
-"""What a person accepted before is an example for the next plan of the same workflow."""
+"""Accepted work becomes an example for the next plan of the same workflow."""
 
 import json
 from collections.abc import Sequence
@@ -35,22 +35,22 @@ async def alike(_: Session) -> Sequence[LibraryEntry]:
 
 def examples(prompt: Prompt) -> Any:
     """What the prompt tells of them; None where it has none."""
-    _, begun, rest = prompt.data.partition("<examples>\n")
-    return json.loads(rest.partition("\n</examples>")[0]) if begun else None
+    _, started, rest = prompt.data.partition("<examples>\n")
+    return json.loads(rest.partition("\n</examples>")[0]) if started else None
 
 
-async def test_calls_that_were_accepted_are_told_before_the_first_turn_of_a_request() -> None:
+async def test_accepted_calls_are_examples_for_the_first_turn_of_a_request() -> None:
     _, first = await planned(given(*KNOWN[:1]).session, NothingToDo(reason="All is known."), examples=alike)
     assert examples(first.prompts[0]) == TOLD
     _, later = await planned(given(*KNOWN).session, NothingToDo(reason="All is known."), examples=alike)
     assert examples(later.prompts[0]) is None
 
 
-async def test_a_plan_in_words_is_told_the_ones_that_were_accepted() -> None:
+async def test_a_plan_in_words_gets_accepted_plans_as_examples() -> None:
     log, model = InMemoryLog(), ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
     kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     for known in (alike, None):
-        desk = WorkContext(kit, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
-        drafted = await (draft_plan(desk, known) if known else draft_plan(desk))
+        context = WorkContext(kit, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
+        drafted = await (draft_plan(context, known) if known else draft_plan(context))
         assert isinstance(drafted, c.DraftPlan)
     assert [examples(prompt) for prompt in model.prompts] == [TOLD, None]

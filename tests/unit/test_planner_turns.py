@@ -1,4 +1,4 @@
-"""The planner's turns: what a proposal becomes, when it is sent back, and what the model is told."""
+"""Planning of turns: valid and rejected proposals, and the prompt."""
 
 import json
 from types import SimpleNamespace
@@ -12,24 +12,25 @@ from packs.retail.specs import SPECS
 from parley.events.values import Knowledge, Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ListTools, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
-from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, brief, shown
-from services.planner.catalogue import FEW, SHOWN, Catalogue
+from services.planner import agentflow_prompt as turn_prompt
+from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES, checked_by_packs, plan_turn
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply
 from services.planner.examples import no_examples
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
-from services.planner.proposals import FAILURES, Proposal, repeated, standstill, weigh
-from shared.bus import BusDown
+from services.planner.proposals import STALLED_AFTER, TurnProposal, is_stalled, repetition_problem, validate
+from services.planner.tool_client import MAX_SHOWN, SHOW_ALL_UP_TO, ToolClient
+from shared.bus import BusUnavailable
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
-from shared.domain.memory import GIST, WHOLE, history
-from shared.domain.said import drafting
+from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
+from shared.domain.messages import drafting_session
 from shared.domain.session import Session, with_words
-from shared.domain.state import Said
+from shared.domain.state import AnsweredQuestion
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.store import STORE, checked
@@ -47,23 +48,23 @@ FETCH = ToolSpec(name="fetch", description="Fetch a page", parameters={"type": "
 REFUSED = "Error: order not found"
 
 
-def made(
+def ran(
     number: int, tool: str, result: str, *, ok: bool = True, effect: str = "read", **args: Any
 ) -> tuple[StoryLine, ...]:
-    """A turn of one call, and what came of it."""
+    """A turn of one call, with its outcome."""
     spec = act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
-    ended = finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
+    ended = finish_action(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
     return (turn(spec), c.Start(), ended, verdict("continue", "success" if ok else "failure"))
 
 
 KNOWN = (
     *FLOW,
-    *made(1, "find_user_id_by_email", ORDER["user_id"], email=USER["email"]),
-    *made(2, "get_order_details", json.dumps(ORDER), **ID),
+    *ran(1, "find_user_id_by_email", ORDER["user_id"], email=USER["email"]),
+    *ran(2, "get_order_details", json.dumps(ORDER), **ID),
 )
 
 
-def proposes(*actions: Planned, **more: Any) -> TurnDraft:
+def draft(*actions: Planned, **more: Any) -> TurnDraft:
     return TurnDraft(sub_goal="go on", actions=list(actions), reasoning="why", **more)
 
 
@@ -76,15 +77,15 @@ def plans(number: int, tool: str, effect: str = "read", **args: Any) -> Any:
 
 def test_calls_get_ids_of_their_turn_and_what_their_tools_say() -> None:
     session = given(*KNOWN).session
-    reply = proposes(CANCEL, LOOK.model_copy(update={"depends_on": [1, 1, 2, 3, 9, -1], "text": "t" * 9_000}))
-    first, second = weigh(session, reply, PAGE.tools).actions
+    reply = draft(CANCEL, LOOK.model_copy(update={"depends_on": [1, 1, 2, 3, 9, -1], "text": "t" * 9_000}))
+    first, second = validate(session, reply, PAGE.tools).actions
     assert (first.id, first.effect, first.depends_on) == ("3.1", "write", ())
     assert (second.id, second.effect, second.depends_on, len(second.description)) == ("3.2", "read", ("3.1",), 2_000)
 
 
 def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
-    one, other = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
-    actions = weigh(given(*FLOW).session, proposes(one, other), (FETCH,)).actions
+    item, other = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
+    actions = validate(given(*FLOW).session, draft(item, other), (FETCH,)).actions
     given(*FLOW).when(turn(*actions)).refused(Invalid, "wait for each other")
 
 
@@ -102,23 +103,23 @@ def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
     ids=["unknown", "unknown and long", "missing", "no object", "twice", "no such reason", "somebody else's"],
 )
 async def test_what_cannot_be_taken_says_why(actions: list[Planned], why: str) -> None:
-    user = made(3, "get_user_details", json.dumps(USER), user_id=ORDER["user_id"])
-    proposal = await weighed(given(*KNOWN, *user).session, *actions)
+    user = ran(3, "get_user_details", json.dumps(USER), user_id=ORDER["user_id"])
+    proposal = await validated(given(*KNOWN, *user).session, *actions)
     assert why in " ".join(proposal.problems)
-    assert not proposal.stuck
+    assert not proposal.is_stuck
 
 
-async def weighed(session: Session, *actions: Planned, page: ToolPage = PAGE) -> Proposal:
-    """What becomes of these calls once the packs of their tools were asked."""
-    return await allowed(session, weigh(session, proposes(*actions), page.tools), page, Shelf(page))
+async def validated(session: Session, *actions: Planned, page: ToolPage = PAGE) -> TurnProposal:
+    """The proposal of these calls, checked by their packs."""
+    return await checked_by_packs(session, validate(session, draft(*actions), page.tools), page, FixedTools(page))
 
 
 async def test_the_store_s_rules_hold_for_its_tools_only() -> None:
-    assert (await weighed(given(*FLOW).session, CANCEL)).problems
-    assert (await weighed(given(*KNOWN).session, CANCEL)).problems == ()
+    assert (await validated(given(*FLOW).session, CANCEL)).problems
+    assert (await validated(given(*KNOWN).session, CANCEL)).problems == ()
     mail = Planned(tool="send", arguments={"user_id": "somebody"})
     page = ToolPage(tools=(*SPECS, SEND), total=17)
-    assert (await weighed(given(*FLOW).session, mail, page=page)).problems == ()
+    assert (await validated(given(*FLOW).session, mail, page=page)).problems == ()
     assert all(spec.checked for spec in SPECS)
 
 
@@ -126,26 +127,26 @@ async def test_a_change_counts_as_made_for_the_calls_after_it() -> None:
     session = given(*KNOWN).session
     elsewhere = ORDER["address"] | {"order_id": ORDER["order_id"]}
     (why,) = (
-        await weighed(session, CANCEL, Planned(tool="modify_pending_order_address", arguments=elsewhere))
+        await validated(session, CANCEL, Planned(tool="modify_pending_order_address", arguments=elsewhere))
     ).problems
     assert "is cancelled, and this takes one that is pending" in why
 
 
 async def test_no_pack_is_asked_about_calls_that_none_forbids() -> None:
-    class Silent(Shelf):
+    class Silent(FixedTools):
         async def check(self, ask: CheckCalls) -> tuple[str, ...]:
             raise AssertionError(ask)
 
     page = ToolPage(tools=(FETCH,), total=1)
-    turned, _ = await planned(given(*FLOW).session, proposes(Planned(tool="fetch")), shelf=Silent(page))
+    turned, _ = await planned(given(*FLOW).session, draft(Planned(tool="fetch")), tools=Silent(page))
     assert isinstance(turned, c.PlanTurn)
 
 
 async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
     session = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="x", confidence=1), say("and cancel it")).session
-    session = drafting(session)
-    assert (await weighed(session, LOOK)).problems == ()
-    (why,) = (await weighed(session, CANCEL)).problems
+    session = drafting_session(session)
+    assert (await validated(session, LOOK)).problems == ()
+    (why,) = (await validated(session, CANCEL)).problems
     assert "read its details first" in why
 
 
@@ -155,15 +156,15 @@ async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_or
 @pytest.mark.parametrize(
     ("before", "call", "stuck"),
     [
-        (made(1, "fetch", "page"), plans(2, "fetch"), True),
-        (made(1, "fetch", "page"), plans(2, "fetch", n=2), False),
-        (made(1, "fetch", REFUSED, ok=False), plans(2, "fetch"), True),
-        (made(1, "fetch", "fetch did not answer within 30 seconds.", ok=False), plans(2, "fetch"), False),
-        (made(1, "fetch", "Stopped by the person.", ok=False), plans(2, "fetch"), False),
-        ((*made(1, "fetch", "page"), *made(2, "send", "sent", effect="write", to="a")), plans(3, "fetch"), False),
-        ((*made(1, "fetch", "page"), *made(2, "send", "no", ok=False, effect="write")), plans(3, "fetch"), True),
-        (made(1, "send", "sent", effect="write"), plans(2, "send", "write"), True),
-        (made(1, "send", "Error: no", ok=False, effect="write"), plans(2, "send", "write"), True),
+        (ran(1, "fetch", "page"), plans(2, "fetch"), True),
+        (ran(1, "fetch", "page"), plans(2, "fetch", n=2), False),
+        (ran(1, "fetch", REFUSED, ok=False), plans(2, "fetch"), True),
+        (ran(1, "fetch", "fetch did not answer within 30 seconds.", ok=False), plans(2, "fetch"), False),
+        (ran(1, "fetch", "Stopped by the person.", ok=False), plans(2, "fetch"), False),
+        ((*ran(1, "fetch", "page"), *ran(2, "send", "sent", effect="write", to="a")), plans(3, "fetch"), False),
+        ((*ran(1, "fetch", "page"), *ran(2, "send", "no", ok=False, effect="write")), plans(3, "fetch"), True),
+        (ran(1, "send", "sent", effect="write"), plans(2, "send", "write"), True),
+        (ran(1, "send", "Error: no", ok=False, effect="write"), plans(2, "send", "write"), True),
     ],
     ids=[
         "the same look",
@@ -181,44 +182,44 @@ def test_the_same_call_again_leads_nowhere_unless_something_changed(
     before: tuple[StoryLine, ...], call: Any, stuck: bool
 ) -> None:
     session = given(*FLOW, *before).session
-    assert bool(repeated([call], history(session.memory, session.turn))) is stuck
+    assert bool(repetition_problem([call], action_history(session.memory, session.turn))) is stuck
 
 
 def test_of_several_calls_one_that_is_new_is_reason_enough() -> None:
-    session = given(*FLOW, *made(1, "fetch", "page")).session
-    done = history(session.memory, session.turn)
-    assert repeated([plans(2, "fetch"), plans(2, "fetch", n=2)], done) == ""
-    assert "(fetch)" in repeated([plans(2, "fetch"), plans(2, "fetch")], done)
+    session = given(*FLOW, *ran(1, "fetch", "page")).session
+    outcome = action_history(session.memory, session.turn)
+    assert repetition_problem([plans(2, "fetch"), plans(2, "fetch", n=2)], outcome) == ""
+    assert "(fetch)" in repetition_problem([plans(2, "fetch"), plans(2, "fetch")], outcome)
 
 
 async def test_a_look_that_has_faded_may_be_taken_again() -> None:
     """Else a rule that wants an order read first, and a memory that has lost it, would be a dead end."""
-    large = [told for n in range(3, 6) for told in made(n, "fetch", "p" * (WHOLE // 2), n=n)]
+    large = [result for n in range(3, 6) for result in ran(n, "fetch", "p" * (MAX_WHOLE_OUTCOMES // 2), n=n)]
     session = given(*KNOWN, *large).session
-    faded = next(deed for deed in history(session.memory, session.turn) if deed.tool == "get_order_details")
-    assert len(faded.text) == GIST
-    (why,) = (await weighed(session, CANCEL)).problems
+    faded = next(past for past in action_history(session.memory, session.turn) if past.tool == "get_order_details")
+    assert len(faded.text) == MAX_OUTCOME_SUMMARY
+    (why,) = (await validated(session, CANCEL)).problems
     assert "read its details first" in why
-    assert (await weighed(session, LOOK)).problems == ()
+    assert (await validated(session, LOOK)).problems == ()
 
 
 def test_what_broke_down_again_and_again_is_not_tried_for_ever() -> None:
-    down = [told for n in range(1, FAILURES + 1) for told in made(n, "fetch", "OSError: away", ok=False)]
+    down = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError: away", ok=False)]
     session = given(*FLOW, *down).session
-    assert standstill(session)
-    assert weigh(session, proposes(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).stuck
+    assert is_stalled(session)
+    assert validate(session, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
     once = given(*FLOW, *down[:4]).session
-    assert not standstill(once)
-    assert not weigh(once, proposes(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).stuck
-    helped = given(*FLOW, *down, *made(FAILURES + 1, "fetch", "there", n=7)).session
-    assert not standstill(helped)
+    assert not is_stalled(once)
+    assert not validate(once, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
+    helped = given(*FLOW, *down, *ran(STALLED_AFTER + 1, "fetch", "there", n=7)).session
+    assert not is_stalled(helped)
 
 
 # --- planning as a whole
 
 
-class Shelf:
-    """Tools by the words they were looked for with."""
+class FixedTools:
+    """A tool lookup that returns fixed pages."""
 
     def __init__(self, *pages: ToolPage) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
@@ -227,7 +228,7 @@ class Shelf:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
-    async def fitting(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         self.asked.append((words, used))
         return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
 
@@ -237,37 +238,41 @@ async def nothing(_: Session) -> tuple[Recalled, ...]:
 
 
 async def planned(
-    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing, examples: Any = no_examples
+    session: Session,
+    *replies: Kind,
+    tools: FixedTools | None = None,
+    recall: Any = nothing,
+    examples: Any = no_examples,
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    # What a model call costs is a fact of the log; the session here is only what the planner looks at.
-    desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s1:cause")
-    return await plan_turn(desk, shelf or Shelf(PAGE), recall, examples), model
+    context = WorkContext(kit, SessionAtPosition(session, 0), cause="s1:cause")
+    return await plan_turn(context, tools or FixedTools(PAGE), recall, examples), model
 
 
 async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
     rested = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
     words, model = await planned(rested.session, WordsDraft(text="You named it."))
     assert words == c.AnswerRemark(text="You named it.")
-    asked = repr(model.prompts[0])
-    assert r"<remark>\nwhy that one?\n</remark>" in asked
-    assert r"<review>\nIt is #W1.\n</review>" in asked
-    turned, _ = await planned(rested.session, proposes(LOOK))
+    question = repr(model.prompts[0])
+    assert r"<remark>\nwhy that one?\n</remark>" in question
+    assert r"<review>\nIt is #W1.\n</review>" in question
+    turned, _ = await planned(rested.session, draft(LOOK))
     assert isinstance(turned, c.PlanTurn)
 
 
-async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
+async def test_an_unknown_workflow_fails_with_a_reason() -> None:
     log = InMemoryLog()
     kit = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    desk = WorkContext(kit, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
-    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples).plan(desk)
+    context = WorkContext(kit, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
+    planner = Planner(FixedTools(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples)
+    failed = await planner.plan(context)
     assert isinstance(failed, c.Fail)
     assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
 
 
 async def test_a_good_reply_becomes_a_turn() -> None:
-    reply = proposes(LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True)
+    reply = draft(LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True)
     turned, model = await planned(given(*KNOWN[:5]).session, reply)
     assert isinstance(turned, c.PlanTurn)
     assert (turned.sub_goal, turned.sub_goals, turned.final) == ("go on", ("look", "cancel"), True)
@@ -276,8 +281,8 @@ async def test_a_good_reply_becomes_a_turn() -> None:
 
 
 async def test_a_question_is_asked() -> None:
-    asked, _ = await planned(given(*FLOW).session, QuestionDraft(text=" Who are you? "))
-    assert asked == c.Ask(text="Who are you?")
+    question, _ = await planned(given(*FLOW).session, QuestionDraft(text=" Who are you? "))
+    assert question == c.Ask(text="Who are you?")
 
 
 async def test_where_nothing_is_left_to_do_the_reason_is_the_turn() -> None:
@@ -286,14 +291,14 @@ async def test_where_nothing_is_left_to_do_the_reason_is_the_turn() -> None:
 
 
 async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_person_is_asked() -> None:
-    bad = proposes(Planned(tool="nope"))
-    asked, model = await planned(given(*FLOW).session, *[bad] * (TRIES + SEARCHES))
-    assert isinstance(asked, c.Ask)
-    assert asked.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
+    bad = draft(Planned(tool="nope"))
+    question, model = await planned(given(*FLOW).session, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
+    assert isinstance(question, c.Ask)
+    assert question.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
     assert "There is no tool “nope” here." in model.prompts[1].text
     assert "<nudge>" not in model.prompts[0].messages[1]["content"]
-    answered = with_words(given(*FLOW).session, dialogue=(Said(asked.text, "go on"),))
-    again, _ = await planned(answered, *[bad] * (TRIES + SEARCHES))
+    answered = with_words(given(*FLOW).session, dialogue=(AnsweredQuestion(question.text, "go on"),))
+    again, _ = await planned(answered, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
     assert isinstance(again, c.PlanTurn), "the same is not asked twice"
     assert "There is no tool “nope” here." in again.reasoning
 
@@ -301,21 +306,21 @@ async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_pe
 async def test_other_tools_are_looked_for_in_the_model_s_words_but_not_for_ever() -> None:
     few = ToolPage(tools=(FETCH,), total=40)
     more = ToolPage(tools=(SEND, FETCH), total=40)
-    shelf = Shelf(few, more)
-    wish, send = MoreTools(words="send a mail"), proposes(Planned(tool="send", arguments={"to": "a"}))
-    turned, model = await planned(given(*FLOW).session, wish, send, shelf=shelf)
+    shelf = FixedTools(few, more)
+    query, send = MoreTools(words="send a mail"), draft(Planned(tool="send", arguments={"to": "a"}))
+    turned, model = await planned(given(*FLOW).session, query, send, tools=shelf)
     assert isinstance(turned, c.PlanTurn)
     assert [words for words, _ in shelf.asked] == ["Cancel it", "send a mail"]
     assert "There are 39 other tools" in model.prompts[0].text
     assert "fit “send a mail”" in model.prompts[1].text
     last = NothingToDo(reason="There is no such tool.")
-    ended, searched = await planned(given(*FLOW).session, *[wish] * SEARCHES, last, shelf=Shelf(few))
+    ended, searched = await planned(given(*FLOW).session, *[query] * MAX_SEARCHES, last, tools=FixedTools(few))
     assert isinstance(ended, c.PlanTurn)
-    assert [_kinds(asked.reply)[2] for asked in searched.prompts] == ["more_tools"] * SEARCHES + ["question"]
+    assert [_kinds(prompt.reply)[2] for prompt in searched.prompts] == ["more_tools"] * MAX_SEARCHES + ["question"]
 
 
-async def test_a_standstill_is_told_at_once() -> None:
-    down = [told for n in range(1, FAILURES + 1) for told in made(n, "fetch", "OSError", ok=False, n=n)]
+async def test_the_first_prompt_of_a_stalled_session_says_so() -> None:
+    down = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
     _, model = await planned(given(*FLOW, *down).session, QuestionDraft(text="What now?"))
     assert "Three turns came to nothing." in model.prompts[0].text
 
@@ -346,14 +351,16 @@ async def test_a_task_needs_no_model_to_be_planned() -> None:
 
 
 def test_empty_sections_are_left_out_and_all_others_are_in_their_order() -> None:
-    plain = brief(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
+    plain = turn_prompt.build_prompt(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
     assert _names(plain) == ["tools", "request", "turn"]
     story: tuple[StoryLine, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
-    story += (c.Ask(text="Which?"), say("#W1"), *made(1, "fetch", "page"), turn(nothing=True))
+    story += (c.Ask(text="Which?"), say("#W1"), *ran(1, "fetch", "page"), turn(nothing=True))
     story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
-    story += (*made(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
+    story += (*ran(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
     hint = (Recalled(session_id="s0", request="r", outcome="o"),)
-    full = brief(given(*story).session, ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), hint, "again")[1]
+    full = turn_prompt.build_prompt(
+        given(*story).session, ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), hint, "again"
+    )[1]
     assert " ".join(_names(full["content"])) == (
         "rules tools more_tools previous recalled knowledge request dialogue turn sub_goals earlier executed verdicts "
         "problems nudge"
@@ -363,8 +370,8 @@ def test_empty_sections_are_left_out_and_all_others_are_in_their_order() -> None
     assert "2 of 5" in full["content"]
 
 
-def test_tools_are_told_without_what_concerns_only_us() -> None:
-    body = brief(given(*FLOW).session, ToolPage(tools=(SEND,), total=1), ())[1]["content"]
+def test_the_prompt_has_tools_without_internal_fields() -> None:
+    body = turn_prompt.build_prompt(given(*FLOW).session, ToolPage(tools=(SEND,), total=1), ())[1]["content"]
     line = body.split("<tools>\n")[1].split("\n")[0]
     assert set(json.loads(line)) == {"name", "description", "effect", "parameters"}
 
@@ -396,7 +403,7 @@ def test_a_reply_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_written_so_far_is_shown(partial: dict[str, Any], text: str) -> None:
-    assert shown(partial) == text
+    assert turn_prompt.render_partial(partial) == text
 
 
 # --- the catalogue
@@ -413,24 +420,26 @@ class Executors:
     async def request(self, _: str, data: bytes, **_more: Any) -> bytes:
         if self._away:
             self._away -= 1
-            raise BusDown("nobody answers")
+            raise BusUnavailable("nobody answers")
         self.asked.append(ListTools.model_validate_json(data))
         limit = self.asked[-1].limit
         return ToolPage(tools=self._specs[:limit], total=len(self._specs)).model_dump_json().encode()
 
 
-@pytest.mark.parametrize(("count", "asked", "told"), [(FEW, 1, FEW), (FEW + 1, 2, SHOWN + 1)])
-async def test_few_tools_are_all_told_and_of_many_those_that_fit(count: int, asked: int, told: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "question", "message"), [(SHOW_ALL_UP_TO, 1, SHOW_ALL_UP_TO), (SHOW_ALL_UP_TO + 1, 2, MAX_SHOWN + 1)]
+)
+async def test_few_tools_are_all_listed_and_of_many_the_matching_ones(count: int, question: int, message: int) -> None:
     bus: Any = Executors(count)
-    page = await Catalogue(bus).fitting("w" * 9_000, ("tool_7",))
-    assert (len(bus.asked), len(page.tools), page.total) == (asked, told, count)
-    if asked > 1:
+    page = await ToolClient(bus).matching("w" * 9_000, ("tool_7",))
+    assert (len(bus.asked), len(page.tools), page.total) == (question, message, count)
+    if question > 1:
         assert (len(bus.asked[-1].query), bus.asked[-1].names) == (5_000, ("tool_7",))
 
 
 async def test_the_planner_waits_for_an_executor_that_is_away() -> None:
     bus: Any = Executors(2, away=1)
-    assert (await Catalogue(bus).fitting("x")).total == 2
+    assert (await ToolClient(bus).matching("x")).total == 2
 
 
 def _kinds(reply: type[Any]) -> list[str]:

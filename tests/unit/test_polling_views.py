@@ -1,17 +1,17 @@
-"""What people are told of steps that poll, of questions that nobody answered, and of budgets for work."""
+"""Views of polling steps, expired questions, and budgets."""
 
 from datetime import timedelta
 from typing import Any
 
-from cli.gist import gist as tail
+from cli.event_summary import summarize as tail
 from parley.events import SessionEvent
 from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.journal import EntryUpdate
+from services.gateway.views.action_updates import action_updates
 from services.gateway.views.execution_plan import execution_plan
 from services.gateway.views.messages import usage
 from services.gateway.views.notes import note
-from services.gateway.views.outcomes import outcomes
-from services.gateway.views.sections import changed, whole
+from services.gateway.views.sections import changed_sections, full_view
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
@@ -26,57 +26,59 @@ STEPS = (
 )
 
 
-def begun() -> Session:
+def polling_session() -> Session:
     limits = SessionSettings(call_budget=10, time_budget=600, approval_timeout=60)
     say = c.Say(text="x", workflow="execution_plan", settings=limits)
     wait = c.Wait(actions=(Waiting(action_id="t2.s1", until=END, every=60),))
     return given(say, c.DraftPlan(goal="Wait", steps=STEPS, kind="execution"), approve, wait).session
 
 
-def kept(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
+def journal_of(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
     event = decide(session, command, CommandMeta("keeper", at.get("at", NOON)))
     return event, evolve(session, event)
 
 
-def poll(session: Session, looks: int, **told: Any) -> tuple[SessionEvent, Session]:
-    at = {"at": told.pop("at")} if "at" in told else {}
-    return kept(session, c.RecordLook(action_id="t2.s1", looks=looks, **told), **at)
+def poll(session: Session, looks: int, **fields: Any) -> tuple[SessionEvent, Session]:
+    at = {"at": fields.pop("at")} if "at" in fields else {}
+    return journal_of(session, c.RecordLook(action_id="t2.s1", looks=looks, **fields), **at)
 
 
-def told(event: SessionEvent, action: str = "t2.s1") -> dict[str, Any]:
-    """What the journal's line of the action becomes."""
-    (update,) = [one for one in outcomes(event) if isinstance(one, EntryUpdate) and one.key == f"action:{action}"]
+def entry_fields(event: SessionEvent, action: str = "t2.s1") -> dict[str, Any]:
+    """The fields of the action's journal entry after these events."""
+    (update,) = [
+        item for item in action_updates(event) if isinstance(item, EntryUpdate) and item.key == f"action:{action}"
+    ]
     return {name: update.set[name] for name in ("state", "gist")}
 
 
-def test_the_journal_says_what_a_step_sees_and_what_it_came_to() -> None:
-    session = begun()
-    first, seen = poll(session, 1, value={"status": "new"})
-    assert told(first) == {"state": "waiting", "gist": "checked once: status: new"}
-    failed, after = poll(seen, 4, error="it is away")
-    assert told(failed) == {"state": "waiting", "gist": "checked 4 times: the last check failed: it is away"}
+def test_the_journal_shows_a_polling_steps_values_and_outcome() -> None:
+    session = polling_session()
+    first, polled = poll(session, 1, value={"status": "new"})
+    assert entry_fields(first) == {"state": "waiting", "gist": "checked once: status: new"}
+    failed, after = poll(polled, 4, error="it is away")
+    assert entry_fields(failed) == {"state": "waiting", "gist": "checked 4 times: the last check failed: it is away"}
     met, _ = poll(after, 5, value={"status": "sent"}, met=True)
-    assert told(met) == {"state": "finished", "gist": "the condition is met, checked 5 times: status: sent"}
+    assert entry_fields(met) == {"state": "finished", "gist": "the condition is met, checked 5 times: status: sent"}
     over, _ = poll(after, 60, value={"status": "new"}, at=END)
-    assert told(over) == {"state": "failed", "gist": "gave up after 60 checks: the condition was not met"}
-    assert [tail(one).count("t2.s1") for one in (first, failed, met, over)] == [1] * 4
+    assert entry_fields(over) == {"state": "failed", "gist": "gave up after 60 checks: the condition was not met"}
+    assert [tail(event).count("t2.s1") for event in (first, failed, met, over)] == [1] * 4
 
 
-def test_the_screen_has_how_a_step_polls_and_changes_with_it_alone() -> None:
-    session = begun()
-    before = whole(session)
+def test_the_screen_shows_a_polling_step_and_only_that_changes() -> None:
+    session = polling_session()
+    before = full_view(session)
     assert before.steps["s1"].word == "checks every 60 s"
     _, after = poll(session, 3, value={"status": "new"})
-    sections = changed(session, after)
+    sections = changed_sections(session, after)
     assert sections["steps"]["s1"]["word"] == "checks every 60 s, last change at check 3"
     view = sections["actions"]["t2.s1"]["poll"]
     assert (view["looks"], view["value"], view["every"], view["error"]) == (3, {"status": "new"}, 60, "")
-    assert whole(after).steps["s1"].until == END
+    assert full_view(after).steps["s1"].until == END
     assert sections.keys() == {"steps", "actions", "usage"}
 
 
-def test_rest_and_the_terminal_print_it() -> None:
-    _, after = poll(begun(), 3, error="it is away")
+def test_rest_and_the_terminal_show_a_polling_step() -> None:
+    _, after = poll(polling_session(), 3, error="it is away")
     plan = execution_plan(after)
     assert plan.steps[0].poll
     assert plan.steps[0].poll.next_look == NOON + timedelta(seconds=60)
@@ -86,19 +88,19 @@ def test_rest_and_the_terminal_print_it() -> None:
     assert (done.status, done.output) == ("finished", 1)
 
 
-def test_a_question_that_nobody_answered_is_told() -> None:
-    session = given(c.Ask(text="?", about="action", action_id="t2.s2"), begin=begun()).session
-    event, _ = kept(session, c.Expire(requested_version=session.since_version))
-    assert told(event, "t2.s2") == {"state": "failed", "gist": "nobody answered in time"}
-    assert told(event)["state"] == "skipped", "what else was waited for is halted"
+def test_an_expired_question_is_reported() -> None:
+    session = given(c.Ask(text="?", about="action", action_id="t2.s2"), begin=polling_session()).session
+    event, _ = journal_of(session, c.Expire(requested_version=session.since_version))
+    assert entry_fields(event, "t2.s2") == {"state": "failed", "gist": "nobody answered in time"}
+    assert entry_fields(event)["state"] == "skipped", "what else was waited for is halted"
     line = note(event)
     assert line
     assert (line.text, line.tone) == ("Nobody answered in time", "bad")
     assert "nobody answered t2.s2 in time" in tail(event)
 
 
-def test_what_a_budget_limits_is_told_and_nothing_else() -> None:
-    _, after = poll(begun(), 7, value=1)
+def test_only_budgeted_usage_is_reported() -> None:
+    _, after = poll(polling_session(), 7, value=1)
     spent = usage(after)
     assert (spent.tool_calls, spent.call_budget, spent.time_budget) == (7, 10, 600)
     free = usage(given(c.Say(text="x")).session)

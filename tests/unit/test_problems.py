@@ -1,4 +1,4 @@
-"""What is wrong with a message, in words that say what to do."""
+"""Error messages for invalid messages say what to do."""
 
 from itertools import count
 from typing import Annotated, Literal
@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from parley.events.problems import SENTENCES, sentences
-from services.gateway.inbound import TYPES, parse
-from services.gateway.trouble import Trouble
+from parley.events.problems import SENTENCES, problem_sentences
+from services.gateway.api_errors import ApiError
+from services.gateway.parsing import MESSAGE_TYPES, parse_message
 
 
 class Form(BaseModel):
@@ -56,28 +56,30 @@ WRONG: tuple[tuple[object, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("data", "told"), WRONG)
-def test_each_is_a_sentence_that_says_what_to_do(data: object, told: str) -> None:
+@pytest.mark.parametrize(("data", "message"), WRONG)
+def test_each_is_a_sentence_that_says_what_to_do(data: object, message: str) -> None:
     with pytest.raises(ValidationError) as wrong:
         Form.model_validate(data)
-    assert sentences(wrong.value.errors(), whole="form") == told
+    assert problem_sentences(wrong.value.errors(), whole="form") == message
 
 
-def test_what_there_is_no_sentence_for_is_told_as_the_validator_does() -> None:
-    assert sentences([{"type": "uuid_type", "loc": (), "msg": "No UUID"}]) == "The body cannot be used: No UUID."
+def test_other_errors_keep_the_validator_s_message() -> None:
+    assert (
+        problem_sentences([{"type": "uuid_type", "loc": (), "msg": "No UUID"}]) == "The body cannot be used: No UUID."
+    )
     assert "uuid_type" not in SENTENCES
 
 
-def test_three_are_told_at_most() -> None:
+def test_at_most_three_problems_are_reported() -> None:
     missing = [{"type": "missing", "loc": ("body", name), "msg": "Field required"} for name in "abcd"]
-    told = "`a` is missing: give it. `b` is missing: give it. `c` is missing: give it."
-    assert sentences(missing, skip=1) == told
+    result = "`a` is missing: give it. `b` is missing: give it. `c` is missing: give it."
+    assert problem_sentences(missing, skip=1) == result
     endless = ({"type": "missing", "loc": ("body", number), "msg": "Field required"} for number in count())
-    assert sentences(endless, skip=1).startswith("`0` is missing: give it. `1` is missing")
+    assert problem_sentences(endless, skip=1).startswith("`0` is missing: give it. `1` is missing")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"type": "approve"}', "There is no message of type “approve”. Did you mean “approval”?"),
         ('{"type": "zzz"}', "There is no message of type “zzz”. The types are:"),
@@ -86,16 +88,16 @@ def test_three_are_told_at_most() -> None:
         ("{}", "The message has no `type`. The types are:"),
     ],
 )
-def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, told: str) -> None:
-    with pytest.raises(Trouble) as refused:
-        parse(text)
-    assert refused.value.message.startswith(told)
-    assert refused.value.message.endswith(f"{', '.join(TYPES)}.")
-    assert {"user_message", "approval", "close"} <= set(TYPES)
+def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        parse_message(text)
+    assert refused.value.message.startswith(message)
+    assert refused.value.message.endswith(f"{', '.join(MESSAGE_TYPES)}.")
+    assert {"user_message", "approval", "close"} <= set(MESSAGE_TYPES)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"type": "user_message"}', "`content` is missing: give it."),
         ('{"type": "edit", "version": 2, "steps": []}', "`steps` must not be empty: give at least one item."),
@@ -112,7 +114,7 @@ def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, told:
         ),
     ],
 )
-def test_a_message_that_cannot_be_read_says_why(text: str, told: str) -> None:
-    with pytest.raises(Trouble) as refused:
-        parse(text)
-    assert refused.value.message == f"The message cannot be read. {told}"
+def test_a_message_that_cannot_be_read_says_why(text: str, message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        parse_message(text)
+    assert refused.value.message == f"The message cannot be read. {message}"

@@ -1,4 +1,4 @@
-"""The cost of turn 50 is that of turn 15: prompts read a bounded summary, whatever was said and given before."""
+"""Turn 50 costs what turn 15 costs: prompts contain a bounded summary of the history."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,8 @@ FILE = Knowledge(name="notes", text="n" * 40_000)
 
 def rounds(number: int) -> list[StoryLine]:
     """So many requests, each with a file, a plan and approved code."""
-    one = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
-    return [*one * number, say(WORDS)]
+    item = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
+    return [*item * number, say(WORDS)]
 
 
 def criticised(number: int) -> list[StoryLine]:
@@ -28,8 +28,8 @@ def criticised(number: int) -> list[StoryLine]:
 
 def size(session: Session) -> int:
     """Characters of the longest prompt that a service would make of this session."""
-    briefs = (planner.brief(session), generator.brief(session), verifier.tests_brief(session))
-    return max(sum(len(message["content"]) for message in brief) for brief in briefs)
+    briefs = (planner.build_prompt(session), generator.build_prompt(session), verifier.build_tests_prompt(session))
+    return max(sum(len(message["content"]) for message in prompt) for prompt in briefs)
 
 
 @pytest.mark.parametrize("story", [rounds, criticised])

@@ -1,4 +1,4 @@
-"""Whatever a client may send has a limit: every text, list, map and number, over `/ws` and over REST."""
+"""Everything that a client may send has a limit: every text, list, map and number, over `/ws` and over REST."""
 
 import json
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from parley.protocol.client import CLIENT_MESSAGES
-from scripts.gen_rest import openapi
-from services.gateway.inbound import parse
-from services.gateway.trouble import Trouble
+from scripts.gen_openapi import openapi
+from services.gateway.api_errors import ApiError
+from services.gateway.parsing import parse_message
 
 CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `bounds.Settings` has
     "SessionSettings.approval_timeout",
@@ -49,8 +49,8 @@ def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Ite
     if kind == "object":
         if schema.get("additionalProperties") is not False and "maxProperties" not in schema:
             yield place
-        for name, one in schema.get("properties", {}).items():
-            yield from _unlimited(one, f"{place}.{name}", parts)
+        for name, property_schema in schema.get("properties", {}).items():
+            yield from _unlimited(property_schema, f"{place}.{name}", parts)
 
 
 def test_every_field_of_a_message_has_a_limit() -> None:
@@ -61,14 +61,14 @@ def test_every_field_of_a_message_has_a_limit() -> None:
 def test_every_field_of_a_request_has_a_limit() -> None:
     document = openapi()
     parts = document["components"]["schemas"]
-    found: set[str] = set()
+    unlimited: set[str] = set()
     for path, operations in document["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
-                found |= set(_unlimited(parameter["schema"], f"{path} {parameter['name']}", parts))
+                unlimited |= set(_unlimited(parameter["schema"], f"{path} {parameter['name']}", parts))
             for content in operation.get("requestBody", {}).get("content", {}).values():
-                found |= set(_unlimited(content["schema"], path, parts))
-    assert found - CHECKED_ELSEWHERE - NAMED == set()
+                unlimited |= set(_unlimited(content["schema"], path, parts))
+    assert unlimited - CHECKED_ELSEWHERE - NAMED == set()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_every_field_of_a_request_has_a_limit() -> None:
     ],
     ids=["notes", "hash", "content", "after", "tokens", "timeout", "budget", "calls", "time", "fewer"],
 )
-def test_what_is_beyond_a_limit_is_refused(fields: dict[str, Any], code: str) -> None:
-    with pytest.raises(Trouble) as caught:
-        parse(json.dumps(fields))
+def test_values_over_a_limit_are_refused(fields: dict[str, Any], code: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_message(json.dumps(fields))
     assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""Which memories are told to the planner, and that nothing about them can stop a plan."""
+"""Which earlier outcomes reach the planner, and that a failing recall never stops a plan."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from services.planner.recall import cosine, rank, recall
 from shared.domain.session import Session, with_counts, with_words
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
-from shared.store import StoreDown
+from shared.store import StoreUnavailable
 from shared.store_api import MemoryRecord
 
 
@@ -35,7 +35,7 @@ class Store:
     """Answers with these records, or fails so."""
 
     def __init__(self, *records: MemoryRecord, fails: Exception | None = None, answers: Any = None) -> None:
-        self._answers = answers or {"items": [one.model_dump(mode="json") for one in records]}
+        self._answers = answers or {"items": [record.model_dump(mode="json") for record in records]}
         self._fails = fails
         self.asked: list[dict[str, Any]] = []
 
@@ -61,7 +61,7 @@ def test_without_vectors_the_stores_order_holds_where_words_are_shared() -> None
 
 
 @pytest.mark.parametrize(
-    ("request_", "memory", "told"),
+    ("request_", "memory", "message"),
     [
         ("Cancel my order of a lamp", "Exchange the boots in my order", False),  # "order" is in all of them
         ("Cancel order 4711", "What about order 4711?", True),
@@ -72,8 +72,8 @@ def test_without_vectors_the_stores_order_holds_where_words_are_shared() -> None
         ("?!", "?!", False),
     ],
 )
-def test_a_word_that_everybody_uses_is_not_enough(request_: str, memory: str, told: bool) -> None:
-    assert bool(rank(request_, [record(memory)], None)) is told
+def test_a_word_that_everybody_uses_is_not_enough(request_: str, memory: str, message: bool) -> None:
+    assert bool(rank(request_, [record(memory)], None)) is message
 
 
 def test_with_vectors_meaning_decides_and_the_unrelated_is_left_out() -> None:
@@ -93,13 +93,13 @@ def test_cosine() -> None:
 # --- asking for them
 
 
-async def test_the_first_turn_of_a_request_is_told_three_at_most() -> None:
+async def test_the_first_turn_of_a_request_recalls_at_most_three() -> None:
     store = Store(*[record(f"Return hiking boots number {n}", "x" * 2_000, "y" * 600) for n in range(5)])
-    told = await recall(store, OFF, beginning())
-    assert [one.request for one in told] == [f"Return hiking boots number {n}" for n in range(3)]
-    assert [(len(one.outcome), len(one.lesson)) for one in told] == [(500, 500)] * 3
-    wanted = {"user": "ann", "query": "I want to return hiking boots", "exclude": "now", "limit": 5, "recent": 0}
-    assert store.asked == [{"verb": "memory.recall"} | wanted]
+    result = await recall(store, OFF, beginning())
+    assert [item.request for item in result] == [f"Return hiking boots number {n}" for n in range(3)]
+    assert [(len(item.outcome), len(item.lesson)) for item in result] == [(500, 500)] * 3
+    expected = {"user": "ann", "query": "I want to return hiking boots", "exclude": "now", "limit": 5, "recent": 0}
+    assert store.asked == [{"verb": "memory.recall"} | expected]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ async def test_nothing_is_asked_where_it_is_off_or_too_late(session: Session) ->
 @pytest.mark.parametrize(
     "store",
     [
-        Store(fails=StoreDown("away")),
+        Store(fails=StoreUnavailable("away")),
         Store(fails=RuntimeError("odd")),
         Store(answers={"items": "no list"}),
         Store(answers=[1]),
@@ -138,8 +138,8 @@ async def test_a_request_as_long_as_they_get_is_cut() -> None:
 
 def embeddings(respond: Any, **settings: Any) -> Embeddings:
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
-    wanted = {"openai_base_url": "http://model.test/v1", "parley_embedding_model": "vectors"} | settings
-    return Embeddings(Settings(**wanted), client)
+    expected = {"openai_base_url": "http://model.test/v1", "parley_embedding_model": "vectors"} | settings
+    return Embeddings(Settings(**expected), client)
 
 
 def vectors(*rows: Sequence[float]) -> httpx2.Response:
@@ -150,12 +150,12 @@ def vectors(*rows: Sequence[float]) -> httpx2.Response:
 
 async def test_the_newest_are_compared_by_meaning() -> None:
     store = Store(LAMP, PHONE)
-    found = embeddings(lambda _: vectors((1, 0), (0, 1), (0.1, 1), (1, 0.1)))
-    told = await recall(store, found, beginning("The handset I bought does not work"))
-    assert [one.request for one in told] == [PHONE.request]
+    result = embeddings(lambda _: vectors((1, 0), (0, 1), (0.1, 1), (1, 0.1)))
+    response = await recall(store, result, beginning("The handset I bought does not work"))
+    assert [item.request for item in response] == [PHONE.request]
     assert store.asked[0]["recent"] == 20
 
 
 async def test_an_endpoint_without_embeddings_leaves_the_words() -> None:
-    told = await recall(Store(BOOTS, LAMP), embeddings(lambda _: httpx2.Response(404)), beginning())
-    assert [one.request for one in told] == [BOOTS.request]
+    result = await recall(Store(BOOTS, LAMP), embeddings(lambda _: httpx2.Response(404)), beginning())
+    assert [item.request for item in result] == [BOOTS.request]

@@ -1,4 +1,4 @@
-"""The client of an embeddings endpoint: what it sends, and that whatever comes back harms nobody."""
+"""The embeddings client: its requests, and that no response can do harm."""
 
 import asyncio
 import json
@@ -27,8 +27,8 @@ class Endpoint:
         return answer
 
     def client(self, **settings: Any) -> Embeddings:
-        wanted = {"openai_base_url": "http://model.test/v1", "parley_embedding_model": "vectors"} | settings
-        return Embeddings(Settings(**wanted), httpx2.AsyncClient(transport=httpx2.MockTransport(self.respond)))
+        expected = {"openai_base_url": "http://model.test/v1", "parley_embedding_model": "vectors"} | settings
+        return Embeddings(Settings(**expected), httpx2.AsyncClient(transport=httpx2.MockTransport(self.respond)))
 
 
 def listed(*vectors: Any) -> httpx2.Response:
@@ -39,19 +39,19 @@ def listed(*vectors: Any) -> httpx2.Response:
 
 async def test_a_vector_for_each_text_in_order() -> None:
     endpoint = Endpoint(listed([1.0, 0.5], [0.0, 2.0]))
-    found = endpoint.client(openai_api_key="sk-1")
-    assert await found.embed(["one", ""]) == [[1.0, 0.5], [0.0, 2.0]]
+    result = endpoint.client(openai_api_key="sk-1")
+    assert await result.embed(["one", ""]) == [[1.0, 0.5], [0.0, 2.0]]
     request = endpoint.sent[0]
     assert (request.url.path, request.headers["authorization"]) == ("/v1/embeddings", "Bearer sk-1")
     assert json.loads(request.content) == {"model": "vectors", "input": ["one", " "], "encoding_format": "float"}
-    await found.aclose()
+    await result.aclose()
 
 
 @pytest.mark.parametrize("settings", [{"parley_embedding_model": ""}, {"openai_base_url": ""}], ids=["model", "url"])
 async def test_it_is_off_where_nothing_is_configured(settings: dict[str, str]) -> None:
     endpoint = Endpoint(listed([1.0]))
-    found = endpoint.client(**settings)
-    assert (found.offered, await found.embed(["one"])) == (False, None)
+    result = endpoint.client(**settings)
+    assert (result.is_available, await result.embed(["one"])) == (False, None)
     assert endpoint.sent == []
 
 
@@ -64,9 +64,9 @@ async def test_no_texts_are_no_question() -> None:
 @pytest.mark.parametrize("status", [404, 405, 501])
 async def test_an_endpoint_that_has_none_is_asked_once(status: int) -> None:
     endpoint = Endpoint(httpx2.Response(status))
-    found = endpoint.client()
-    assert [await found.embed(["one"]) for _ in range(3)] == [None] * 3
-    assert (len(endpoint.sent), found.offered) == (1, False)
+    result = endpoint.client()
+    assert [await result.embed(["one"]) for _ in range(3)] == [None] * 3
+    assert (len(endpoint.sent), result.is_available) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ async def test_an_endpoint_that_has_none_is_asked_once(status: int) -> None:
 )
 async def test_other_trouble_is_none_for_now(trouble: httpx2.Response | Exception) -> None:
     endpoint = Endpoint(trouble, listed([1.0]))
-    found = endpoint.client()
-    assert await found.embed(["one"]) is None
-    assert await found.embed(["one"]) == [[1.0]]
+    result = endpoint.client()
+    assert await result.embed(["one"]) is None
+    assert await result.embed(["one"]) == [[1.0]]
 
 
 async def test_vectors_of_different_lengths_are_none() -> None:
@@ -101,8 +101,8 @@ async def test_an_endpoint_that_hangs_is_not_waited_for(monkeypatch: pytest.Monk
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    monkeypatch.setattr(module, "EMBEDDING_TIMEOUT", 0.3)
     settings = Settings(openai_base_url="http://model.test/v1", parley_embedding_model="vectors")
-    found = Embeddings(settings, httpx2.AsyncClient(transport=httpx2.MockTransport(hang)))
-    assert await asyncio.wait_for(found.embed(["one"]), 5) is None
-    assert found.offered, "it may be well again later"
+    result = Embeddings(settings, httpx2.AsyncClient(transport=httpx2.MockTransport(hang)))
+    assert await asyncio.wait_for(result.embed(["one"]), 5) is None
+    assert result.is_available, "it may be well again later"

@@ -1,6 +1,6 @@
-"""Recorded logs are folded as they were when they were recorded, and foreign messages change nothing of that.
+"""Recorded logs fold as they did when they were recorded, and foreign messages change nothing.
 
-Where one of these fails, a rule or a shape has changed: tests/logs/README.md says what that takes.
+If one of these tests fails, a rule or a shape has changed: see tests/logs/README.md.
 """
 
 import json
@@ -12,21 +12,21 @@ import pytest
 from parley.events import EVENT_CLASSES, parse_event
 from shared.domain import workflow
 from shared.domain.session import Session
-from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept, guard
-from tests.logs.exporter import exported
+from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept, guard_headers
+from tests.logs.exporter import export
 from tests.logs.plays import PLAYS
-from tests.logs.recorded import AT, Recorded, differences, load, load_random, names
+from tests.logs.recorded import AT, RecordedLog, differences, load, load_random, names
 
 EVERY = 10  # of the random sessions, for what is tried at each position
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_recorded_log_is_folded_as_it_was(name: str) -> None:
+def test_a_recorded_log_folds_as_it_did(name: str) -> None:
     assert differences(load(name)) == []
 
 
-def test_random_sessions_are_folded_as_they_were() -> None:
-    changed = {number: found for number, one in enumerate(load_random()) if (found := differences(one))}
+def test_random_sessions_fold_as_they_did() -> None:
+    changed = {number: items for number, recorded in enumerate(load_random()) if (items := differences(recorded))}
     assert changed == {}
 
 
@@ -39,10 +39,10 @@ def test_every_play_and_every_event_is_recorded() -> None:
     assert played >= {"session.forked", "session.failed", "session.retried", "answer.judged", "question.answered"}
 
 
-def test_another_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once more a program may be sent back: a session of the old rule is folded differently."""
+def test_a_changed_rule_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one more repair allowed, a session of the old rule folds differently."""
     monkeypatch.setattr(workflow, "MAX_REPAIRS", 3)
-    assert any(differences(one) for one in load_random())
+    assert any(differences(recorded) for recorded in load_random())
 
 
 # --- messages of strangers
@@ -58,24 +58,24 @@ def stranger(
 
 
 def guarded(**changes: object) -> Callable[[SessionAtPosition, StoredMessage], StoredMessage]:
-    """The next event with another content, by somebody who knows the guard."""
+    """The next event with other content, from a writer that knows the guard."""
 
     def message(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
         body = json.loads(following.data) | changes
-        headers = guard(loaded.session.id, loaded.position, body["id"])
+        headers = guard_headers(loaded.session.id, loaded.position, body["id"])
         return StoredMessage(loaded.position + 1, following.subject, headers, json.dumps(body).encode(), AT)
 
     return message
 
 
 def unguarded(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
-    """The very next event, but for the position that it follows."""
+    """The next event without the position that it follows."""
     return following._replace(position=loaded.position + 1, headers={})
 
 
 def late(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
-    """The very next event, sent by somebody who has not seen the last message."""
-    headers = guard(loaded.session.id, max(loaded.position - 1, 0), "late")
+    """The next event from a writer that has not seen the last message."""
+    headers = guard_headers(loaded.session.id, max(loaded.position - 1, 0), "late")
     return following._replace(position=loaded.position + 1, headers=headers)
 
 
@@ -94,7 +94,7 @@ FOREIGN: dict[str, Callable[[SessionAtPosition, StoredMessage], StoredMessage]] 
 }
 
 
-def every_position(recorded: Recorded) -> Iterator[tuple[SessionAtPosition, StoredMessage]]:
+def every_position(recorded: RecordedLog) -> Iterator[tuple[SessionAtPosition, StoredMessage]]:
     """The session before each of its messages but the first, and that message."""
     loaded = accept(SessionAtPosition(Session(recorded.session_id), 0), recorded.messages[0])[0]
     for following in recorded.messages[1:]:
@@ -102,25 +102,25 @@ def every_position(recorded: Recorded) -> Iterator[tuple[SessionAtPosition, Stor
         loaded = accept(loaded, following)[0]
 
 
-def sessions() -> Iterator[Recorded]:
+def sessions() -> Iterator[RecordedLog]:
     yield from (load(name) for name in names())
     yield from islice(load_random(), 0, None, EVERY)
 
 
-@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("tampered", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_message_changes_nothing_and_blocks_nothing(
-    foreign: Callable[[SessionAtPosition, StoredMessage], StoredMessage],
+    tampered: Callable[[SessionAtPosition, StoredMessage], StoredMessage],
 ) -> None:
     for recorded in sessions():
         for loaded, following in every_position(recorded):
-            message = foreign(loaded, following)
-            parked, event, reason = accept(loaded, message)
-            assert (event, bool(reason), parked.session) == (None, True, loaded.session)
+            message = tampered(loaded, following)
+            skipped, event, reason = accept(loaded, message)
+            assert (event, bool(reason), skipped.session) == (None, True, loaded.session)
             event_id = parse_event(following.data).id
             moved = following._replace(
-                position=message.position + 1, headers=guard(loaded.session.id, message.position, event_id)
+                position=message.position + 1, headers=guard_headers(loaded.session.id, message.position, event_id)
             )
-            after, event, reason = accept(parked, moved)
+            after, event, reason = accept(skipped, moved)
             assert (event is not None, reason) == (True, "")
             assert after.session == accept(loaded, following)[0].session
 
@@ -149,17 +149,17 @@ def test_a_forged_decision_changes_nothing(forge: Callable[[SessionAtPosition, S
         for loaded, following in every_position(recorded):
             if following.subject.split(".", 3)[3] not in DECISIONS:
                 continue
-            parked, event, reason = accept(loaded, forge(loaded, following))
-            assert (event, bool(reason), parked.session) == (None, True, loaded.session)
+            skipped, event, reason = accept(loaded, forge(loaded, following))
+            assert (event, bool(reason), skipped.session) == (None, True, loaded.session)
             forged += 1
     assert forged > 50
 
 
-def test_a_foreign_first_message_keeps_nobody_from_beginning() -> None:
+def test_a_foreign_first_message_does_not_block_the_session() -> None:
     for recorded in sessions():
         first = recorded.messages[0]
         empty = SessionAtPosition(Session(recorded.session_id), 0)
-        parked, event, _ = accept(empty, StoredMessage(1, first.subject, {}, b"garbage", AT))
-        assert (event, parked.session) == (None, empty.session)
-        again = first._replace(position=2, headers=guard(recorded.session_id, 1, parse_event(first.data).id))
-        assert exported(accept(parked, again)[0].session) == exported(accept(empty, first)[0].session)
+        skipped, event, _ = accept(empty, StoredMessage(1, first.subject, {}, b"garbage", AT))
+        assert (event, skipped.session) == (None, empty.session)
+        again = first._replace(position=2, headers=guard_headers(recorded.session_id, 1, parse_event(first.data).id))
+        assert export(accept(skipped, again)[0].session) == export(accept(empty, first)[0].session)

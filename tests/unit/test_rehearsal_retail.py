@@ -1,4 +1,4 @@
-"""The rehearsal model as planner, verifier and generator for a retail store: what it does with what people say."""
+"""The rehearsal model as planner, verifier and generator for customers of the retail store."""
 
 import json
 from copy import deepcopy
@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bench.requests import solved, wrong_writes
-from packs.retail.policy import RULES, Call, violations
+from bench.requests import unsolved_reason, wrong_writes
+from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES
-from tests.support.retail_play import TOOLS, Played, model, play
+from tests.support.retail_play import TOOLS, PlayResult, model, play
 from tests.support.store import STORE
 
 FILES = Path(__file__).parents[1] / "requests"
@@ -38,7 +38,7 @@ def shop() -> Shop:
 
 
 @cache
-def played(request: str, *replies: str) -> Played:
+def play_request(request: str, *replies: str) -> PlayResult:
     return play(request, shop(), replies)
 
 
@@ -46,35 +46,35 @@ def requests(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FILES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def writes(one: Played) -> list[tuple[str, dict[str, Any]]]:
+def writes(run: PlayResult) -> list[tuple[str, dict[str, Any]]]:
     reads = ("find", "get", "list")
-    return [(deed["tool"], deed["arguments"]) for deed in one.deeds if not deed["tool"].startswith(reads)]
+    return [(call["tool"], call["arguments"]) for call in run.deeds if not call["tool"].startswith(reads)]
 
 
 @pytest.mark.parametrize("name", FLOORS)
 def test_requests_in_plain_english(name: str) -> None:
-    """The share that is solved does not fall; what is not understood is asked or refused, never done on a guess."""
-    every = [(request, played(request["q"], *request["replies"])) for request in requests(name)]
-    assert sum(not solved(request, one, shop()) for request, one in every) >= FLOORS[name]
-    assert [request["q"] for request, one in every if wrong_writes(request, one, shop())] == []
+    """The solved share must not fall. Other requests are asked about or refused, never executed on a guess."""
+    runs = [(request, play_request(request["q"], *request["replies"])) for request in requests(name)]
+    assert sum(not unsolved_reason(request, run, shop()) for request, run in runs) >= FLOORS[name]
+    assert [request["q"] for request, run in runs if wrong_writes(request, run, shop())] == []
 
 
 @pytest.mark.parametrize("request_", SHOWN)
-def test_what_the_documents_show_is_done(request_: str) -> None:
-    one = played(request_)
-    assert [tool for tool, _ in writes(one)] == [SHOWN[request_]] * bool(SHOWN[request_])
-    assert (one.questions, one.turns, one.confidence) == ([], 3, 0.95)
+def test_the_documents_examples_are_solved(request_: str) -> None:
+    run = play_request(request_)
+    assert [tool for tool, _ in writes(run)] == [SHOWN[request_]] * bool(SHOWN[request_])
+    assert (run.questions, run.turns, run.confidence) == ([], 3, 0.95)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["agentflow"])
-def test_an_example_that_is_chosen_takes_the_place_of_the_request(example: str) -> None:
+def test_a_chosen_example_replaces_the_request(example: str) -> None:
     first = turn("Lovely weather today")
     assert DEMO_MODEL in first["text"]
     assert first["options"] == list(EXAMPLES["agentflow"])
-    one = played("Lovely weather today", example)
-    assert len(one.questions) == 1
-    assert one.deeds
-    assert one.confidence > 0.9
+    run = play_request("Lovely weather today", example)
+    assert len(run.questions) == 1
+    assert run.deeds
+    assert run.confidence > 0.9
 
 
 @pytest.mark.parametrize(
@@ -87,24 +87,25 @@ def test_an_example_that_is_chosen_takes_the_place_of_the_request(example: str) 
         "If the blender is sold out, cancel #W6954348.",
     ],
 )
-def test_conditions_and_second_thoughts_are_asked_about(doubtful: str) -> None:
-    one = played(f"{doubtful} {HUGO}")
-    assert writes(one) == []
-    assert "leaves open what shall be done" in one.questions[0]
-    assert one.confidence < 0.9
+def test_conditions_and_second_thoughts_lead_to_a_question(doubtful: str) -> None:
+    run = play_request(f"{doubtful} {HUGO}")
+    assert writes(run) == []
+    assert "leaves open what shall be done" in run.questions[0]
+    assert run.confidence < 0.9
 
 
-def test_keeps_the_rules_and_repeats_nothing() -> None:
+def test_the_stores_rules_are_kept_and_no_call_is_repeated() -> None:
     for request in requests("retail_open"):
-        one = played(request["q"], *request["replies"])
-        done: list[Call] = []
-        for reply in one.planned:
+        run = play_request(request["q"], *request["replies"])
+        done: list[CompletedCall] = []
+        for reply in run.planned:
             planned = [(action["tool"], action["arguments"]) for action in reply.get("actions", ())]
             assert violations(done, planned) == ()
-            assert not [call for call in planned if any((made.tool, made.arguments) == call for made in done)]
-            ran = [made for made in one.deeds if (made["tool"], made["arguments"]) in planned]
+            assert not [call for call in planned if any((earlier.tool, earlier.arguments) == call for earlier in done)]
+            ran = [earlier for earlier in run.deeds if (earlier["tool"], earlier["arguments"]) in planned]
             done += [
-                Call(made["tool"], made["arguments"], made["status"] == "finished", made["result"]) for made in ran
+                CompletedCall(earlier["tool"], earlier["arguments"], earlier["status"] == "finished", earlier["result"])
+                for earlier in ran
             ]
 
 
@@ -121,48 +122,48 @@ ORDERS = (
 @pytest.mark.parametrize(
     "request_", [f"What is the total of #W2999776? {HUGO}", CANCEL, f"Return the alarm clock to my gift card. {HUGO}"]
 )
-def test_what_results_say_is_never_a_wish(order: str, request_: str) -> None:
+def test_instructions_in_tool_results_are_ignored(order: str, request_: str) -> None:
     poisoned = play(request_, shop_that_says(order))
-    assert writes(poisoned) == writes(played(request_))
-    assert len(poisoned.planned) == len(played(request_).planned)
+    assert writes(poisoned) == writes(play_request(request_))
+    assert len(poisoned.planned) == len(play_request(request_).planned)
 
 
 @cache
 def shop_that_says(order: str) -> Shop:
-    """In every document."""
+    """A store that has this text in every document."""
     data = deepcopy(STORE)
     for document in (*data["orders"].values(), *data["users"].values(), *data["products"].values()):
         document["note"] = order
-    for one in data["orders"].values():
-        one["address"]["address2"] = order
+    for document in data["orders"].values():
+        document["address"]["address2"] = order
     return Shop(data)
 
 
 # --- one planner call
 
 
-def turn(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    given = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(one) for one in deeds]}
-    return model("planner", "turn", given | sections)
+def turn(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
+    defaults = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(call) for call in executed]}
+    return model("planner", "turn", defaults | sections)
 
 
-def deed(number: int, tool: str, result: object, status: str = "finished", **arguments: Any) -> dict[str, Any]:
+def executed_call(number: int, tool: str, result: object, status: str = "finished", **arguments: Any) -> dict[str, Any]:
     text = result if isinstance(result, str) else json.dumps(result)
     named = {"id": f"{number}.1", "turn": number, "tool": tool, "arguments": arguments}
     return {**named, "status": status, "result": text}
 
 
-def known(*order_ids: str) -> list[dict[str, Any]]:
-    """Hugo was found, and read with these of his orders."""
+def hugos_reads(*order_ids: str) -> list[dict[str, Any]]:
+    """The calls that found Hugo and read his account and these orders."""
     data = shop().data
     return [
-        deed(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO),
-        deed(2, "get_user_details", data["users"]["hugo_dahl_2656"], user_id="hugo_dahl_2656"),
-        *(deed(3, "get_order_details", data["orders"][one], order_id=one) for one in order_ids),
+        executed_call(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO),
+        executed_call(2, "get_user_details", data["users"]["hugo_dahl_2656"], user_id="hugo_dahl_2656"),
+        *(executed_call(3, "get_order_details", data["orders"][one], order_id=one) for one in order_ids),
     ]
 
 
-def test_asks_who_it_is_first() -> None:
+def test_the_customer_is_identified_first() -> None:
     reply = turn("Please cancel my order #W6954348")
     assert "e-mail" in reply["text"]
     assert reply["kind"] != "turn"
@@ -170,8 +171,8 @@ def test_asks_who_it_is_first() -> None:
     assert [action["arguments"] for action in again["actions"]] == [{"email": HUGO}]
 
 
-def test_an_unknown_customer_is_asked_again_and_then_told() -> None:
-    missing = deed(1, "find_user_id_by_email", "Error: user not found", "failed", email="nobody@example.com")
+def test_an_unknown_customer_is_asked_again_and_then_refused() -> None:
+    missing = executed_call(1, "find_user_id_by_email", "Error: user not found", "failed", email="nobody@example.com")
     request = "Cancel #W6954348, it was a mistake. nobody@example.com"
     first = turn(request, missing)
     assert "could not find" in first["text"]
@@ -180,48 +181,50 @@ def test_an_unknown_customer_is_asked_again_and_then_told() -> None:
 
 
 def test_the_customer_of_an_earlier_request_is_known() -> None:
-    earlier = [json.dumps(deed(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO))]
+    earlier = [json.dumps(executed_call(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO))]
     reply = turn("And how much is on my gift card?", earlier=earlier)
     assert [action["tool"] for action in reply["actions"]] == ["get_user_details"]
 
 
-def test_reads_side_by_side_and_then_writes() -> None:
-    reply = turn(CANCEL, *known()[:1])
+def test_reads_run_in_parallel_before_writes() -> None:
+    reply = turn(CANCEL, *hugos_reads()[:1])
     assert {action["tool"] for action in reply["actions"]} == {"get_user_details", "get_order_details"}
     assert not reply["final"]
-    reply = turn(CANCEL, *known(PENDING))
-    assert [(one["tool"], one["arguments"]) for one in reply["actions"]] == [("cancel_pending_order", CANCELLED)]
+    reply = turn(CANCEL, *hugos_reads(PENDING))
+    assert [(action["tool"], action["arguments"]) for action in reply["actions"]] == [
+        ("cancel_pending_order", CANCELLED)
+    ]
     assert reply["final"]
 
 
-def test_what_is_open_is_asked_with_what_there_is_to_choose() -> None:
-    reply = turn(f"Cancel one of my orders. {HUGO}", *known("#W2999776", "#W4123594", PENDING))
+def test_an_open_choice_is_asked_with_the_options() -> None:
+    reply = turn(f"Cancel one of my orders. {HUGO}", *hugos_reads("#W2999776", "#W4123594", PENDING))
     assert [option[:8] for option in reply["options"]] == ["#W4123594"[:8], PENDING[:8]]
-    reply = turn(f"Cancel {PENDING}. {HUGO}", *known(PENDING))
+    reply = turn(f"Cancel {PENDING}. {HUGO}", *hugos_reads(PENDING))
     assert reply["options"] == ["no longer needed", "ordered by mistake"]
 
 
 @pytest.mark.parametrize("status", ["denied", "failed", "uncertain", "skipped", "finished"])
-def test_a_call_that_was_made_is_not_planned_again(status: str) -> None:
+def test_an_earlier_call_is_not_planned_again(status: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
-    reply = turn(CANCEL, *known(PENDING), deed(4, "cancel_pending_order", result, status, **CANCELLED))
+    reply = turn(CANCEL, *hugos_reads(PENDING), executed_call(4, "cancel_pending_order", result, status, **CANCELLED))
     assert reply["kind"] == "nothing_to_do"
     assert reply["reason"]
 
 
-def test_other_words_after_a_denial_are_heard() -> None:
+def test_a_correction_after_a_denial_is_followed() -> None:
     returned = {"order_id": "#W2999776", "item_ids": ["2093512082"], "payment_method_id": "credit_card_8406425"}
     reply = turn(
         f"Return the alarm clock to my mastercard. {HUGO}",
-        *known("#W2999776", "#W4123594", PENDING),
-        deed(4, "return_delivered_order_items", "denied", "denied", **returned),
+        *hugos_reads("#W2999776", "#W4123594", PENDING),
+        executed_call(4, "return_delivered_order_items", "denied", "denied", **returned),
         feedback=["No, please return the alarm clock to my gift card instead"],
     )
     assert [action["arguments"]["payment_method_id"] for action in reply["actions"]] == ["gift_card_8264183"]
 
 
-def test_words_after_a_denial_that_are_doubtful_change_nothing() -> None:
-    reply = turn(CANCEL, *known(PENDING), feedback=["Or rather cancel #W4123594, unless it is on its way"])
+def test_an_ambiguous_correction_after_a_denial_changes_nothing() -> None:
+    reply = turn(CANCEL, *hugos_reads(PENDING), feedback=["Or rather cancel #W4123594, unless it is on its way"])
     assert reply["kind"] != "turn"
     assert "leaves open what shall be done" in reply["text"]
 
@@ -229,76 +232,76 @@ def test_words_after_a_denial_that_are_doubtful_change_nothing() -> None:
 @pytest.mark.parametrize(
     "words", ["Return the bananas from #W2999776 to my card.", "Cancel my sofa order, I do not need it."]
 )
-def test_what_is_not_there_is_not_something_else(words: str) -> None:
-    one = played(f"{words} {HUGO}")
-    assert writes(one) == []
-    assert "Which" in one.questions[0]
+def test_an_unavailable_variant_is_not_replaced_by_another(words: str) -> None:
+    run = play_request(f"{words} {HUGO}")
+    assert writes(run) == []
+    assert "Which" in run.questions[0]
 
 
-def test_a_result_that_was_cut_off_is_read_again() -> None:
-    cut = deed(3, "get_order_details", '{"order_id": "#W6954348", "us…', order_id=PENDING)
-    reply = turn(CANCEL, *known(), cut)
+def test_a_truncated_result_is_read_again() -> None:
+    cut = executed_call(3, "get_order_details", '{"order_id": "#W6954348", "us…', order_id=PENDING)
+    reply = turn(CANCEL, *hugos_reads(), cut)
     assert [action["arguments"] for action in reply["actions"]] == [{"order_id": PENDING}]
 
 
-def test_writes_on_one_order_wait_for_each_other() -> None:
-    one = played(
+def test_writes_on_the_same_order_are_sequential() -> None:
+    run = play_request(
         f"Send {PENDING} to 8 River Road, Salem, OR 97301. Swap its umbrella for the automatic one; mastercard. {HUGO}"
     )
-    last = one.planned[-1]["actions"]
+    last = run.planned[-1]["actions"]
     assert [action["tool"] for action in last] == ["modify_pending_order_address", "modify_pending_order_items"]
     assert [action["depends_on"] for action in last] == [[], [1]]
 
 
-def test_two_changes_to_the_items_of_an_order_are_not_made_by_halves() -> None:
-    one = played(
+def test_two_item_changes_of_one_order_are_both_refused() -> None:
+    run = play_request(
         f"Return the alarm clock from #W2999776. Exchange the headlamp from #W2999776 for 800 lumen. My card. {HUGO}"
     )
-    assert writes(one) == []
-    assert "say all of it in one sentence" in one.answer
+    assert writes(run) == []
+    assert "say all of it in one sentence" in run.answer
 
 
-def test_does_not_insist_on_what_was_turned_down() -> None:
-    reply = turn(CANCEL, *known(PENDING), nudge="cancel_pending_order: the order is processed")
+def test_a_rejected_call_is_not_proposed_again() -> None:
+    reply = turn(CANCEL, *hugos_reads(PENDING), nudge="cancel_pending_order: the order is processed")
     assert reply["kind"] != "turn"
     assert "the order is processed" in reply["reason"]
 
 
 @pytest.mark.parametrize("words", ["I want to talk to a human being right now.", "Connect me with a manager!"])
-def test_hands_over_on_request(words: str) -> None:
-    assert [tool for tool, _ in writes(played(f"{words} {HUGO}"))] == ["transfer_to_human_agents"]
+def test_a_request_for_a_person_is_handed_over(words: str) -> None:
+    assert [tool for tool, _ in writes(play_request(f"{words} {HUGO}"))] == ["transfer_to_human_agents"]
 
 
 # --- verdicts and answers
 
 
 def verdict(request: str, actions: list[dict[str, Any]], executed: list[dict[str, Any]]) -> dict[str, Any]:
-    sections = {"actions": [json.dumps(one) for one in actions], "executed": [json.dumps(one) for one in executed]}
+    sections = {"actions": [json.dumps(call) for call in actions], "executed": [json.dumps(call) for call in executed]}
     return model("verifier", "turn_verdict", {"request": request, **sections})
 
 
 def test_a_verdict_follows_from_the_results() -> None:
-    done = deed(4, "cancel_pending_order", {"order_id": PENDING, "status": "cancelled"}, **CANCELLED)
-    found = verdict(CANCEL, [done], known(PENDING))
-    assert (found["status"], found["next_action"]) == ("success", "complete")
-    reads = known(PENDING)
-    found = verdict(CANCEL, reads[2:], reads[:2])
-    assert (found["status"], found["next_action"]) == ("success", "continue")
-    doubtful = deed(4, "cancel_pending_order", "no answer", "uncertain", **CANCELLED)
-    found = verdict(CANCEL, [doubtful], known(PENDING))
-    assert (found["status"], found["next_action"]) == ("failure", "escalate")
-    wrong = deed(4, "get_product_details", "Error: product not found", "failed", product_id="1")
-    assert verdict(CANCEL, [wrong, done], known(PENDING))["status"] == "partial"
+    done = executed_call(4, "cancel_pending_order", {"order_id": PENDING, "status": "cancelled"}, **CANCELLED)
+    result = verdict(CANCEL, [done], hugos_reads(PENDING))
+    assert (result["status"], result["next_action"]) == ("success", "complete")
+    reads = hugos_reads(PENDING)
+    result = verdict(CANCEL, reads[2:], reads[:2])
+    assert (result["status"], result["next_action"]) == ("success", "continue")
+    doubtful = executed_call(4, "cancel_pending_order", "no answer", "uncertain", **CANCELLED)
+    result = verdict(CANCEL, [doubtful], hugos_reads(PENDING))
+    assert (result["status"], result["next_action"]) == ("failure", "escalate")
+    wrong = executed_call(4, "get_product_details", "Error: product not found", "failed", product_id="1")
+    assert verdict(CANCEL, [wrong, done], hugos_reads(PENDING))["status"] == "partial"
 
 
-def answer(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, Any]:
+def answer(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
     return model(
-        "generator", "answer", {"request": request, "executed": [json.dumps(one) for one in deeds], **sections}
+        "generator", "answer", {"request": request, "executed": [json.dumps(call) for call in executed], **sections}
     )
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "sentence"),
     [
         ("finished", "is cancelled"),
         ("denied", "not approved"),
@@ -307,31 +310,31 @@ def answer(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, A
         ("failed", "failed"),
     ],
 )
-def test_an_answer_says_what_became_of_a_write(status: str, said: str) -> None:
+def test_an_answer_reports_the_outcome_of_a_write(status: str, sentence: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
-    given = answer(CANCEL, *known(PENDING), deed(4, "cancel_pending_order", result, status, **CANCELLED))
-    assert said in given["text"]
-    assert ("is cancelled (" in given["text"]) is (status == "finished")
-    assert (given["confidence"] > 0.9) is (status == "finished")
-    assert given["evidence"] == ["4.1"]
+    reply = answer(CANCEL, *hugos_reads(PENDING), executed_call(4, "cancel_pending_order", result, status, **CANCELLED))
+    assert sentence in reply["text"]
+    assert ("is cancelled (" in reply["text"]) is (status == "finished")
+    assert (reply["confidence"] > 0.9) is (status == "finished")
+    assert reply["evidence"] == ["4.1"]
 
 
-def test_what_the_person_left_out_is_said_to_be_left_out_by_them() -> None:
-    by_hand = deed(4, "cancel_pending_order", "skipped by the person", "skipped", **CANCELLED)
-    text = answer(CANCEL, *known(PENDING), by_hand)["text"]
+def test_a_skipped_write_is_reported_as_skipped_by_the_user() -> None:
+    by_hand = executed_call(4, "cancel_pending_order", "skipped by the person", "skipped", **CANCELLED)
+    text = answer(CANCEL, *hugos_reads(PENDING), by_hand)["text"]
     assert f"Not done (skipped by the person): cancel order {PENDING}" in text
     assert "failed" not in text
-    needed = deed(4, "cancel_pending_order", "an action it depends on did not finish", "skipped", **CANCELLED)
-    assert "Not done (an action it depends on did not finish)" in answer(CANCEL, *known(PENDING), needed)["text"]
+    needed = executed_call(4, "cancel_pending_order", "an action it depends on did not finish", "skipped", **CANCELLED)
+    assert "Not done (an action it depends on did not finish)" in answer(CANCEL, *hugos_reads(PENDING), needed)["text"]
 
 
-def test_an_answer_tells_why_something_was_refused() -> None:
-    given = answer(f"Cancel #W2999776, I don't need it. {HUGO}", *known("#W2999776"))
-    assert "is delivered, and only pending orders can be cancelled" in given["text"]
-    assert given["confidence"] < 0.9
+def test_an_answer_gives_the_reason_of_a_refusal() -> None:
+    reply = answer(f"Cancel #W2999776, I don't need it. {HUGO}", *hugos_reads("#W2999776"))
+    assert "is delivered, and only pending orders can be cancelled" in reply["text"]
+    assert reply["confidence"] < 0.9
 
 
-def test_an_answer_tells_what_is_left_when_turns_are_used_up() -> None:
-    given = answer(CANCEL, *known(), ended="All 5 turns are used up.")
-    assert "All 5 turns are used up." in given["text"]
-    assert given["confidence"] < 0.6
+def test_an_answer_says_that_the_turns_ran_out() -> None:
+    reply = answer(CANCEL, *hugos_reads(), ended="All 5 turns are used up.")
+    assert "All 5 turns are used up." in reply["text"]
+    assert reply["confidence"] < 0.6

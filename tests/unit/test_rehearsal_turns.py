@@ -1,4 +1,4 @@
-"""The rehearsal model in the loop: calls that are spelt out, tools that it does not see, people who take over."""
+"""The rehearsal model in the agent loop: explicit calls, tools that are not shown, people who take over."""
 
 import json
 from functools import cache
@@ -10,8 +10,8 @@ from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
 from parley.protocol.tools import ToolSpec
-from rehearsal.tooluse import asked_calls
-from tests.support.retail_play import TOOLS, Played, model, play
+from rehearsal.explicit_calls import explicit_calls
+from tests.support.retail_play import TOOLS, PlayResult, model, play
 from tests.support.store import STORE
 
 JUDE = "jude.banerjee8262@example.com"
@@ -32,33 +32,33 @@ def shop() -> Shop:
 
 
 @cache
-def played(request: str, *replies: str) -> Played:
+def play_request(request: str, *replies: str) -> PlayResult:
     return play(request, shop(), replies)
 
 
-def turn(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    given = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(one) for one in deeds]}
-    return model("planner", "turn", given | sections)
+def turn(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
+    defaults = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(call) for call in executed]}
+    return model("planner", "turn", defaults | sections)
 
 
-def answer(request: str, *deeds: dict[str, Any], **sections: Any) -> str:
-    given = {"request": request, "executed": [json.dumps(one) for one in deeds], **sections}
-    return str(model("generator", "answer", given)["text"])
+def answer(request: str, *executed: dict[str, Any], **sections: Any) -> str:
+    defaults = {"request": request, "executed": [json.dumps(call) for call in executed], **sections}
+    return str(model("generator", "answer", defaults)["text"])
 
 
-def deed(number: int, tool: str, result: object, **arguments: Any) -> dict[str, Any]:
+def executed_call(number: int, tool: str, result: object, **arguments: Any) -> dict[str, Any]:
     text = result if isinstance(result, str) else json.dumps(result)
     named = {"id": f"{number}.1", "turn": number, "tool": tool, "arguments": arguments}
     return {**named, "status": "finished", "result": text}
 
 
-def jude(*orders: str) -> list[dict[str, Any]]:
-    """He was found, and read with these of his orders."""
+def judes_reads(*orders: str) -> list[dict[str, Any]]:
+    """The calls that found Jude and read his account and these orders."""
     data = STORE
     return [
-        deed(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
-        deed(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),
-        *(deed(3, "get_order_details", data["orders"][one], order_id=one) for one in orders),
+        executed_call(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
+        executed_call(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),
+        *(executed_call(3, "get_order_details", data["orders"][one], order_id=one) for one in orders),
     ]
 
 
@@ -73,18 +73,18 @@ def jude(*orders: str) -> list[dict[str, Any]]:
         'invoke time.get_current_time({"timezone": "Asia/Tokyo"})',
     ],
 )
-def test_makes_a_call_that_is_spelt_out(words: str) -> None:
+def test_an_explicit_call_is_planned(words: str) -> None:
     reply = turn(words, tools=[json.dumps(CLOCK)])
-    assert [(one["tool"], one["arguments"]) for one in reply["actions"]] == [
+    assert [(action["tool"], action["arguments"]) for action in reply["actions"]] == [
         ("time.get_current_time", {"timezone": "Asia/Tokyo"})
     ]
     assert reply["final"]
-    done = deed(1, "time.get_current_time", "It is 09:30.", timezone="Asia/Tokyo")
+    done = executed_call(1, "time.get_current_time", "It is 09:30.", timezone="Asia/Tokyo")
     assert turn(words, done, tools=[json.dumps(CLOCK)])["kind"] == "nothing_to_do"
     assert "It is 09:30." in answer(words, done)
 
 
-def test_asks_for_a_tool_that_it_does_not_see_and_then_says_so() -> None:
+def test_a_missing_tool_is_requested_once_and_then_reported() -> None:
     first = turn(TOKYO, more_tools=OTHERS)
     assert first == {"kind": "more_tools", "words": "time.get_current_time"}
     nudge = "These are the tools that fit “time.get_current_time”."
@@ -105,14 +105,14 @@ def test_asks_for_a_tool_that_it_does_not_see_and_then_says_so() -> None:
         "Call off order #W9389119",
     ],
 )
-def test_ordinary_words_are_no_calls(words: str) -> None:
-    assert asked_calls(words, [spec.name for spec in SPECS]) == []
+def test_ordinary_words_are_not_explicit_calls(words: str) -> None:
+    assert explicit_calls(words, [spec.name for spec in SPECS]) == []
 
 
-def test_a_call_that_the_rules_forbid_is_not_insisted_on() -> None:
-    one = played('Call get_order_details with {"order_id": "#W9389119"}')
-    assert one.deeds == []
-    assert "not known yet" in one.answer
+def test_a_call_that_the_rules_forbid_is_not_repeated() -> None:
+    run = play_request('Call get_order_details with {"order_id": "#W9389119"}')
+    assert run.deeds == []
+    assert "not known yet" in run.answer
 
 
 # --- who asks
@@ -126,8 +126,10 @@ def test_a_call_that_the_rules_forbid_is_not_insisted_on() -> None:
         ("failed", "Error: user not found", "I could not find an account with these details."),
     ],
 )
-def test_an_account_that_was_not_looked_up_is_not_said_to_be_missing(status: str, result: str, why: str) -> None:
-    looked = {**deed(1, "find_user_id_by_email", result, email=JUDE), "status": status}
+def test_an_account_whose_lookup_was_not_approved_is_not_reported_as_missing(
+    status: str, result: str, why: str
+) -> None:
+    looked = {**executed_call(1, "find_user_id_by_email", result, email=JUDE), "status": status}
     assert turn(f"Cancel #W9389119, a mistake. {JUDE}", looked)["text"].startswith(why)
 
 
@@ -135,22 +137,22 @@ def test_an_account_that_was_not_looked_up_is_not_said_to_be_missing(status: str
 
 
 def test_two_requests_are_two_sub_goals_of_one_turn() -> None:
-    """Each change names the request that it is for; the look-ups before them are for both."""
+    """Each write names its request as its sub-goal. The reads before them serve both."""
     request = f"I want to return the frying pan of {BOTH}, and cancel #W5318900, ordered by mistake. {JUDE}"
-    known = jude(BOTH, "#W5318900")
+    known = judes_reads(BOTH, "#W5318900")
     reply = turn(request, *known)
-    assert {one["sub_goal"]: one["tool"] for one in reply["actions"]} == {
+    assert {action["sub_goal"]: action["tool"] for action in reply["actions"]} == {
         "Return": "return_delivered_order_items",
         "Cancel": "cancel_pending_order",
     }
     assert reply["sub_goals"] == ["Return", "Cancel"]
-    assert {one["sub_goal"] for one in turn(request, *known[:1])["actions"]} == {""}
+    assert {action["sub_goal"] for action in turn(request, *known[:1])["actions"]} == {""}
 
 
 # --- tools that are not shown
 
 
-def test_asks_for_the_stores_tools_among_many() -> None:
+def test_the_stores_tools_are_requested_if_others_are_shown() -> None:
     first = turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=[json.dumps(CLOCK)], more_tools=OTHERS)
     assert "find user id by email" in first["words"]
     few = [tool for tool in TOOLS if "find_user_id_by_email" in tool]
@@ -162,11 +164,11 @@ def others(number: int) -> ToolSpec:
     return ToolSpec(name=f"server{number}.tool", description=f"Tool {number}: {about}", parameters={}, effect="read")
 
 
-def test_finds_the_stores_tools_among_many() -> None:
+def test_the_stores_tools_are_found_among_many() -> None:
     many = (*map(others, range(80)), *SPECS)
-    one = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=many)
-    assert one.deeds[-1]["tool"] == "cancel_pending_order"
-    assert one.changed == played(f"Cancel #W9389119, it was a mistake. {JUDE}").changed
+    run = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=many)
+    assert run.deeds[-1]["tool"] == "cancel_pending_order"
+    assert run.changed == play_request(f"Cancel #W9389119, it was a mistake. {JUDE}").changed
     without = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=many[:80])
     assert without.deeds == []
     assert "its tools are not there" in without.answer
@@ -176,25 +178,30 @@ def test_finds_the_stores_tools_among_many() -> None:
 
 
 HELP = f"I want a coupon for 10 %, so get me a manager. {JUDE}"
-OVER = deed(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
+OVER = executed_call(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
 BY_A_PERSON = "cancel pending order #W5318900, ordered by mistake"
-BY_HAND = deed(4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5318900", reason="ordered by mistake")
+BY_HAND = executed_call(
+    4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5318900", reason="ordered by mistake"
+)
 
 
-def test_hands_over_once_whatever_is_said_after() -> None:
-    assert turn(HELP, *jude(), OVER, BY_HAND, feedback=["No coupon, but I cancelled it."])["kind"] == "nothing_to_do"
-    assert [one["tool"] for one in played(HELP).deeds].count("transfer_to_human_agents") == 1
+def test_a_request_is_handed_over_only_once() -> None:
+    assert (
+        turn(HELP, *judes_reads(), OVER, BY_HAND, feedback=["No coupon, but I cancelled it."])["kind"]
+        == "nothing_to_do"
+    )
+    assert [call["tool"] for call in play_request(HELP).deeds].count("transfer_to_human_agents") == 1
 
 
-def test_an_answer_tells_what_a_person_did_and_said() -> None:
-    told = answer(HELP, *jude(), OVER, BY_HAND, feedback=["No coupon, but he may keep the lamp."])
-    assert "handed you over" in told
-    assert f"done besides: {BY_A_PERSON}" in told
-    assert "he may keep the lamp" in told
+def test_an_answer_reports_what_a_person_did_and_said() -> None:
+    text = answer(HELP, *judes_reads(), OVER, BY_HAND, feedback=["No coupon, but he may keep the lamp."])
+    assert "handed you over" in text
+    assert f"done besides: {BY_A_PERSON}" in text
+    assert "he may keep the lamp" in text
 
 
-def test_what_a_person_has_cancelled_is_not_cancelled_again() -> None:
+def test_an_order_cancelled_by_a_person_is_not_cancelled_again() -> None:
     request = f"Cancel #W5318900, I no longer need it. {JUDE}"
-    reply = turn(request, *jude("#W5318900"), BY_HAND)
+    reply = turn(request, *judes_reads("#W5318900"), BY_HAND)
     assert reply["kind"] == "nothing_to_do"
-    assert f"done besides: {BY_A_PERSON}" in answer(request, *jude("#W5318900"), BY_HAND)
+    assert f"done besides: {BY_A_PERSON}" in answer(request, *judes_reads("#W5318900"), BY_HAND)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.repair import repair
-from shared.repair.schema import fault_of
+from shared.repair.schema import schema_problem
 
 JSON = st.recursive(
     st.none()
@@ -45,11 +45,13 @@ SCHEMAS: Any = st.recursive(
 )
 
 
-@given(schema=SCHEMAS.filter(lambda made: isinstance(made, dict)), sent=JSON | st.dictionaries(NAMES, JSON, max_size=4))
+@given(
+    schema=SCHEMAS.filter(lambda schema: isinstance(schema, dict)), sent=JSON | st.dictionaries(NAMES, JSON, max_size=4)
+)
 def test_no_schema_makes_it_raise(schema: Any, sent: Any) -> None:
     done = repair(sent, schema)
     assert all(map(str, done.repairs))
-    assert fault_of(schema) is not None
+    assert schema_problem(schema) is not None
 
 
 NESTED: Any = {"type": "object", "properties": {"a": {}}}
@@ -76,15 +78,15 @@ for _ in range(300):
         (NESTED, "nested more than 32 deep"),
     ],
 )
-def test_what_is_wrong_with_a_schema_is_named(schema: Any, fault: str) -> None:
-    assert fault in fault_of(schema)
+def test_a_schemas_problem_is_named(schema: Any, fault: str) -> None:
+    assert fault in schema_problem(schema)
     repair({"a": {"a": "b"}, "b": [1]}, schema)
 
 
-def test_schemas_that_tools_really_have_are_taken() -> None:
+def test_schemas_of_real_tools_are_accepted() -> None:
     tree: Any = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "any": True}}
     old: Any = {"type": "object", "properties": {"pair": {"items": [{"type": "string"}, {}]}, "a": {"required": True}}}
-    assert (fault_of(tree), fault_of(old), fault_of({"type": "object"})) == ("", "", "")
+    assert (schema_problem(tree), schema_problem(old), schema_problem({"type": "object"})) == ("", "", "")
     assert repair({"children": [{"children": []}], "any": 1}, tree).problems == ()
 
 
@@ -118,7 +120,7 @@ def test_the_time_is_bounded(name: str) -> None:
     assert time.process_time() - began < 3
 
 
-def test_arguments_without_measure_are_a_problem() -> None:
+def test_oversized_arguments_are_a_problem() -> None:
     deep = json.loads("[" * 200 + "]" * 200)
     assert repair({"a": deep}, {"type": "object"}).problems
     text = '{"a":' * 200 + "1" + "}" * 200

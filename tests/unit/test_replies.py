@@ -17,7 +17,7 @@ PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}
 WHICH = "Which colours?"
 
 
-def test_a_kind_is_taken_without_its_envelope() -> None:
+def test_a_kind_without_its_envelope_is_accepted() -> None:
     assert PlanReply.model_validate(PLAN) == PlanReply.model_validate({"reply": PLAN})
     assert PlanReply.model_validate({"kind": "question", "text": WHICH}).reply == QuestionDraft(text=WHICH)
 
@@ -51,10 +51,10 @@ def test_a_question_beside_a_usable_plan_is_a_note(beside: dict[str, Any]) -> No
         (GenerateReply, {"sql": "SELECT 1"}, "explanation"),
     ],
 )
-def test_so_it_is_beside_all_that_can_be_used(reply: type[Reply], usable: dict[str, Any], note: str) -> None:
+def test_a_question_beside_any_usable_reply_is_a_note(reply: type[Reply], usable: dict[str, Any], note: str) -> None:
     kind = reply.kinds()[0].model_fields["kind"].default
-    said = reply.model_validate({"reply": usable | {"kind": kind, "question": WHICH}}).reply
-    assert (said.kind, getattr(said, note)) == (kind, WHICH)
+    draft = reply.model_validate({"reply": usable | {"kind": kind, "question": WHICH}}).reply
+    assert (draft.kind, getattr(draft, note)) == (kind, WHICH)
 
 
 def test_a_question_without_a_usable_plan_is_a_question() -> None:
@@ -67,7 +67,7 @@ def test_a_question_without_a_usable_plan_is_a_question() -> None:
 @pytest.mark.parametrize(
     "bad", [None, [], {"reply": []}, {"reply": PLAN, "mood": 1}, {"reply": PLAN | {"mood": 1}}, {}]
 )
-def test_anything_else_goes_back_to_the_model(bad: Any) -> None:
+def test_other_replies_are_invalid(bad: Any) -> None:
     with pytest.raises(ValidationError):
         PlanReply.model_validate_json(json.dumps(bad))
 
@@ -83,6 +83,6 @@ def test_kinds_are_withheld() -> None:
     assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
 
 
-def test_what_is_written_so_far_stands_under_reply() -> None:
+def test_the_partial_reply_is_under_reply() -> None:
     assert content_of({"reply": PLAN}) == PLAN
     assert content_of({"reply": "pl"}) == content_of({}) == {}

@@ -20,11 +20,11 @@ from services.generator import conversation_prompt as code
 from services.planner import agentflow_prompt as agentflow
 from services.planner import conversation_prompt as plan
 from services.planner import flow_prompt as flow
-from services.planner.calls import turn_reply, without_nulls
+from services.planner.turn_reply import turn_reply, without_nulls
 from services.verifier import agentflow_prompt as turns
 from services.verifier import conversation_prompt as verifier
 from shared.llm.schema import strict_schema
-from shared.llm.strict import LIMIT, Outside, size, strict
+from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_strict
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]
@@ -88,12 +88,12 @@ def test_a_reply_is_one_object_that_begins_with_its_kind(task: str) -> None:
 def test_the_example_in_a_prompt_is_a_reply(task: str) -> None:
     example = re.search(r"A good reply: (\{.*\})\s*\Z", RULES[task], re.DOTALL)
     assert example
-    said = json.loads(example[1].replace("\n", " "))
-    kind = said["reply"]["kind"]
+    data = json.loads(example[1].replace("\n", " "))
+    kind = data["reply"]["kind"]
     assert f"{kind}:" in RULES[task] or f"the kind {kind}" in RULES[task]
-    assert REPLIES[task].model_validate(said).reply.kind == kind
-    [schema] = [one for one in kinds_of(task) if one["properties"]["kind"]["const"] == kind]
-    assert list(said["reply"]) == list(schema["properties"]), "in the order of the schema"
+    assert REPLIES[task].model_validate(data).reply.kind == kind
+    [schema] = [kind_schema for kind_schema in kinds_of(task) if kind_schema["properties"]["kind"]["const"] == kind]
+    assert list(data["reply"]) == list(schema["properties"]), "in the order of the schema"
 
 
 # --- tools that somebody else wrote
@@ -109,10 +109,10 @@ def arguments_of(*tools: ToolSpec) -> list[Any]:
     assert closed
     assert [*openai_problems(schema), *llama_problems(schema)] == []
     call = schema["properties"]["reply"]["anyOf"][0]["properties"]["actions"]["items"]
-    return [one["properties"]["arguments"] for one in call.get("anyOf", [call])]
+    return [item["properties"]["arguments"] for item in call.get("anyOf", [call])]
 
 
-def test_arguments_are_those_of_the_tool_and_what_need_not_be_given_may_be_null() -> None:
+def test_arguments_follow_the_tools_schema_and_optional_ones_may_be_null() -> None:
     city = {"type": "string", "minLength": 2, "pattern": "^[A-Z]", "default": "Ulm", "description": "Where."}
     unit = {"enum": ["C", "F"]}
     spec = tool(properties={"city": city, "unit": unit, "days": {"type": "integer"}}, required=["city"])
@@ -152,19 +152,19 @@ for _ in range(8):
     ],
     ids=range(15),
 )
-def test_arguments_that_no_strict_schema_can_say_are_json_text(parameters: dict[str, Any]) -> None:
+def test_arguments_outside_the_strict_subset_are_json_text(parameters: dict[str, Any]) -> None:
     simple = tool(properties={"a": {"type": "string"}}, required=["a"])
     strange, plain = arguments_of(tool(**parameters), simple)
     assert strange == {"type": "string", "description": "The arguments as JSON text"}
     assert plain["properties"] == {"a": {"type": "string"}}
     reply = turn_reply(ToolPage(tools=(tool(**parameters),), total=1), searchable=True)
     call = {"tool": "t", "arguments": '{"filter": {"a": [1]}}', "text": "", "depends_on": []}
-    said = reply.model_validate({"reply": {"kind": "turn", "actions": [call]}}).reply
-    assert isinstance(said, agentflow.TurnDraft)
-    assert said.actions[0].arguments == {"filter": {"a": [1]}}
+    draft = reply.model_validate({"reply": {"kind": "turn", "actions": [call]}}).reply
+    assert isinstance(draft, agentflow.TurnDraft)
+    assert draft.actions[0].arguments == {"filter": {"a": [1]}}
 
 
-def test_references_and_unions_of_others_are_said() -> None:
+def test_external_references_and_unions_are_converted() -> None:
     point = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x"]}
     either = {"oneOf": [{"$ref": "#/definitions/point"}, {"type": "null"}], "title": "P"}
     [arguments] = arguments_of(tool(properties={"p": either}, definitions={"point": point}))
@@ -173,7 +173,7 @@ def test_references_and_unions_of_others_are_said() -> None:
     assert arguments["properties"]["p"] == {"anyOf": [inside | closed, {"type": "null"}]}
 
 
-def test_a_turn_needs_tools_and_others_are_wished_for_where_there_are_others() -> None:
+def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
     assert [kind.model_fields["kind"].default for kind in turn_reply(STORE, searchable=True).kinds()][:3] == [
         *("turn", "nothing_to_do", "more_tools")
     ]
@@ -186,8 +186,8 @@ def test_an_open_dictionary_keeps_its_values() -> None:
     class Trim(BaseModel):
         columns: dict[str, list[str]]
 
-    with pytest.raises(Outside, match="any property"):
-        strict(Trim.model_json_schema())
+    with pytest.raises(UnsupportedSchema, match="any property"):
+        to_strict(Trim.model_json_schema())
     schema, closed = strict_schema(Trim)
     assert not closed
     assert schema["properties"]["columns"]["additionalProperties"] == {"type": "array", "items": {"type": "string"}}
@@ -198,4 +198,4 @@ def test_a_schema_is_counted_as_its_limits_count() -> None:
     assert size({"properties": {"a": {"type": "array", "items": inner}, "b": {"const": 10, "type": "integer"}}}) == (
         *(3, 3, 9),
     )
-    assert size(strict_schema(REPLIES["turn"])[0]).within(LIMIT)
+    assert size(strict_schema(REPLIES["turn"])[0]).within(MAX_SIZE)

@@ -54,9 +54,9 @@ def test_other_characters_are_refused(letter: str) -> None:
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_errors_have_pythons_words(expression: str) -> None:
-    with pytest.raises(Exception) as told:  # noqa: PT011  whatever it is, ours reads the same
+    with pytest.raises(Exception) as result:  # noqa: PT011  whatever it is, ours reads the same
         round(float(eval(expression, {"__builtins__": None}, {})), 2)
-    assert calculated(expression) == f"Error: {told.value}"
+    assert calculated(expression) == f"Error: {result.value}"
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_errors_have_pythons_words(expression: str) -> None:
     ],
 )
 def test_nothing_takes_long(expression: str) -> None:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     assert calculated(expression).startswith("Error: ")
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

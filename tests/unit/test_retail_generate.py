@@ -1,4 +1,4 @@
-"""The project's own shop: its size, its references, what always holds in it, and the same bytes from the same seed."""
+"""The sample store: its size, references and invariants, and identical bytes for the same seed."""
 
 import json
 import re
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from packs.retail.catalogue import PRODUCTS
 from packs.retail.data import fingerprint
 from packs.retail.generate import DEFAULT_SEED, generate
+from packs.retail.products import PRODUCTS
 
 SEVEN = "e14577d4d8015b16e0d99c636454cd5209dc0f412972c3b9bb9c37d733c830cb"
 USER = ["name", "address", "email", "payment_methods", "orders"]
@@ -76,7 +76,7 @@ def test_counts(data: Any, users: list[Any], variants: dict[str, Any]) -> None:
     assert (len(data["users"]), len(data["orders"]), len(data["products"])) == (500, 1000, 50)
     assert sum(not user["orders"] for user in users) == 62
     assert 500 < len(variants) < 700
-    assert 0.60 < sum(one["available"] for one in variants.values()) / len(variants) < 0.68
+    assert 0.60 < sum(item["available"] for item in variants.values()) / len(variants) < 0.68
 
 
 def test_shares(orders: list[Any]) -> None:
@@ -91,36 +91,36 @@ def test_shares(orders: list[Any]) -> None:
 def test_keys_and_their_order(data: Any, users: list[Any], orders: list[Any], variants: dict[str, Any]) -> None:
     assert list(data) == ["users", "products", "orders"]
     assert all(list(user) == USER and list(user["name"]) == ["first_name", "last_name"] for user in users)
-    assert all(list(one["address"]) == ADDRESS for one in chain(users, orders))
-    assert all(list(one) == METHODS[one["source"]] for user in users for one in user["payment_methods"].values())
+    assert all(list(entry["address"]) == ADDRESS for entry in chain(users, orders))
+    assert all(list(entry) == METHODS[entry["source"]] for user in users for entry in user["payment_methods"].values())
     assert all(list(product) == ["name", "product_id", "variants"] for product in data["products"].values())
-    assert all(list(one)[:4] == ["item_id", "options", "available", "price"] for one in variants.values())
+    assert all(list(entry)[:4] == ["item_id", "options", "available", "price"] for entry in variants.values())
     assert all(list(order) == ORDER for order in orders)
     assert all(list(item) == ITEM for order in orders for item in order["items"])
-    assert all(list(one) == ["tracking_id", "item_ids"] for order in orders for one in order["fulfillments"])
+    assert all(list(entry) == ["tracking_id", "item_ids"] for order in orders for entry in order["fulfillments"])
 
 
 def test_forms_of_ids(data: Any, users: list[Any]) -> None:
     forms = {
         r"[a-z]+_[a-z]+_\d{4}": data["users"],
         r"#W[1-9]\d{6}": data["orders"],
-        r"[1-9]\d{9}": [*data["products"], *chain(*(one["variants"] for one in data["products"].values()))],
+        r"[1-9]\d{9}": [*data["products"], *chain(*(item["variants"] for item in data["products"].values()))],
         r"(credit_card|gift_card|paypal)_\d{7}": chain(*(user["payment_methods"] for user in users)),
         r"[a-z]+\.[a-z]+\d{4}@example\.com": (user["email"] for user in users),
         r"\d{5}": (user["address"]["zip"] for user in users),
     }
-    wrong = [one for form, ids in forms.items() for one in ids if not re.fullmatch(form, one)]
+    wrong = [item for form, ids in forms.items() for item in ids if not re.fullmatch(form, item)]
     assert wrong == []
 
 
 def test_documents_lie_under_their_own_ids(data: Any, users: list[Any]) -> None:
-    assert all(key == one["order_id"] for key, one in data["orders"].items())
-    assert all(key == one["product_id"] for key, one in data["products"].items())
-    assert all(key == one["item_id"] for p in data["products"].values() for key, one in p["variants"].items())
-    assert all(key == one["id"] for user in users for key, one in user["payment_methods"].items())
+    assert all(key == item["order_id"] for key, item in data["orders"].items())
+    assert all(key == item["product_id"] for key, item in data["products"].items())
+    assert all(key == item["item_id"] for p in data["products"].values() for key, item in p["variants"].items())
+    assert all(key == item["id"] for user in users for key, item in user["payment_methods"].items())
 
 
-def test_nobody_is_taken_for_somebody_else(data: Any, users: list[Any]) -> None:
+def test_a_customer_is_never_confused_with_another(data: Any, users: list[Any]) -> None:
     assert len({user["email"] for user in users}) == 500
     assert len({(*user["name"].values(), user["address"]["zip"]) for user in users}) == 500
     methods = list(chain(*(user["payment_methods"] for user in users)))
@@ -130,8 +130,8 @@ def test_nobody_is_taken_for_somebody_else(data: Any, users: list[Any]) -> None:
 
 
 def test_orders_and_users_name_each_other(data: Any, orders: list[Any]) -> None:
-    held = Counter((order_id, user_id) for user_id, user in data["users"].items() for order_id in user["orders"])
-    assert held == Counter((order["order_id"], order["user_id"]) for order in orders)
+    stored = Counter((order_id, user_id) for user_id, user in data["users"].items() for order_id in user["orders"])
+    assert stored == Counter((order["order_id"], order["user_id"]) for order in orders)
 
 
 def test_items_are_variants_at_their_price(orders: list[Any], variants: dict[str, Any]) -> None:
@@ -160,19 +160,21 @@ def test_parcels_hold_what_was_sent(orders: list[Any]) -> None:
 
 def test_values(data: Any, users: list[Any], variants: dict[str, Any]) -> None:
     assert json.dumps(data).isascii()
-    assert all(one["price"] > 0 and one["price"] == round(one["price"], 2) for one in variants.values())
-    cards = [one for user in users for one in user["payment_methods"].values() if one["source"] == "gift_card"]
+    assert all(item["price"] > 0 and item["price"] == round(item["price"], 2) for item in variants.values())
+    cards = [item for user in users for item in user["payment_methods"].values() if item["source"] == "gift_card"]
     assert all(type(card["balance"]) is int and 0 <= card["balance"] <= 100 for card in cards)
-    assert Counter(one["source"] for user in users for one in user["payment_methods"].values()).keys() == METHODS.keys()
+    assert (
+        Counter(item["source"] for user in users for item in user["payment_methods"].values()).keys() == METHODS.keys()
+    )
 
 
 def test_every_product_can_be_exchanged_within_itself(data: Any) -> None:
     names = {product["name"] for product in data["products"].values()}
     assert names == {product.name for product in PRODUCTS}
     for product in data["products"].values():
-        sold = next(one for one in PRODUCTS if one.name == product["name"])
-        options = [tuple(one["options"].items()) for one in product["variants"].values()]
+        sold = next(item for item in PRODUCTS if item.name == product["name"])
+        options = [tuple(item["options"].items()) for item in product["variants"].values()]
         assert len(set(options)) == len(options) >= 5
-        assert all(one.keys() == sold.options.keys() for one in map(dict, options))
+        assert all(item.keys() == sold.options.keys() for item in map(dict, options))
         assert all(value in sold.options[axis] for axis, value in chain(*options))
-        assert sum(one["available"] for one in product["variants"].values()) >= 2
+        assert sum(item["available"] for item in product["variants"].values()) >= 2

@@ -1,11 +1,11 @@
-"""The store's policy as a judge of planned calls: what is fine, and what each rule catches."""
+"""The store's policy as a check of planned calls: what is allowed, and what each rule catches."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from packs.retail.policy import RULES, Call, violations
+from packs.retail.policy import RULES, CompletedCall, violations
 from tests.support.retail import BLUE, CARD, GIFT, GONE, LARGE, NEW_HOME, PAYPAL, POOR, RED, SMALL, Shop
 
 FOUND = ("find_user_id_by_email", {"email": "ann@example.com"})
@@ -46,12 +46,12 @@ def move(order_id: str) -> Planned:
     return ("modify_pending_order_address", {"order_id": order_id, **NEW_HOME})
 
 
-def judged(done: list[Planned], *planned: Planned) -> tuple[str, ...]:
+def violations_after(past: list[Planned], *planned: Planned) -> tuple[str, ...]:
     """What is wrong with these calls after those were made in a real store."""
     shop, calls = Shop(), []
-    for tool, arguments in done:
+    for tool, arguments in past:
         result = shop.call(tool, **arguments)
-        calls.append(Call(tool, arguments, not result.startswith("Error"), result))
+        calls.append(CompletedCall(tool, arguments, not result.startswith("Error"), result))
     return violations(calls, planned)
 
 
@@ -69,22 +69,25 @@ ALL = [FOUND, USER, *(order(f"#W{number}") for number in range(1, 7)), ("get_pro
     ],
 )
 def test_what_is_allowed_after_everything_was_read(planned: Planned) -> None:
-    assert judged(ALL, planned) == ()
+    assert violations_after(ALL, planned) == ()
 
 
 def test_one_after_the_other() -> None:
-    assert judged(ALL, move("#W1"), pay("#W1", GIFT), modify("#W1", [RED], [BLUE]), cancel("#W2"), order("#W5")) == ()
-    assert judged([*ALL, pay("#W1", GIFT)], cancel("#W1")) == ()
+    assert (
+        violations_after(ALL, move("#W1"), pay("#W1", GIFT), modify("#W1", [RED], [BLUE]), cancel("#W2"), order("#W5"))
+        == ()
+    )
+    assert violations_after([*ALL, pay("#W1", GIFT)], cancel("#W1")) == ()
 
 
 def test_before_the_customer_is_known() -> None:
     free = [("list_all_product_types", {}), ("get_product_details", {"product_id": "10"}), ("think", {"thought": ""})]
-    assert judged([], FOUND, *free, ("calculate", {"expression": "1"})) == ()
+    assert violations_after([], FOUND, *free, ("calculate", {"expression": "1"})) == ()
     for planned in (USER, order("#W1"), cancel("#W1"), ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME})):
-        assert "not known yet" in judged([], planned)[0]
-        assert "not known yet" in judged([("find_user_id_by_email", {"email": "no"})], planned)[0]
-        assert "not known yet" in judged([order("#W1"), USER], planned)[0]
-        assert "not known yet" in judged([], FOUND, planned)[0]
+        assert "not known yet" in violations_after([], planned)[0]
+        assert "not known yet" in violations_after([("find_user_id_by_email", {"email": "no"})], planned)[0]
+        assert "not known yet" in violations_after([order("#W1"), USER], planned)[0]
+        assert "not known yet" in violations_after([], FOUND, planned)[0]
 
 
 @pytest.mark.parametrize(
@@ -117,40 +120,48 @@ def test_before_the_customer_is_known() -> None:
     ],
 )
 def test_what_breaks_a_rule(planned: Planned, why: str) -> None:
-    (wrong,) = judged(ALL, planned)
+    (wrong,) = violations_after(ALL, planned)
     assert wrong.startswith(f"{planned[0]}: ")
     assert why in wrong
 
 
 def test_the_second_of_two_that_exclude_each_other() -> None:
-    assert "exchange requested" in judged(ALL, exchange("#W3", [RED], [BLUE]), give_back("#W3", [SMALL], CARD))[0]
-    assert "return requested" in judged([*ALL, give_back("#W3", [RED], CARD)], exchange("#W3", [SMALL], [LARGE]))[0]
-    assert "item modified" in judged(ALL, modify("#W1", [RED], [BLUE]), modify("#W1", [SMALL], [LARGE]))[0]
-    assert "item modified" in judged([*ALL, modify("#W1", [RED], [BLUE])], cancel("#W1"))[0]
-    assert "is cancelled" in judged(ALL, cancel("#W1"), move("#W1"))[0]
+    assert (
+        "exchange requested"
+        in violations_after(ALL, exchange("#W3", [RED], [BLUE]), give_back("#W3", [SMALL], CARD))[0]
+    )
+    assert (
+        "return requested"
+        in violations_after([*ALL, give_back("#W3", [RED], CARD)], exchange("#W3", [SMALL], [LARGE]))[0]
+    )
+    assert "item modified" in violations_after(ALL, modify("#W1", [RED], [BLUE]), modify("#W1", [SMALL], [LARGE]))[0]
+    assert "item modified" in violations_after([*ALL, modify("#W1", [RED], [BLUE])], cancel("#W1"))[0]
+    assert "is cancelled" in violations_after(ALL, cancel("#W1"), move("#W1"))[0]
 
 
 def test_a_write_needs_what_it_concerns_to_be_read() -> None:
-    assert "not read" in judged([FOUND, USER], cancel("#W1"))[0]
-    assert "not read" in judged([FOUND], ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME}))[0]
-    assert "not read" in judged([FOUND, USER], order("#W1"), cancel("#W1"))[0]
-    assert "was not read" in judged([FOUND, order("#W3")], give_back("#W3", [RED], GIFT))[0]
-    assert judged([FOUND, order("#W3")], give_back("#W3", [RED], CARD)) == ()
-    assert judged([FOUND, order("#W1")], cancel("#W1")) == ()
+    assert "not read" in violations_after([FOUND, USER], cancel("#W1"))[0]
+    assert "not read" in violations_after([FOUND], ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME}))[0]
+    assert "not read" in violations_after([FOUND, USER], order("#W1"), cancel("#W1"))[0]
+    assert "was not read" in violations_after([FOUND, order("#W3")], give_back("#W3", [RED], GIFT))[0]
+    assert violations_after([FOUND, order("#W3")], give_back("#W3", [RED], CARD)) == ()
+    assert violations_after([FOUND, order("#W1")], cancel("#W1")) == ()
 
 
 def test_an_order_read_by_another_way_is_known_for_anothers() -> None:
-    assert "not one of ann_lee_1's" in judged([FOUND, order("#W7")], cancel("#W7"))[0]
+    assert "not one of ann_lee_1's" in violations_after([FOUND, order("#W7")], cancel("#W7"))[0]
 
 
 def test_failed_and_cut_off_results_teach_nothing() -> None:
-    known = [Call(*FOUND, ok=True, result="ann_lee_1")]
+    known = [CompletedCall(*FOUND, ok=True, result="ann_lee_1")]
     for ok, result in (
         (False, '{"order_id": "#W1", "payment_history": []}'),
         (True, '{"order_id": "#W1", "pay'),
         (True, "[]"),
     ):
-        assert "not read" in violations([*known, Call(*order("#W1"), ok=ok, result=result)], [cancel("#W1")])[0]
+        assert (
+            "not read" in violations([*known, CompletedCall(*order("#W1"), ok=ok, result=result)], [cancel("#W1")])[0]
+        )
 
 
 def test_the_rules_are_sentences() -> None:

@@ -1,4 +1,4 @@
-"""The tools that look something up: what they find, the exact text of it, and what they say of everything else."""
+"""The lookup tools: what they find, their exact results, and their errors."""
 
 import json
 from typing import Any
@@ -34,13 +34,13 @@ def test_of_the_same_name_and_zip_the_first_is_found(shop: Shop) -> None:
     [("Ann", "Ray", "78701"), ("Ann", "Lee", "78701 "), ("Ann", "Lee", 78701), ("Lee", "Ann", "78701"), ("A", 5, "1")],
 )
 def test_name_and_zip_must_all_fit(shop: Shop, first: str, last: str, code: Any) -> None:
-    found = shop.call("find_user_id_by_name_zip", first_name=first, last_name=last, zip=code)
-    assert found == "Error: user not found"
+    result = shop.call("find_user_id_by_name_zip", first_name=first, last_name=last, zip=code)
+    assert result == "Error: user not found"
 
 
 def test_a_last_name_that_is_no_text_matters_where_the_first_name_is_known(shop: Shop) -> None:
-    found = shop.call("find_user_id_by_name_zip", first_name="Ann", last_name=5, zip="1")
-    assert found == "Error: 'int' object has no attribute 'lower'"
+    result = shop.call("find_user_id_by_name_zip", first_name="Ann", last_name=5, zip="1")
+    assert result == "Error: 'int' object has no attribute 'lower'"
 
 
 def test_a_moved_customer_is_found_by_the_new_zip(shop: Shop) -> None:

@@ -34,7 +34,7 @@ def read(name: str) -> list[Any]:
 
 USERS: dict[str, dict[str, Any]] = STORE["users"]
 OPEN, HELD, MORE = read("open"), read("held"), read("more")
-HUNDRED = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
+HUNDRED = sorted(OPEN + HELD, key=lambda request: str(request["id"]))
 ALL = HUNDRED + MORE
 
 
@@ -47,44 +47,46 @@ async def worlds() -> AsyncIterator[Worlds]:
 
 
 def owner(request: Any) -> tuple[str, dict[str, Any]]:
-    """Id and document of the one customer whom the message and the replies name: by e-mail, or name and zip code."""
-    said = " ".join([request["q"], *request["replies"]]).lower()
-    found = []
+    """Id and document of the customer named in the message or the replies, by e-mail or by name and zip code."""
+    text = " ".join([request["q"], *request["replies"]]).lower()
+    matches = []
     for user_id, user in USERS.items():
         name = " ".join(user["name"].values()).lower()
-        if user["email"] in said or (name in said and user["address"]["zip"] in said):
-            found.append((user_id, user))
-    assert len(found) == 1
-    return found[0]
+        if user["email"] in text or (name in text and user["address"]["zip"] in text):
+            matches.append((user_id, user))
+    assert len(matches) == 1
+    return matches[0]
 
 
 async def replay(world: World, request: Any) -> list[str]:
     return [await world.call(step["name"], step["arguments"]) for step in request["agt"]]
 
 
-def test_the_sets_are_as_described() -> None:
-    assert [one["id"] for one in HUNDRED] == [f"r{number:03}" for number in range(1, 101)]
-    assert [one["id"] for one in MORE] == [f"m{number:03}" for number in range(1, 81)]
-    assert all(list(one) == KEYS and one["q"].isascii() for one in ALL)
-    assert len({one["q"] for one in ALL}) == 180
-    assert Counter(one["kind"] for one in HUNDRED) == KINDS
-    assert Counter(one["kind"] for one in MORE) == MORE_KINDS
+def test_the_request_sets_match_their_description() -> None:
+    assert [request["id"] for request in HUNDRED] == [f"r{number:03}" for number in range(1, 101)]
+    assert [request["id"] for request in MORE] == [f"m{number:03}" for number in range(1, 81)]
+    assert all(list(request) == KEYS and request["q"].isascii() for request in ALL)
+    assert len({request["q"] for request in ALL}) == 180
+    assert Counter(request["kind"] for request in HUNDRED) == KINDS
+    assert Counter(request["kind"] for request in MORE) == MORE_KINDS
     assert (len(OPEN), len(HELD)) == (40, 60)
     for name, requests in {"open": OPEN, "held": HELD, "more": MORE}.items():
-        assert {one["set"] for one in requests} == {name}
-    assert {one["kind"] for one in OPEN} >= KINDS.keys() - {"ask"}
+        assert {request["set"] for request in requests} == {name}
+    assert {request["kind"] for request in OPEN} >= KINDS.keys() - {"ask"}
 
 
 @pytest.mark.parametrize("requests", [HUNDRED, MORE], ids=["hundred", "more"])
-def test_only_what_is_done_changes_anything(requests: list[Any]) -> None:
-    assert {one["outcome"] for one in requests} == {"done", "refused", "human"}
-    assert all(one["agt"] == [] for one in requests if one["outcome"] != "done" or one["kind"] == "lookup")
-    assert all(one["agt"] or one["ogt"] for one in requests if one["outcome"] == "done")
-    assert {step["name"] for one in requests for step in one["agt"]} == WRITES
+def test_only_requests_with_outcome_done_expect_writes(requests: list[Any]) -> None:
+    assert {request["outcome"] for request in requests} == {"done", "refused", "human"}
+    assert all(
+        request["agt"] == [] for request in requests if request["outcome"] != "done" or request["kind"] == "lookup"
+    )
+    assert all(request["agt"] or request["ogt"] for request in requests if request["outcome"] == "done")
+    assert {step["name"] for request in requests for step in request["agt"]} == WRITES
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("request_", ALL, ids=lambda one: str(one["id"]))
+@pytest.mark.parametrize("request_", ALL, ids=lambda request: str(request["id"]))
 async def test_the_expected_writes_are_right(worlds: Worlds, request_: Any) -> None:
     world, (user_id, user) = worlds.world(request_["id"]), owner(request_)
     results = await replay(world, request_)
@@ -98,14 +100,16 @@ async def test_the_expected_writes_are_right(worlds: Worlds, request_: Any) -> N
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("request_", [one for one in ALL if one["ogt"]], ids=lambda one: str(one["id"]))
+@pytest.mark.parametrize(
+    "request_", [request for request in ALL if request["ogt"]], ids=lambda request: str(request["id"])
+)
 async def test_the_expected_words_are_true(worlds: Worlds, request_: Any) -> None:
     world, (user_id, user) = worlds.world(f"{request_['id']} said"), owner(request_)
     await replay(world, request_)
     data = await world.dump()
     orders = [data["orders"][order_id] for order_id in user["orders"]]
-    seen = json.dumps([data["users"][user_id], orders, data["products"]])
+    visible = json.dumps([data["users"][user_id], orders, data["products"]])
     for words in request_["ogt"]:
-        if words not in seen:
+        if words not in visible:
             assert words == str(round(float(await world.call("calculate", {"expression": WORKED_OUT[words]})), 2))
-            assert all(operand in seen for operand in WORKED_OUT[words].split(" ")[::2])
+            assert all(operand in visible for operand in WORKED_OUT[words].split(" ")[::2])

@@ -1,4 +1,4 @@
-"""What a model is told of the tools fits the tools."""
+"""The tools' specifications match the tools."""
 
 import inspect
 
@@ -20,7 +20,7 @@ def test_each_of_the_sixteen_tools_is_described_once() -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_its_parameters_are_the_functions_own_in_their_order(spec: ToolSpec) -> None:
     taken = list(inspect.signature(TOOLS[spec.name]).parameters.values())[1:]
-    names = [one.name for one in taken if one.kind is not inspect.Parameter.VAR_POSITIONAL]
+    names = [item.name for item in taken if item.kind is not inspect.Parameter.VAR_POSITIONAL]
     assert list(REQUIRED[spec.name])[: len(names)] == names
     if len(taken) > len(names):
         assert REQUIRED[spec.name][len(names) :] == ("address1", "address2", "city", "state", "country", "zip")

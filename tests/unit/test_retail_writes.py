@@ -1,4 +1,4 @@
-"""The tools that change the store: every refusal in its place, every effect to the cent, and the known quirks."""
+"""The tools that change the store: the order of refusals, effects to the cent, and the known quirks."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ def shop() -> Shop:
     return Shop()
 
 
-def refused(shop: Shop, tool: str, error: str, **arguments: Any) -> None:
+def refusal_text(shop: Shop, tool: str, error: str, **arguments: Any) -> None:
     before = json.dumps(shop.data)
     assert shop.call(tool, **arguments) == f"Error: {error}"
     assert json.dumps(shop.data) == before
@@ -47,7 +47,7 @@ def test_cancelling_refunds_every_payment(shop: Shop) -> None:
     ],
 )
 def test_cancelling_refused(shop: Shop, order_id: Any, reason: Any, error: str) -> None:
-    refused(shop, "cancel_pending_order", error, order_id=order_id, reason=reason)
+    refusal_text(shop, "cancel_pending_order", error, order_id=order_id, reason=reason)
 
 
 def test_after_a_change_of_payment_all_three_entries_are_refunded(shop: Shop) -> None:
@@ -81,10 +81,10 @@ def test_an_address_has_its_keys_in_the_tools_order(
 
 
 def test_addresses_refused(shop: Shop) -> None:
-    refused(shop, "modify_pending_order_address", "order not found", order_id="#W", **NEW_HOME)
+    refusal_text(shop, "modify_pending_order_address", "order not found", order_id="#W", **NEW_HOME)
     error = "non-pending order cannot be modified"
-    refused(shop, "modify_pending_order_address", error, order_id="#W3", **NEW_HOME)
-    refused(shop, "modify_user_address", "user not found", user_id="#W1", **NEW_HOME)
+    refusal_text(shop, "modify_pending_order_address", error, order_id="#W3", **NEW_HOME)
+    refusal_text(shop, "modify_user_address", "user not found", user_id="#W1", **NEW_HOME)
 
 
 # --- payment
@@ -102,7 +102,7 @@ def test_addresses_refused(shop: Shop) -> None:
     ],
 )
 def test_payment_refused(shop: Shop, order_id: str, method: Any, error: str) -> None:
-    refused(shop, "modify_pending_order_payment", error, order_id=order_id, payment_method_id=method)
+    refusal_text(shop, "modify_pending_order_payment", error, order_id=order_id, payment_method_id=method)
 
 
 def test_a_new_payment_is_added_before_the_refund_and_the_order_stays_pending(shop: Shop) -> None:
@@ -113,8 +113,8 @@ def test_a_new_payment_is_added_before_the_refund_and_the_order_stays_pending(sh
     assert (order["status"], order["payment_history"]) == ("pending", paid)
     assert shop.balance() == 39.9
     error = "there should be exactly one payment for a pending order"
-    refused(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=PAYPAL)
-    refused(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=CARD)
+    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=PAYPAL)
+    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=CARD)
 
 
 def test_a_gift_card_may_be_emptied_and_a_lone_refund_is_no_payment() -> None:
@@ -125,7 +125,7 @@ def test_a_gift_card_may_be_emptied_and_a_lone_refund_is_no_payment() -> None:
     shop.call("modify_pending_order_payment", order_id="#W1", payment_method_id=POOR)
     assert shop.balance(POOR) == 0.0
     error = "there should be exactly one payment for a pending order"
-    refused(shop, "modify_pending_order_payment", error, order_id="#W6", payment_method_id=PAYPAL)
+    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W6", payment_method_id=PAYPAL)
 
 
 # --- items of a pending order, and exchanges: the checks are the same but for words
@@ -151,7 +151,7 @@ BOTH = pytest.mark.parametrize(
 @BOTH
 def test_new_items_refused(shop: Shop, tool: str, order_id: str, twice: str, status: str, cover: str) -> None:
     def no(error: str, order: str, old: Any, new: Any, method: str = "nobody's") -> None:
-        refused(shop, tool, error, order_id=order, item_ids=old, new_item_ids=new, payment_method_id=method)
+        refusal_text(shop, tool, error, order_id=order, item_ids=old, new_item_ids=new, payment_method_id=method)
 
     no("order not found", "#W9", [RED], [])
     no(status, "#W5", ["9"], [])
@@ -186,8 +186,8 @@ def test_modified_items_are_replaced_where_they_are(shop: Shop) -> None:
     assert order["status"] == "pending (item modified)"
     assert shop.balance() == round(100 - difference, 2)
     error = "non-pending order cannot be "
-    refused(shop, "modify_pending_order_items", f"{error}modified", order_id="#W1", **arguments)
-    refused(shop, "cancel_pending_order", f"{error}cancelled", order_id="#W1", reason="no longer needed")
+    refusal_text(shop, "modify_pending_order_items", f"{error}modified", order_id="#W1", **arguments)
+    refusal_text(shop, "cancel_pending_order", f"{error}cancelled", order_id="#W1", reason="no longer needed")
 
 
 def test_of_two_alike_the_first_is_modified(shop: Shop) -> None:
@@ -243,7 +243,7 @@ def test_an_exchange_is_noted_and_moves_no_money(shop: Shop) -> None:
     assert list(order)[-4:] == list(noted)
     assert shop.balance() == 100
     error = "non-delivered order cannot be exchanged"
-    refused(shop, "exchange_delivered_order_items", error, order_id="#W3", **arguments)
+    refusal_text(shop, "exchange_delivered_order_items", error, order_id="#W3", **arguments)
 
 
 def test_an_exchange_is_covered_to_the_cent_and_may_be_empty(shop: Shop) -> None:
@@ -274,7 +274,7 @@ def test_an_exchange_is_covered_to_the_cent_and_may_be_empty(shop: Shop) -> None
 )
 def test_return_refused(shop: Shop, order_id: str, items: Any, method: str, error: str) -> None:
     tool = "return_delivered_order_items"
-    refused(shop, tool, error, order_id=order_id, item_ids=items, payment_method_id=method)
+    refusal_text(shop, tool, error, order_id=order_id, item_ids=items, payment_method_id=method)
 
 
 @pytest.mark.parametrize(

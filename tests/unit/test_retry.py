@@ -23,7 +23,7 @@ def no_waits() -> Iterator[None]:
         yield
 
 
-async def test_it_is_tried_until_it_works_and_the_log_says_once_what_many_wait_for(no_waits: None) -> None:
+async def test_it_retries_until_success_and_logs_once_for_many_callers(no_waits: None) -> None:
     tries = 0
 
     @retry_while_unavailable(Away, Locked)
@@ -45,7 +45,7 @@ async def test_it_is_tried_until_it_works_and_the_log_says_once_what_many_wait_f
     assert not [metric.name for metric in REGISTRY.collect() if metric.name.startswith("stamina")]
 
 
-async def test_a_blip_is_not_worth_a_line() -> None:
+async def test_one_failure_is_not_logged() -> None:
     outcomes = [Away(), None]
 
     @retry_while_unavailable(Away)
@@ -58,10 +58,10 @@ async def test_a_blip_is_not_worth_a_line() -> None:
     assert (outcomes, lines) == ([], [])
 
 
-async def test_patience_ends_with_the_error_itself() -> None:
+async def test_after_the_timeout_the_error_is_raised() -> None:
     tries = 0
 
-    @retry_while_unavailable(Away, first=0.001, patience=0.05)
+    @retry_while_unavailable(Away, first=0.001, timeout=0.05)
     async def attempt() -> None:
         nonlocal tries
         tries += 1
@@ -73,7 +73,7 @@ async def test_patience_ends_with_the_error_itself() -> None:
     assert str(caught.value) == str(tries)
 
 
-async def test_another_error_is_no_reason_to_wait(no_waits: None) -> None:
+async def test_other_errors_are_not_retried(no_waits: None) -> None:
     tries = 0
 
     @retry_while_unavailable(Away)
@@ -86,7 +86,7 @@ async def test_another_error_is_no_reason_to_wait(no_waits: None) -> None:
         await attempt()
 
 
-async def test_who_waits_can_be_cancelled() -> None:
+async def test_a_waiting_caller_can_be_cancelled() -> None:
     tried = asyncio.Event()
 
     @retry_while_unavailable(Away, first=60)

@@ -117,7 +117,7 @@ def test_another_architecture_is_killed_and_the_x32_variant_does_not_exist(machi
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_calls_younger_than_the_tables_do_not_exist(machine: str) -> None:
+def test_calls_newer_than_the_tables_do_not_exist(machine: str) -> None:
     assert {decide(machine, number) for number in (451, 452, 462, 5000)} == {ERROR | errno.ENOSYS}
     assert {answer(machine, name) for name in ("clone3", "openat2")} == {ERROR | errno.ENOSYS}
 

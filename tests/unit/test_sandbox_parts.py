@@ -11,13 +11,13 @@ import pytest
 from pydantic import ValidationError
 
 from shared.sandbox import Limits, SandboxUnavailable, available, run
-from shared.sandbox.jail.order import Order
+from shared.sandbox.jail.launch_options import LaunchOptions
 from shared.sandbox.model import MB
-from shared.sandbox.scratch import MOST_ENTRIES, check_names, exceeds, folder, remove
+from shared.sandbox.scratch import MAX_ENTRIES, check_names, exceeds, folder, remove
 
 
 @pytest.mark.parametrize("name", ["program.py", "test_program.py", "data-1.csv", "README", "a" * 100, "_x"])
-def test_plain_names_are_taken(name: str) -> None:
+def test_plain_names_are_accepted(name: str) -> None:
     check_names({name: ""})
 
 
@@ -42,8 +42,8 @@ def test_limits_are_positive_and_known(wrong: dict[str, float]) -> None:
         Limits.model_validate(wrong)
 
 
-def test_an_order_survives_the_command_line() -> None:
-    order = Order(
+def test_launch_options_survive_the_command_line() -> None:
+    order = LaunchOptions(
         scratch="/tmp/a=b",
         memory=1,
         file=2,
@@ -54,7 +54,7 @@ def test_an_order_survives_the_command_line() -> None:
         uid=7,
         program=["-m", "x", "--", "y=z"],
     )
-    assert vars(Order.from_arguments(order.to_arguments())) == vars(order)
+    assert vars(LaunchOptions.from_arguments(order.to_arguments())) == vars(order)
 
 
 @pytest.mark.parametrize(("platform", "system"), [("darwin", "Darwin"), ("win32", "Windows")])
@@ -75,14 +75,14 @@ async def test_other_systems_refuse_and_offer_the_download(
         available.cache_clear()
 
 
-def test_a_folder_holds_the_files_privately_and_goes_away() -> None:
+def test_a_folder_is_private_and_removed() -> None:
     with folder({"a.txt": "\ud800 ok"}, owner=0) as place:
         assert (place / "a.txt").read_text() == "? ok"
         assert place.stat().st_mode & 0o777 == 0o700
     assert not place.exists()
 
 
-def test_a_folder_goes_away_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(ZeroDivisionError), folder({"a": "b"}, owner=0):
         raise ZeroDivisionError
@@ -114,20 +114,20 @@ def test_removal_is_not_stopped_by_depth_modes_names_or_links(tmp_path: Path) ->
     assert (outside / "kept.txt").read_text() == "kept"
 
 
-def test_what_a_folder_holds_is_measured(tmp_path: Path) -> None:
+def test_a_folders_content_is_measured(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "big").write_bytes(b"x" * MB)
     (tmp_path / "elsewhere").symlink_to("/usr")
-    assert not exceeds(tmp_path, most=2 * MB, pid=os.getpid())
-    assert exceeds(tmp_path, most=MB // 2, pid=os.getpid())
+    assert not exceeds(tmp_path, limit=2 * MB, pid=os.getpid())
+    assert exceeds(tmp_path, limit=MB // 2, pid=os.getpid())
 
 
 def test_deleted_files_are_measured_while_open(tmp_path: Path) -> None:
     with tempfile.TemporaryFile(dir=tmp_path) as hidden:
         hidden.write(b"x" * MB)
         hidden.flush()
-        assert exceeds(tmp_path, most=MB // 2, pid=os.getpid())
-    assert not exceeds(tmp_path, most=MB // 2, pid=os.getpid())
+        assert exceeds(tmp_path, limit=MB // 2, pid=os.getpid())
+    assert not exceeds(tmp_path, limit=MB // 2, pid=os.getpid())
 
 
 def test_a_deleted_file_that_is_only_mapped_is_too_much(tmp_path: Path) -> None:
@@ -138,16 +138,16 @@ def test_a_deleted_file_that_is_only_mapped_is_too_much(tmp_path: Path) -> None:
         hidden.write(b"x")
         hidden.flush()
         address = libc.mmap(None, 1, mmap.PROT_READ, mmap.MAP_SHARED, hidden.fileno(), 0)
-        assert not exceeds(tmp_path, most=MB, pid=os.getpid())
-    assert exceeds(tmp_path, most=MB, pid=os.getpid())
-    assert not exceeds(tmp_path / "elsewhere", most=MB, pid=os.getpid())
+        assert not exceeds(tmp_path, limit=MB, pid=os.getpid())
+    assert exceeds(tmp_path, limit=MB, pid=os.getpid())
+    assert not exceeds(tmp_path / "elsewhere", limit=MB, pid=os.getpid())
     libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(1))
-    assert not exceeds(tmp_path, most=MB, pid=os.getpid())
+    assert not exceeds(tmp_path, limit=MB, pid=os.getpid())
 
 
 def test_entries_are_counted(tmp_path: Path) -> None:
-    for number in range(MOST_ENTRIES):
+    for number in range(MAX_ENTRIES):
         (tmp_path / str(number)).touch()
-    assert not exceeds(tmp_path, most=MB, pid=os.getpid())
+    assert not exceeds(tmp_path, limit=MB, pid=os.getpid())
     (tmp_path / "one more").touch()
-    assert exceeds(tmp_path, most=MB, pid=os.getpid())
+    assert exceeds(tmp_path, limit=MB, pid=os.getpid())

@@ -7,7 +7,7 @@ from shared import logging
 from shared.domain import commands as c
 from shared.logging import conceal, hide_secrets, keep_secret
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from shared.worker.context import _without_secrets
 
 KEY, PASSWORD = "plainlookingkey", "p@ssw0rd-of-nats"
@@ -18,7 +18,7 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging, "_known", set())
 
 
-def test_every_setting_that_is_secret_is_known() -> None:
+def test_every_secret_setting_is_known() -> None:
     named = {
         name: SecretStr(f"value-of-{name}")
         for name, field in Settings.model_fields.items()
@@ -33,14 +33,14 @@ def test_every_setting_that_is_secret_is_known() -> None:
             "retail_database_url": "sqlite:///somewhere.db",
         }
     )
-    found = set(settings.secrets)
-    assert found >= {value.get_secret_value() for name, value in named.items() if name != "parley_api_keys"}
-    assert found >= {"alices-own-key", "bobs-own-key", "a-token-alone", PASSWORD, "p%40ssw0rd-of-nats"}
-    assert "of-the-database" in found
-    assert "postgres" not in found  # a user's name is a word that logs need
+    secrets = set(settings.secrets)
+    assert secrets >= {value.get_secret_value() for name, value in named.items() if name != "parley_api_keys"}
+    assert secrets >= {"alices-own-key", "bobs-own-key", "a-token-alone", PASSWORD, "p%40ssw0rd-of-nats"}
+    assert "of-the-database" in secrets
+    assert "postgres" not in secrets  # a user's name is a word that logs need
 
 
-def test_it_is_hidden_in_logs_whatever_it_looks_like() -> None:
+def test_a_known_secret_is_hidden_in_logs_whatever_its_form() -> None:
     keep_secret([KEY, "short", ""])
     event = hide_secrets(
         None, "", {"event": f"said {KEY}", "deep": [{"x": KEY}], "other": "short", "error": OSError(KEY)}
@@ -49,15 +49,15 @@ def test_it_is_hidden_in_logs_whatever_it_looks_like() -> None:
     assert (event["event"], event["other"]) == ("said ***", "short")
 
 
-def test_it_is_hidden_in_what_a_service_records() -> None:
+def test_a_known_secret_is_hidden_in_recorded_events() -> None:
     keep_secret([KEY])
-    told = _without_secrets(c.Fail(reason=f"refused: {KEY}", raw=f"{{{KEY}"))
-    assert isinstance(told, c.Fail)
-    assert (told.reason, told.raw) == ("refused: ***", "{***")
-    done = _without_secrets(finish(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
+    failure = _without_secrets(c.Fail(reason=f"refused: {KEY}", raw=f"{{{KEY}"))
+    assert isinstance(failure, c.Fail)
+    assert (failure.reason, failure.raw) == ("refused: ***", "{***")
+    done = _without_secrets(finish_action(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
     assert isinstance(done, c.Finish)
-    (one,) = done.outcomes
-    assert (one.result, one.error) == ({"***": ["***", 1, None]}, "***")
+    (outcome,) = done.outcomes
+    assert (outcome.result, outcome.error) == ({"***": ["***", 1, None]}, "***")
     plan = c.Stop(reason="nothing of it")
     assert _without_secrets(plan) == plan
     assert conceal(("a", KEY)) == ("a", "***")

@@ -26,7 +26,7 @@ def slug(name: str) -> str:
     return name.replace("_", "-")
 
 
-def test_every_service_is_in_the_catalogue() -> None:
+def test_every_service_is_registered() -> None:
     assert set(SERVICES) == {path.parent.name for path in (ROOT / "services").glob("*/app.py")}
     assert [spec.name for spec in SERVICES.values() if not importlib.util.find_spec(spec.module)] == []
 
@@ -59,9 +59,9 @@ def test_the_image_has_a_user_for_each_service(tmp_path: Path) -> None:
     assert len(set(groups.values())) == len(groups)
     assert {name: groups[name] for name in users} == users
     assert {name: users[name] for name in SERVICES} == {name: spec.uid for name, spec in SERVICES.items()}
-    (given,) = [words for words in commands if words[0] == "usermod"]
-    assert given[-1] == "secrets"
-    assert set(given[2].split(",")) == {*SERVICES, OPERATOR, "nats", "postgres"}
+    (usermod,) = [words for words in commands if words[0] == "usermod"]
+    assert usermod[-1] == "secrets"
+    assert set(usermod[2].split(",")) == {*SERVICES, OPERATOR, "nats", "postgres"}
     for name, container in COMPOSE.items():
         user = container["user"]
         assert user in users or user in ("postgres", f"{users['nats']}:{users['nats']}"), name
@@ -111,8 +111,8 @@ def test_kubernetes_runs_the_service(name: str) -> None:
     template: Manifest = deployment["spec"]["template"]
     labels, pod = template["metadata"]["labels"], template["spec"]
     (container,) = pod["containers"]
-    environment = {one["name"]: one["value"] for one in container["env"]}
-    (volume,) = [one for one in pod["volumes"] if one["name"] == "secrets"]
+    environment = {entry["name"]: entry["value"] for entry in container["env"]}
+    (volume,) = [entry for entry in pod["volumes"] if entry["name"] == "secrets"]
 
     assert container["image"] == "parley"
     assert container["command"] == ["python", "-m", spec.module]
@@ -126,7 +126,7 @@ def test_kubernetes_runs_the_service(name: str) -> None:
         "prometheus.io/port": str(spec.port),
     }
     assert volume["secret"]["secretName"] == f"parley-{slug(name)}"
-    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    mounts = {entry["name"]: entry["mountPath"] for entry in container["volumeMounts"]}
     assert mounts["secrets"] == environment["SECRETS_DIR"]
 
     own = {"app.kubernetes.io/name": slug(name)}
@@ -145,7 +145,7 @@ def test_keda_watches_consumers_of_the_service_that_it_scales() -> None:
         assert scaled["spec"]["scaleTargetRef"] == {"name": name}
         assert scaled["spec"]["minReplicaCount"] == named("Deployment")[name]["spec"]["replicas"]
         host, _, port = watched["natsServerMonitoringEndpoint"].partition(":")
-        assert int(port) in {one["port"] for one in named("Service")[host.split(".")[0]]["spec"]["ports"]}
+        assert int(port) in {port["port"] for port in named("Service")[host.split(".")[0]]["spec"]["ports"]}
 
 
 def test_kubernetes_gives_each_service_its_secrets() -> None:
@@ -156,24 +156,24 @@ def test_kubernetes_gives_each_service_its_secrets() -> None:
     assert len(set(known.values())) == len(USERS)
     needs = {name: (slug(name), spec.secrets) for name, spec in SERVICES.items()}
     for user, (name, own) in (needs | {OPERATOR: ("operator", OPERATOR_SECRETS)}).items():
-        given = secrets[f"parley-{name}"]
-        assert given.pop("nats_url") == f"nats://{user}:{known[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
-        assert set(given) == set(own)
+        service_secrets = secrets[f"parley-{name}"]
+        assert service_secrets.pop("nats_url") == f"nats://{user}:{known[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
+        assert set(service_secrets) == set(own)
         random = {"parley_secret", "parley_token", "parley_metrics_token"}
-        assert {key: text for key, text in given.items() if key not in random} == {
+        assert {key: text for key, text in service_secrets.items() if key not in random} == {
             key: f"it's {key}" for key in own if key not in random
         }
 
 
-def test_kubernetes_makes_every_secret_that_is_used_anew() -> None:
-    running = [one for kind in ("Deployment", "StatefulSet", "Job") for one in named(kind).values()]
-    volumes = [volume for one in running for volume in one["spec"]["template"]["spec"].get("volumes", [])]
+def test_kubernetes_generates_every_used_secret() -> None:
+    running = [manifest for kind in ("Deployment", "StatefulSet", "Job") for manifest in named(kind).values()]
+    volumes = [volume for manifest in running for volume in manifest["spec"]["template"]["spec"].get("volumes", [])]
     used = {volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
     first, second = printed_secrets(), printed_secrets()
     assert set(first) == used | {"parley-nats"}
     assert "openai_api_key" not in first["parley-planner"]
-    assert not {text for one in first.values() for text in one.values()} & {
-        text for one in second.values() for text in one.values()
+    assert not {text for manifest in first.values() for text in manifest.values()} & {
+        text for manifest in second.values() for text in manifest.values()
     }
 
 
@@ -182,9 +182,9 @@ def test_kubernetes_makes_every_secret_that_is_used_anew() -> None:
 
 def test_prometheus_scrapes_every_service() -> None:
     targets = {
-        name: found["port"]
+        name: target["port"]
         for job in SCRAPES["scrape_configs"]
-        for found in job["dns_sd_configs"]
-        for name in found["names"]
+        for target in job["dns_sd_configs"]
+        for name in target["names"]
     }
     assert targets == {name: spec.port for name, spec in SERVICES.items()}

@@ -66,9 +66,7 @@ def test_a_file_of_the_settings_name_is_read_and_the_environment_wins(
     assert settings.agent_port == 9002
 
 
-def test_a_folder_of_secrets_that_cannot_be_read_is_no_empty_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unreadable_secrets_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SECRETS_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(ValidationError, match="no folder that this user may read"):
         Settings()
@@ -95,7 +93,7 @@ def test_where_the_model_is(monkeypatch: pytest.MonkeyPatch, environment: dict[s
 
 
 @pytest.mark.parametrize(
-    ("given", "used"),
+    ("url", "used"),
     [
         ("postgresql://u:p@h/d", "postgresql+asyncpg://u:p@h/d"),
         ("postgres://u:p@h/d", "postgresql+asyncpg://u:p@h/d"),
@@ -104,8 +102,8 @@ def test_where_the_model_is(monkeypatch: pytest.MonkeyPatch, environment: dict[s
         ("sqlite+aiosqlite:////data/x.db", "sqlite+aiosqlite:////data/x.db"),
     ],
 )
-def test_the_database_gets_its_driver(given: str, used: str) -> None:
-    assert Settings(database_url=given).sql_url == used
+def test_the_database_gets_its_driver(url: str, used: str) -> None:
+    assert Settings(database_url=url).sql_url == used
 
 
 def test_the_database_of_a_home(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A test is skipped for a reason that is on the list, or the run fails."""
+"""A test may be skipped only for a listed reason; otherwise the run fails."""
 
 import subprocess
 import sys

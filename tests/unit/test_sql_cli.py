@@ -1,4 +1,4 @@
-"""`parley sql`: lines for programs, a table for people, and what is said when a database cannot be opened."""
+"""`parley sql`: JSON lines for programs, a table for people, and errors for databases that cannot be opened."""
 
 import io
 import json
@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 
 import cli.sql
 from cli.main import app
-from cli.sql import serve, shown
-from sql.database import Database, Hidden
-from sql.outcome import Checked, Limits, Table
+from cli.sql import serve, table_lines
+from sql.database import Hidden, ReadOnlyDatabase
+from sql.outcome import QueryCheck, QueryLimits, QueryResult
 from sql.schema import Dialect, Schema
 from tests.support.sql_shop import sqlite_shop
 
@@ -41,13 +41,13 @@ def test_lines(url: str) -> None:
         [],
         {"sql": "SELECT 1 AS one"},
     ]
-    text = "not json\n\n" + "".join(json.dumps(one) + "\n" for one in requests)
+    text = "not json\n\n" + "".join(json.dumps(answer) + "\n" for answer in requests)
     words = ("--database", url, "--hide", "users.email", "--max-rows", "2", "--jsonl")
     command = [sys.executable, "-m", "cli.main", "sql", *words]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one.get("kind") for one in answers] == [
+    outcome = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    answers = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert [answer.get("kind") for answer in answers] == [
         *("bad_line", "bad_line", None, "several_statements", "hidden", "bad_line", "bad_line", "bad_line", None)
     ]
     assert answers[2] == {"columns": ["name"], "rows": [["Ann"], ["Bob"]], "truncated": True}
@@ -55,15 +55,15 @@ def test_lines(url: str) -> None:
     assert answers[-1] == {"columns": ["one"], "rows": [[1]], "truncated": False}
 
 
-class Broken(Database):
+class Broken(ReadOnlyDatabase):
     """Fails as no database should."""
 
     dialect: Dialect = "sqlite"
 
-    async def run(self, sql: str) -> Table:
+    async def run(self, sql: str) -> QueryResult:
         raise OverflowError(sql)
 
-    async def _check(self, sql: str) -> Checked:
+    async def _check(self, sql: str) -> QueryCheck:
         raise OverflowError(sql)
 
     async def _read_schema(self) -> Schema:
@@ -72,45 +72,45 @@ class Broken(Database):
     async def aclose(self) -> None: ...
 
 
-async def test_every_line_has_its_answer_whatever_happens(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_line_gets_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     answers = io.BytesIO()
-    await serve(Broken(Limits(), Hidden()), [b'{"sql": "SELECT 1"}\n', b"\xff\n", b"[" * 9999], answers)
-    told = [json.loads(line) for line in answers.getvalue().splitlines()]
-    assert [one["kind"] for one in told] == ["database", "bad_line", "bad_line"]
-    assert "SELECT 1" not in told[0]["error"]
+    await serve(Broken(QueryLimits(), Hidden()), [b'{"sql": "SELECT 1"}\n', b"\xff\n", b"[" * 9999], answers)
+    result = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert [item["kind"] for item in result] == ["database", "bad_line", "bad_line"]
+    assert "SELECT 1" not in result[0]["error"]
     assert "OverflowError" in caplog.text
 
 
 def test_a_line_that_is_far_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.sql, "LONGEST", 20)
+    monkeypatch.setattr(cli.sql, "MAX_LINE_BYTES", 20)
     stream = io.BytesIO(b"x" * 90 + b"\n" + b'{"sql": "SELECT 1"}\n' + b"short\n" + b"y" * 40)
     read = iter(partial(cli.sql._line, stream), b"")
     assert list(read) == [b"(far too long)\n", b'{"sql": "SELECT 1"}\n', b"short\n", b"(far too long)\n"]
 
 
 def test_a_table_for_people(url: str) -> None:
-    done = parley("--database", url, "SELECT title, price FROM products WHERE price > 10 ORDER BY price")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[:4] == ["title  price", "─────  ─────", "Lamp    19.5", "Desk     240"]
-    assert done.stdout.splitlines()[4].startswith("2 rows (")
+    outcome = parley("--database", url, "SELECT title, price FROM products WHERE price > 10 ORDER BY price")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.splitlines()[:4] == ["title  price", "─────  ─────", "Lamp    19.5", "Desk     240"]
+    assert outcome.stdout.splitlines()[4].startswith("2 rows (")
 
 
 def test_a_refusal_for_people(url: str) -> None:
-    done = parley("--database", url, "DELETE FROM users")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
+    outcome = parley("--database", url, "DELETE FROM users")
+    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert outcome.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
 
 
 def test_the_schema_for_people(url: str) -> None:
-    done = parley("--database", url, "--hide", "secrets, *.password, users.email", "--schema")
-    lines = done.stdout.splitlines()
+    outcome = parley("--database", url, "--hide", "secrets, *.password, users.email", "--schema")
+    lines = outcome.stdout.splitlines()
     assert "users  3 rows" in lines
     assert "  user_id   TEXT  → users.user_id  e.g. ann_1, bob_2, cy_3" in lines
     assert not any("email" in line or "secrets" in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("--database", "sqlite:///no.db", "SELECT 1"), "There is no file no.db. Give the path"),
         (("--database", "what", "--jsonl"), "not the URL of a database. Give sqlite:///"),
@@ -119,17 +119,17 @@ def test_the_schema_for_people(url: str) -> None:
         (("--database", "sqlite:///no.db"), "one of: a statement, --schema, --jsonl"),
     ],
 )
-def test_what_cannot_be_opened_says_what_to_do(words: tuple[str, ...], said: str) -> None:
-    done = parley(*words)
-    assert done.exit_code == 2
-    assert said in " ".join(done.stderr.replace("│", " ").split())
+def test_what_cannot_be_opened_says_what_to_do(words: tuple[str, ...], text: str) -> None:
+    outcome = parley(*words)
+    assert outcome.exit_code == 2
+    assert text in " ".join(outcome.stderr.replace("│", " ").split())
 
 
 def test_cells_stay_short_and_on_one_line() -> None:
-    table = Table(
+    table = QueryResult(
         columns=("a", "b"), types=("", ""), rows=(("x\ny" + "z" * 90, None), (None, True)), truncated=True, seconds=0.5
     )
-    assert shown(table) == [
+    assert table_lines(table) == [
         "a" + " " * 64 + "b",
         "─" * 60 + "  ────",
         "x⏎y" + "z" * 56 + "…",

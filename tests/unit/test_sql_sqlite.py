@@ -1,4 +1,4 @@
-"""SQLite's own layers, without the first look: what they refuse alone, and what they know of a file."""
+"""The SQLite layers without the query parser: what they refuse alone, and the names of a file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sql.hidden import Hidden
-from sql.look import Look
-from sql.outcome import BadDatabase, Limits, QueryFailed, Refused, SqlError
-from sql.sqlite import Reader
-from sql.tokens import tokens
+from sql.outcome import BadDatabase, QueryFailed, QueryLimits, QueryRefused, SqlError
+from sql.query_parser import ParsedQuery
+from sql.sqlite import SqliteReader
+from sql.tokens import tokenize
 from tests.support.sql_shop import HIDDEN, sqlite_shop, statements
 
 
@@ -21,33 +21,33 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def reader(path: str) -> Iterator[Reader]:
-    with closing(Reader(path, HIDDEN, Limits(seconds=1))) as opened:
+def reader(path: str) -> Iterator[SqliteReader]:
+    with closing(SqliteReader(path, HIDDEN, QueryLimits(seconds=1))) as opened:
         yield opened
 
 
-def unseen(sql: str) -> Look:
+def unseen(sql: str) -> ParsedQuery:
     """As if the look had found nothing."""
-    return Look(sql, tokens(sql, "sqlite"), None)
+    return ParsedQuery(sql, tokenize(sql, "sqlite"), None)
 
 
-def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Reader, path: str) -> None:
-    """Whatever kind it is told to be; and the file stays as it was."""
+def test_the_layers_below_stop_everything_hostile_without_the_look(reader: SqliteReader, path: str) -> None:
+    """The layers refuse it, whatever its declared kind; and the file stays unchanged."""
     before = Path(path).read_bytes()
     ran, stopped = [], 0
-    for one in statements("hostile", "sqlite"):
-        alone = one["kind"] in ("endless", "empty", "too_long", "deep", "foreign", "unclosed")
-        if alone or one["sql"].rstrip().startswith("SELECT \ud800"):
+    for statement in statements("hostile", "sqlite"):
+        alone = statement["kind"] in ("endless", "empty", "too_long", "deep", "foreign", "unclosed")
+        if alone or statement["sql"].rstrip().startswith("SELECT \ud800"):
             continue
         try:
-            reader.run(unseen(one["sql"]))
-            ran.append(one["sql"])
+            reader.run(unseen(statement["sql"]))
+            ran.append(statement["sql"])
         except (SqlError, UnicodeEncodeError):
             stopped += 1
     assert ran == []
     assert stopped > 200
     assert Path(path).read_bytes() == before
-    assert {one.name for one in Path(path).parent.iterdir()} == {"shop.db"}
+    assert {statement.name for statement in Path(path).parent.iterdir()} == {"shop.db"}
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Reade
         ("SELECT * FROM sqlite_master", "table"),
     ],
 )
-def test_the_layers_below_know_why(reader: Reader, sql: str, kind: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_the_layers_below_know_why(reader: SqliteReader, sql: str, kind: str) -> None:
+    with pytest.raises(QueryRefused) as refused:
         reader.run(unseen(sql))
     assert refused.value.kind == kind
 
 
-def test_the_connection_cannot_write_even_without_the_authorizer(reader: Reader) -> None:
+def test_the_connection_cannot_write_even_without_the_authorizer(reader: SqliteReader) -> None:
     for sql in ("DELETE FROM users", "CREATE TABLE x (a)", "ATTACH 'x.db' AS x"):
         with pytest.raises(sqlite3.OperationalError):
             reader.connection.execute(sql)
 
 
-def test_what_is_joined_without_a_name_is_seen_in_the_program(reader: Reader) -> None:
-    """The authorizer alone is told nothing of a table of which only USING names a column."""
+def test_what_is_joined_without_a_name_is_seen_in_the_program(reader: SqliteReader) -> None:
+    """The authorizer alone does not see a table of which only USING names a column."""
     reads: list[str] = []
     plain = sqlite3.connect(":memory:")
     plain.executescript("CREATE TABLE users (user_id, name); CREATE TABLE secrets (user_id, token)")
@@ -96,13 +96,13 @@ def test_what_is_joined_without_a_name_is_seen_in_the_program(reader: Reader) ->
     plain.close()
     assert "users" in reads
     assert "secrets" not in reads
-    with pytest.raises(Refused, match="The table secrets is hidden"):
+    with pytest.raises(QueryRefused, match="The table secrets is hidden"):
         reader.run(unseen(sql))
 
 
 def test_a_view_of_an_only_table_opens_what_it_reads_and_nothing_else_does(path: str) -> None:
     only = Hidden.parse("", only="order_sums, users")
-    with closing(Reader(path, only, Limits(seconds=1))) as reader:
+    with closing(SqliteReader(path, only, QueryLimits(seconds=1))) as reader:
         assert reader.run(unseen("SELECT count(*) FROM order_sums")).rows == ((3,),)
         assert reader.run(unseen("SELECT max(total) FROM order_sums")).rows == ((264.75,),)
         assert reader.run(unseen("SELECT orders AS o FROM order_sums WHERE orders > 1")).rows == ((2,),)
@@ -117,36 +117,36 @@ def test_a_view_of_an_only_table_opens_what_it_reads_and_nothing_else_does(path:
             "SELECT 1 FROM order_sums JOIN orders USING (user_id)",
             "SELECT 1 FROM order_sums NATURAL JOIN orders",
         ):
-            with pytest.raises(Refused, match="orders may not be read"):
+            with pytest.raises(QueryRefused, match="orders may not be read"):
                 reader.run(unseen(sql))
 
 
 def test_a_hidden_table_under_a_view_stays_hidden_where_only_lists_the_view(path: str) -> None:
-    with closing(Reader(path, Hidden.parse("secrets", only="all_secrets"), Limits())) as reader:
-        with pytest.raises(Refused, match="hidden"):
+    with closing(SqliteReader(path, Hidden.parse("secrets", only="all_secrets"), QueryLimits())) as reader:
+        with pytest.raises(QueryRefused, match="hidden"):
             reader.run(unseen("SELECT count(*) FROM all_secrets"))
         assert reader.names().listed == frozenset()
 
 
-def test_names_follow_the_file(reader: Reader, path: str) -> None:
-    with pytest.raises(Refused, match=r"no such table: later\. There are: accounts, blobs, items, log, note_ids"):
+def test_names_follow_the_file(reader: SqliteReader, path: str) -> None:
+    with pytest.raises(QueryRefused, match=r"no such table: later\. There are: accounts, blobs, items, log, note_ids"):
         reader.run(unseen("SELECT * FROM later"))
     with closing(sqlite3.connect(path)) as other:
         other.executescript("CREATE TABLE later (a, password); INSERT INTO later VALUES (1, 2)")
     assert reader.run(unseen("SELECT a FROM later")).rows == ((1,),)
-    with pytest.raises(Refused, match=r"later\.password is hidden; of later you can read: a"):
+    with pytest.raises(QueryRefused, match=r"later\.password is hidden; of later you can read: a"):
         reader.run(unseen("SELECT * FROM later"))
 
 
 def test_a_query_is_stopped_by_the_clock_and_the_next_one_runs(path: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
-    with closing(Reader(path, HIDDEN, Limits(seconds=0.2))) as reader:
+    with closing(SqliteReader(path, HIDDEN, QueryLimits(seconds=0.2))) as reader:
         with pytest.raises(QueryFailed, match=r"stopped after 0\.2 seconds"):
             reader.run(unseen(endless))
         assert reader.run(unseen("SELECT 1")).rows == ((1,),)
 
 
-def test_tables_that_are_read_are_told_as_they_are_named(reader: Reader) -> None:
+def test_read_tables_are_reported_in_their_own_spelling(reader: SqliteReader) -> None:
     def tables(sql: str) -> tuple[str, ...]:
         return reader.check(unseen(sql)).tables
 
@@ -160,10 +160,10 @@ def test_what_is_no_database_says_so(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("hello, I am a letter and not a database at all")
     for name, words in (("nothing.db", "There is no file"), ("text.db", "cannot be read as an SQLite database")):
         with pytest.raises(BadDatabase, match=words):
-            Reader(str(tmp_path / name), HIDDEN, Limits())
+            SqliteReader(str(tmp_path / name), HIDDEN, QueryLimits())
 
 
-def test_a_value_arrives_as_it_is_or_as_its_text(reader: Reader) -> None:
+def test_a_value_arrives_as_it_is_or_as_its_text(reader: SqliteReader) -> None:
     """SQLite keeps as text what is none; a program in JavaScript keeps no whole number above 2**53."""
     for sql, value in (
         ("CAST(x'eda080' AS TEXT)", "0xeda080"),
@@ -185,8 +185,8 @@ def test_tables_that_differ_in_the_case_of_other_letters_are_not_taken_for_each_
             'CREATE TABLE "Ä" (a, password); CREATE TABLE "ä" (b, email); CREATE TABLE "Ö" (c);'
             'INSERT INTO "Ä" VALUES (1, \'token-2\'); INSERT INTO "Ö" VALUES (3)'
         )
-    with closing(Reader(path, Hidden.parse("*.password, *.email"), Limits(seconds=1))) as reader:
+    with closing(SqliteReader(path, Hidden.parse("*.password, *.email"), QueryLimits(seconds=1))) as reader:
         assert reader.run(unseen('SELECT c FROM "Ö"')).rows == ((3,),)
         for sql in ('SELECT password FROM "Ä"', 'SELECT * FROM "Ä"', 'SELECT email FROM "ä"'):
-            with pytest.raises(Refused, match="hidden"):
+            with pytest.raises(QueryRefused, match="hidden"):
                 reader.run(unseen(sql))

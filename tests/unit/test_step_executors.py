@@ -1,4 +1,4 @@
-"""What a step executor may do with the tool of its step: run it as it was approved, and run a change once."""
+"""A step executor may run its step's tool as approved, and a change only once."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from parley.events.values import ActionSpec, Effect, Step
 from parley.protocol.tools import ToolSpec
 from services.executor.execution_plan import StepGuide
 from services.executor.step_executors import StepExecutors
-from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import Story
@@ -42,7 +42,7 @@ EXECUTORS = """
 PAID: dict[str, Any] = {"amount": 7}
 
 
-class Till:
+class CashRegister:
     """A tool that counts how often it was run."""
 
     def __init__(self, *, effect: Effect = "write", keyed: bool = False, name: str = "pay_out") -> None:
@@ -52,14 +52,14 @@ class Till:
         spec = ToolSpec(name=name, description="Pay", parameters=parameters, effect=effect, keyed=keyed)
         self.tool = RegisteredTool(spec, self.run)
 
-    async def run(self, call: Call) -> Result:
+    async def run(self, call: ToolInvocation) -> ToolResult:
         self.keys.append(call.key)
         if self.breaks:
             raise ValueError("the drawer is stuck")
-        return Result(ok=True, value=dict(call.arguments))
+        return ToolResult(ok=True, value=dict(call.arguments))
 
     def taken_by(self, *names: str) -> RegisteredTool:
-        return StepExecutors(names).taking_over({self.tool.spec.name: self.tool})[self.tool.spec.name]
+        return StepExecutors(names).override({self.tool.spec.name: self.tool})[self.tool.spec.name]
 
 
 @pytest.fixture(autouse=True)
@@ -69,48 +69,50 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch, {"outside_tills": EXECUTORS}, {"parley.step_executors": points})
 
 
-def executing(till: Till) -> Session:
+def executing(till: CashRegister) -> Session:
     step = Step(id="s1", tool=till.tool.spec.name, arguments=PAID, text="Pay", effect=till.tool.spec.effect)
     drafted = c.DraftPlan(goal="Pay", steps=(step,), kind="execution")
     return Story().apply(c.Say(text="pay", workflow="execution_plan"), drafted, approve)
 
 
-async def run(till: Till, executor: str) -> Result:
+async def run(till: CashRegister, executor: str) -> ToolResult:
     session = executing(till)
     assert session.turn
     action = session.turn.actions[0]
-    return await till.taken_by(executor).run(Call(session, "the key", action.spec.arguments, action=action))
+    return await till.taken_by(executor).run(ToolInvocation(session, "the key", action.spec.arguments, action=action))
 
 
 async def test_the_tool_runs_with_the_arguments_and_the_key_of_the_step() -> None:
-    till = Till()
-    assert await run(till, "once") == Result(ok=True, value=["s1", PAID, PAID, 1])
+    till = CashRegister()
+    assert await run(till, "once") == ToolResult(ok=True, value=["s1", PAID, PAID, 1])
     assert till.keys == ["the key"]
 
 
 async def test_a_change_runs_once_for_a_step() -> None:
-    till = Till()
+    till = CashRegister()
     result = await run(till, "twice")
     assert (result.ok, result.unknown, len(till.keys)) == (False, True, 1)
     assert result.error == "pay_out has run for this step, and may not run again."
 
 
-@pytest.mark.parametrize("till", [Till(effect="read"), Till(keyed=True)], ids=["a read", "a keyed change"])
-async def test_what_may_be_made_again_runs_as_often_as_it_likes(till: Till) -> None:
+@pytest.mark.parametrize(
+    "till", [CashRegister(effect="read"), CashRegister(keyed=True)], ids=["a read", "a keyed change"]
+)
+async def test_what_may_be_made_again_runs_as_often_as_it_likes(till: CashRegister) -> None:
     assert (await run(till, "twice")).ok
     assert till.keys == ["the key", "the key"]
 
 
 async def test_an_executor_that_may_be_run_again_runs_no_tool_that_may_not() -> None:
-    till = Till()
+    till = CashRegister()
     result = await run(till, "keyed")
     assert (result.ok, result.unknown, till.keys) == (False, False, [])
     assert result.error == "pay_out is not keyed, so a keyed executor cannot run it."
-    assert (await run(Till(keyed=True), "keyed")).ok
+    assert (await run(CashRegister(keyed=True), "keyed")).ok
 
 
 async def test_a_tool_that_breaks_down_leaves_its_step_uncertain() -> None:
-    till = Till()
+    till = CashRegister()
     till.breaks = True
     result = await run(till, "once")
     assert (result.ok, result.unknown, result.error) == (False, True, "ValueError: the drawer is stuck")
@@ -118,32 +120,32 @@ async def test_a_tool_that_breaks_down_leaves_its_step_uncertain() -> None:
 
 @pytest.mark.parametrize("keyed", [True, False])
 def test_whether_a_step_may_be_run_again_is_the_executors_to_say(keyed: bool) -> None:
-    assert Till(keyed=not keyed).taken_by("keyed" if keyed else "once").again is keyed
+    assert CashRegister(keyed=not keyed).taken_by("keyed" if keyed else "once").is_repeatable is keyed
 
 
 def test_the_rest_of_a_tool_stays_as_it_is() -> None:
-    till = Till(effect="irreversible", name="pay_all")
+    till = CashRegister(effect="irreversible", name="pay_all")
     taken = till.taken_by("once")
     assert taken.run != till.tool.run
     assert taken.spec == till.tool.spec
-    other = Till(name="look")
+    other = CashRegister(name="look")
     assert other.taken_by("once") == other.tool
 
 
 async def test_a_result_that_json_cannot_tell_is_a_change_that_was_made() -> None:
-    result = await run(Till(), "nojson")
+    result = await run(CashRegister(), "nojson")
     assert (result.ok, result.value) == (True, None)
     assert "cannot be kept" in result.error
 
 
 async def test_a_name_for_several_executors_is_refused() -> None:
-    result = await run(Till(name="look"), "all")  # what it would take is not known: it takes everything
+    result = await run(CashRegister(name="look"), "all")  # what it would take is not known: it takes everything
     assert "outside_tills has 4 subclasses of StepExecutor: name exactly one" in result.error
 
 
 async def test_a_call_that_is_no_step_of_the_plan_is_not_made() -> None:
-    till = Till()
-    result = await till.taken_by("twice").run(Call(Session("s1"), "k", PAID))
+    till = CashRegister()
+    result = await till.taken_by("twice").run(ToolInvocation(Session("s1"), "k", PAID))
     assert (result.ok, result.unknown, till.keys) == (False, False, [])
 
 
@@ -153,8 +155,8 @@ class NoArtefacts:
 
 
 def test_a_persons_own_calls_are_run_by_their_tools() -> None:
-    till = Till()
-    guide = StepGuide(Registry(Fixed(till.tool)), NoArtefacts(), StepExecutors(["once"]))
+    till = CashRegister()
+    guide = StepGuide(Registry(StaticSource(till.tool)), NoArtefacts(), StepExecutors(["once"]))
     tools = {"pay_out": till.tool}
     by_hand = Story().apply(*ESCALATED, c.TakeOver(sub_goal="mine", actions=(ActionSpec(id="9.1", tool="pay_out"),)))
     assert guide.tools(executing(till), tools)["pay_out"] != till.tool

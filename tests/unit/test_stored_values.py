@@ -1,4 +1,4 @@
-"""What a newer release has stored is kept; what a client sends and Parley does not know is refused."""
+"""Unknown fields: kept in stored events of a newer release, refused in clients' messages."""
 
 import json
 from typing import Any
@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from parley.events import dump_event, envelope, parse_event, upcasting
-from parley.events.upcasting import lift
-from services.gateway.inbound import parse
-from services.gateway.trouble import Trouble
+from parley.events.upcasting import upcast
+from services.gateway.api_errors import ApiError
+from services.gateway.parsing import parse_message
 from shared.domain.evolve import evolve
 from shared.domain.session import SESSION, Session
 
@@ -33,7 +33,7 @@ def stored(body: dict[str, Any]) -> dict[str, Any]:
     return again
 
 
-def test_fields_of_a_newer_release_are_kept_in_an_event_and_in_its_values() -> None:
+def test_unknown_fields_are_kept_in_events_and_their_values() -> None:
     again = stored(FIRST)
     assert again["mood"] == FIRST["mood"]
     assert again["settings"]["tone"] == "dry"
@@ -41,7 +41,7 @@ def test_fields_of_a_newer_release_are_kept_in_an_event_and_in_its_values() -> N
     assert again["knowledge"] == FIRST["knowledge"]
 
 
-def test_and_in_the_folded_session() -> None:
+def test_unknown_fields_are_kept_in_the_folded_session() -> None:
     session = evolve(Session("s"), parse_event(json.dumps(FIRST)))
     row = SESSION.dump_python(session, mode="json")
     assert row["settings"]["tone"] == "dry"
@@ -59,25 +59,25 @@ def test_and_in_the_folded_session() -> None:
         ({"type": "stop", "when": "now"}, "when"),
     ],
 )
-def test_a_client_is_told_what_is_not_known(message: dict[str, Any], place: str) -> None:
-    with pytest.raises(Trouble, match=rf"`{place}` is not known here: leave it out") as refused:
-        parse(json.dumps(message))
+def test_unknown_fields_from_clients_are_refused_by_name(message: dict[str, Any], place: str) -> None:
+    with pytest.raises(ApiError, match=rf"`{place}` is not known here: leave it out") as refused:
+        parse_message(json.dumps(message))
     assert refused.value.code == "bad_message"
 
 
-def test_an_envelope_is_as_short_as_what_it_says() -> None:
+def test_an_envelope_omits_default_fields() -> None:
     assert not {"needs", "rules"} & stored(FIRST).keys()
     assert stored(FIRST | {"needs": 1}).get("needs") is None
-    told = stored(FIRST | {"needs": 2, "rules": 3})
-    assert (told["needs"], told["rules"]) == (2, 3)
+    fields = stored(FIRST | {"needs": 2, "rules": 3})
+    assert (fields["needs"], fields["rules"]) == (2, 3)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"needs": 9}', b'{"session_id": "s", "version": 1, "type": {}}'])
-def test_what_has_no_head_has_none(body: bytes) -> None:
+def test_a_body_without_a_head_gives_none(body: bytes) -> None:
     assert envelope.read_head(body) is None
 
 
-def test_a_head_is_read_whatever_the_rest_is() -> None:
+def test_a_head_is_read_whatever_the_rest_of_the_body() -> None:
     body = {"type": "session.dreamt", "session_id": "s", "version": 4, "needs": 7, "at": "some day"}
     head = envelope.read_head(json.dumps(body))
     assert head
@@ -102,7 +102,7 @@ def _shouted(body: upcasting.Body) -> upcasting.Body:
 STEPS = {("message.received", 1): _greeting_split, ("message.received", 2): _shouted}
 
 
-def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_shape_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     old = {key: value for key, value in FIRST.items() if key != "text"} | {"greeting": "Hello"}
     monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
     event = parse_event(json.dumps(old))
@@ -112,12 +112,12 @@ def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"type": "message.received"}', b'{"type": 1, "needs": []}'])
-def test_what_is_not_of_the_older_shape_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_cannot_be_upcast_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
     with pytest.raises(ValidationError):
         parse_event(body)
 
 
-def test_an_upcaster_that_leads_nowhere_is_a_bug_and_loud() -> None:
+def test_an_upcaster_without_a_newer_format_raises() -> None:
     with pytest.raises(RuntimeError, match="leads to no newer one"):
-        lift({"type": "message.received"}, {("message.received", 1): lambda body: body})
+        upcast({"type": "message.received"}, {("message.received", 1): lambda body: body})

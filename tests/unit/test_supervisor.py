@@ -1,4 +1,4 @@
-"""Programs that end, crash, refuse to stop or have children of their own; and a supervisor that is killed itself."""
+"""Programs that exit, crash, refuse to stop or have children, and a supervisor that is killed."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, Program, Supervisor, next_delay
+from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, ProcessSpec, Supervisor, next_delay
 
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 STUBBORN = (
@@ -25,7 +25,7 @@ CRASHES = "import sys; print('Traceback: oh no', flush=True); sys.exit(3)"
 
 
 class Terminal:
-    """Keeps what it is told, and lets a test wait for it."""
+    """Records lines, and lets a test wait for one."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []
@@ -47,8 +47,8 @@ class Terminal:
                 self._changed.clear()
 
 
-def program(name: str, code: str) -> Program:
-    return Program(name, (sys.executable, "-c", code), dict(os.environ))
+def program(name: str, code: str) -> ProcessSpec:
+    return ProcessSpec(name, (sys.executable, "-c", code), dict(os.environ))
 
 
 def supervisor(terminal: Terminal, logs: Path, *, grace: float = 4.0) -> Supervisor:
@@ -58,14 +58,14 @@ def supervisor(terminal: Terminal, logs: Path, *, grace: float = 4.0) -> Supervi
 
 
 def gone(pidfd: int, *, seconds: float = 5) -> bool:
-    """A process descriptor becomes readable when its process ends."""
+    """Wait for the end of a process: its descriptor becomes readable then."""
     try:
         return bool(select.select([pidfd], [], [], seconds)[0])
     finally:
         os.close(pidfd)
 
 
-async def test_stopping_is_quiet_for_a_program_that_ends_when_it_is_asked(tmp_path: Path) -> None:
+async def test_stopping_a_cooperative_program_prints_nothing(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
@@ -78,7 +78,7 @@ async def test_stopping_is_quiet_for_a_program_that_ends_when_it_is_asked(tmp_pa
     assert (tmp_path / "a.log").read_text() == "up\n"
 
 
-async def test_a_program_that_ends_by_itself_is_started_again_with_growing_delays(tmp_path: Path) -> None:
+async def test_a_program_that_exits_is_restarted_with_growing_delays(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         child = programs.start(program("bad", CRASHES))
@@ -92,7 +92,7 @@ async def test_a_program_that_ends_by_itself_is_started_again_with_growing_delay
     assert ("bad", "Traceback: oh no") in terminal.lines
 
 
-async def test_a_program_that_is_killed_comes_back(tmp_path: Path) -> None:
+async def test_a_killed_program_is_restarted(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         child = programs.start(program("a", WAITS))
@@ -113,7 +113,7 @@ async def test_a_stubborn_program_is_killed_after_the_grace(tmp_path: Path) -> N
     assert terminal.notes == [("mule", "did not stop within 0.2 s and was killed")]
 
 
-async def test_what_a_program_started_itself_ends_with_it(tmp_path: Path) -> None:
+async def test_the_children_of_a_program_end_with_it(tmp_path: Path) -> None:
     code = f"""
 import subprocess, sys
 print("up", subprocess.Popen([sys.executable, "-c", {STUBBORN!r}]).pid, flush=True)
@@ -128,15 +128,15 @@ sys.exit(1)
             assert gone(os.pidfd_open(grandchild))
 
 
-async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+async def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
-        programs.start(Program("none", ("/nonexistent/program",), dict(os.environ)))
+        programs.start(ProcessSpec("none", ("/nonexistent/program",), dict(os.environ)))
         await terminal.until(lambda: bool(terminal.notes))
     assert any("No such file" in text for _, text in terminal.lines)
 
 
-async def test_a_very_long_line_does_not_stop_the_reading(tmp_path: Path) -> None:
+async def test_a_very_long_line_does_not_stop_reading(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         programs.start(program("long", f"print('x' * 3_000_000); print('after', flush=True); {WAITS}"))
@@ -148,14 +148,14 @@ def test_the_children_of_a_killed_supervisor_are_gone(tmp_path: Path) -> None:
     code = textwrap.dedent(f"""
         import asyncio, os, sys
         from pathlib import Path
-        from cli.supervisor import Program, Supervisor
+        from cli.supervisor import ProcessSpec, Supervisor
 
         async def main():
             def tell(name, text):
                 print(programs.children[name].process.pid, flush=True)
 
             async with Supervisor(Path({str(tmp_path)!r}), line=tell, note=tell) as programs:
-                programs.start(Program("mule", (sys.executable, "-c", {STUBBORN!r}), dict(os.environ)))
+                programs.start(ProcessSpec("mule", (sys.executable, "-c", {STUBBORN!r}), dict(os.environ)))
                 await asyncio.Event().wait()
 
         asyncio.run(main())
@@ -168,7 +168,7 @@ def test_the_children_of_a_killed_supervisor_are_gone(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.floats(min_value=0, max_value=STEADY_AFTER, exclude_max=True), min_size=2, max_size=20))
-def test_the_delay_doubles_up_to_its_bound_and_starts_over_after_a_steady_life(lives: list[float]) -> None:
+def test_the_delay_doubles_up_to_a_limit_and_resets_after_a_long_run(lives: list[float]) -> None:
     delays = [0.0]
     for lived in lives:
         delays.append(next_delay(delays[-1], lived=lived))

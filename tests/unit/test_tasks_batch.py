@@ -1,4 +1,4 @@
-"""Batches: varied order, replaced candidates, and going on after a runner that was cut off; and how runs are read."""
+"""Batches: varied order, replaced candidates, resuming an interrupted run, and traces of runs."""
 
 import asyncio
 import json
@@ -9,54 +9,54 @@ from typing import Any
 import pytest
 
 from cli.tasks.batch import Batch
-from cli.tasks.stages import Result
-from cli.tasks.trace import trace
+from cli.tasks.candidate import TaskResult
+from cli.tasks.run_trace import run_trace
 from parley.client import Parley
-from parley.client.errors import NotAllowed, ParleyDown, Refused
+from parley.client.errors import NotAllowed, ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 
 TOLD = {"seed": 1}
 
 
-def good(index: int, attempt: int) -> Result:
+def good(index: int, attempt: int) -> TaskResult:
     return {"success": True, "task": {"q": f"{index}.{attempt}", "agt": [], "ogt": []}, "spent": {}}
 
 
-def bad(why: str) -> Result:
+def bad(why: str) -> TaskResult:
     return {"success": False, "error": why, "rejected": why, "spent": {}}
 
 
-async def every(index: int, attempt: int) -> Result:
+async def every(index: int, attempt: int) -> TaskResult:
     return good(index, attempt)
 
 
-def words(results: list[Result]) -> list[str]:
+def words(results: list[TaskResult]) -> list[str]:
     return [result["task"]["q"] for result in results]
 
 
-async def test_results_come_in_order_whatever_ends_first() -> None:
+async def test_results_are_in_order_whichever_ends_first() -> None:
     gates = [asyncio.Event() for _ in range(3)]
-    told: list[tuple[int, int, str]] = []
+    progress_calls: list[tuple[int, int, str]] = []
 
-    async def make(index: int, attempt: int) -> Result:
+    async def make(index: int, attempt: int) -> TaskResult:
         if index < 2:
             await gates[index + 1].wait()
         gates[index].set()
         return good(index, attempt)
 
-    def progress(done: int, total: int, result: Result) -> None:
-        told.append((done, total, result["task"]["q"]))
+    def progress(done: int, total: int, result: TaskResult) -> None:
+        progress_calls.append((done, total, result["task"]["q"]))
 
     found = await Batch(3, TOLD, None).run(make, attempts=1, concurrency=3, progress=progress)
     assert words(found) == ["0.0", "1.0", "2.0"]
-    assert told == [(1, 3, "2.0"), (2, 3, "1.0"), (3, 3, "0.0")]
+    assert progress_calls == [(1, 3, "2.0"), (2, 3, "1.0"), (3, 3, "0.0")]
 
 
-async def test_no_more_at_a_time_than_allowed() -> None:
+async def test_concurrency_is_limited() -> None:
     now, most = 0, 0
 
-    async def make(index: int, attempt: int) -> Result:
+    async def make(index: int, attempt: int) -> TaskResult:
         nonlocal now, most
         now += 1
         most = max(most, now)
@@ -69,7 +69,7 @@ async def test_no_more_at_a_time_than_allowed() -> None:
 
 
 async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
-    async def make(index: int, attempt: int) -> Result:
+    async def make(index: int, attempt: int) -> TaskResult:
         return bad("not solvable") if (index, attempt) in ((0, 0), (0, 1)) or index == 2 else good(index, attempt)
 
     batch = Batch(3, TOLD, None)
@@ -77,23 +77,23 @@ async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
     assert batch.rejections == {"not solvable": 5}
 
 
-async def test_a_batch_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
     state = tmp_path / "out.state"
     calls: list[tuple[str, int, int]] = []
 
-    async def cut(index: int, attempt: int) -> Result:
+    async def cut(index: int, attempt: int) -> TaskResult:
         calls.append(("first", index, attempt))
         if index == 1 and attempt == 0:
             return bad("draft failed")
         if index == 2:
-            raise ParleyDown("gone")
+            raise ParleyUnavailable("gone")
         return good(index, attempt)
 
     first = Batch(4, TOLD, state)
-    with pytest.raises(ParleyDown, match="gone"):
+    with pytest.raises(ParleyUnavailable, match="gone"):
         await first.run(cut, attempts=3, concurrency=1)
 
-    async def again(index: int, attempt: int) -> Result:
+    async def again(index: int, attempt: int) -> TaskResult:
         calls.append(("second", index, attempt))
         return good(index, attempt)
 
@@ -106,18 +106,18 @@ async def test_a_batch_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> 
     assert words(await Batch(4, TOLD, state).run(again, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
 
 
-async def test_attempts_that_were_used_up_stay_used_up(tmp_path: Path) -> None:
+async def test_used_attempts_stay_used_after_resuming(tmp_path: Path) -> None:
     state = tmp_path / "state"
 
-    async def never(index: int, attempt: int) -> Result:
+    async def never(index: int, attempt: int) -> TaskResult:
         if attempt == 2:
-            raise ParleyDown("gone")
+            raise ParleyUnavailable("gone")
         return bad("asked")
 
-    with pytest.raises(ParleyDown):
+    with pytest.raises(ParleyUnavailable):
         await Batch(1, TOLD, state).run(never, attempts=3, concurrency=1)
 
-    async def last(index: int, attempt: int) -> Result:
+    async def last(index: int, attempt: int) -> TaskResult:
         assert attempt == 2
         return bad("asked")
 
@@ -125,21 +125,21 @@ async def test_attempts_that_were_used_up_stay_used_up(tmp_path: Path) -> None:
     assert Batch(1, TOLD, state).rejections == {"asked": 3}
 
 
-async def test_a_state_file_of_something_else_is_refused(tmp_path: Path) -> None:
+async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     await Batch(1, TOLD, state).run(every, attempts=1, concurrency=1)
-    with pytest.raises(Refused, match="another batch"):
+    with pytest.raises(RequestRefused, match="another batch"):
         Batch(1, {"seed": 2}, state)
     for text in ("", "[]", '{"told": {"seed": 1}}', '{"told": {"seed": 1}, "name": "x", "lasted": 1}'):
         state.write_text(text)
-        with pytest.raises(Refused, match="cannot be read"):
+        with pytest.raises(RequestRefused, match="cannot be read"):
             Batch(1, TOLD, state)
 
 
-async def test_a_name_is_noted_before_any_candidate_is_made(tmp_path: Path) -> None:
+async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: Path) -> None:
     state = tmp_path / "state"
 
-    async def make(index: int, attempt: int) -> Result:
+    async def make(index: int, attempt: int) -> TaskResult:
         assert json.loads(state.read_text())["name"] == batch.name
         return good(index, attempt)
 
@@ -147,17 +147,17 @@ async def test_a_name_is_noted_before_any_candidate_is_made(tmp_path: Path) -> N
     await batch.run(make, attempts=1, concurrency=1)
 
 
-def test_what_is_no_address_is_said_at_once() -> None:
+def test_an_invalid_url_is_refused_at_once() -> None:
     for url in ("parley", "ftp://x", "http://"):
         with pytest.raises(NotAllowed, match="http://127"):
             Parley(url)
 
 
-async def test_a_parley_that_is_away_is_waited_for_and_then_given_up() -> None:
-    async with Parley("http://127.0.0.1:9", patience=0.3) as parley:
-        with pytest.raises(ParleyDown, match="Is it up"):
+async def test_an_unreachable_parley_is_retried_and_then_given_up() -> None:
+    async with Parley("http://127.0.0.1:9", timeout=0.3) as parley:
+        with pytest.raises(ParleyUnavailable, match="Is it up"):
             await parley.me()
-        with pytest.raises(ParleyDown, match="Is it up"):
+        with pytest.raises(ParleyUnavailable, match="Is it up"):
             await anext(parley.session("x").events())
 
 
@@ -170,13 +170,13 @@ def event(kind: type[Any], /, version: int, actor: str = "planner", **fields: An
     return found
 
 
-def test_a_run_is_read_from_its_journal() -> None:
+def test_a_run_is_traced_from_its_journal() -> None:
     cancel = ActionSpec(id="1.2", tool="cancel_pending_order", arguments={"order_id": "#W1"}, effect="write")
     look = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
     late = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
     fields: dict[str, Any] = {"model": "m", "role": "planner", "cached_tokens": 0, "cost": 0, "latency": 1}
     calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempt=1) for n in (1, 2, 3)]
-    done = trace(
+    done = run_trace(
         "s",
         [
             event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
@@ -213,26 +213,31 @@ def test_a_run_is_read_from_its_journal() -> None:
             event(facts.AnswerGiven, 9, "generator", text="Cancelled.", confidence=0.5, evidence=("1.2",)),
         ],
     )
-    assert [(one.tool, one.ok) for one in done.made] == [
+    assert [(call.tool, call.ok) for call in done.executed] == [
         ("cancel_pending_order", True),
         ("get_order_details", True),
         ("cancel_pending_order", False),
     ]
-    assert [one.arguments for one in done.writes] == [{"order_id": "#W1"}]
-    assert done.answered
-    assert done.complete
-    told = done.metadata()
-    assert (told["turns"], told["planned_actions_count"], told["executed_actions_count"]) == (1, 3, 3)
-    assert told["sub_goals"] == [{"goal": "Cancel", "status": "completed"}]
-    assert told["verifications"] == [{"turn": 1, "status": "success", "next_action": "complete", "reasoning": "r"}]
-    assert (told["confidence"], told["seconds"], told["model_calls"], told["tokens"]) == (0.5, 8.0, 3, 36)
+    assert [call.arguments for call in done.writes] == [{"order_id": "#W1"}]
+    assert done.is_answered
+    assert done.is_complete
+    metadata = done.metadata()
+    assert (metadata["turns"], metadata["planned_actions_count"], metadata["executed_actions_count"]) == (1, 3, 3)
+    assert metadata["sub_goals"] == [{"goal": "Cancel", "status": "completed"}]
+    assert metadata["verifications"] == [{"turn": 1, "status": "success", "next_action": "complete", "reasoning": "r"}]
+    assert (metadata["confidence"], metadata["seconds"], metadata["model_calls"], metadata["tokens"]) == (
+        0.5,
+        8.0,
+        3,
+        36,
+    )
 
 
 def test_a_run_that_did_not_answer_says_how_it_ended() -> None:
-    begun = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
+    first = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
     asked = event(facts.QuestionAsked, 2, question_id="q", kind="request", text="Who are you?")
     failed = event(facts.SessionFailed, 2, phase="planning", reason="no reply")
-    assert trace("s", [begun, asked]).ended == "asked"
-    assert trace("s", [begun, failed]).ended == "failed: no reply"
-    assert trace("s", [begun]).ended == "planning"
-    assert not trace("s", [begun]).answered
+    assert run_trace("s", [first, asked]).end_description == "asked"
+    assert run_trace("s", [first, failed]).end_description == "failed: no reply"
+    assert run_trace("s", [first]).end_description == "planning"
+    assert not run_trace("s", [first]).is_answered

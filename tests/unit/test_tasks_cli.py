@@ -1,4 +1,4 @@
-"""`parley tasks validate`, `correct` and `export`, as a person runs them."""
+"""`parley tasks validate`, `correct` and `export` as commands."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from tests.support.store import STORE
 
-ORDER_ID, ORDER = next((key, one) for key, one in STORE["orders"].items() if one["status"] == "pending")
+ORDER_ID, ORDER = next((key, item) for key, item in STORE["orders"].items() if item["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 CALL: dict[str, Any] = {
     "name": "cancel_pending_order",
@@ -30,7 +30,7 @@ class Parley(Protocol):
 
 @pytest.fixture
 def parley(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parley:
-    """In a folder of its own; a process for each would take longer to start than to do it."""
+    """Run commands in a new folder, in this process because starting one is slow."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "200")
@@ -40,7 +40,7 @@ def parley(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parley:
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
     path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in (GOOD, BENT, HOPELESS)))
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in (GOOD, BENT, HOPELESS)))
     return path
 
 
@@ -51,8 +51,8 @@ def test_validate_says_what_is_wrong_with_each(parley: Parley, tasks: Path, tmp_
     assert "task 2: schema: agt.0.arguments" in done.stdout
     assert "task 3: tools: call 1, sing: no such tool" in done.stdout
     assert "1 of 3 tasks are valid." in done.stdout
-    told = json.loads(parley("validate", tasks, "--json").stdout)
-    assert [one["valid"] for one in told] == [True, False, False]
+    reports = json.loads(parley("validate", tasks, "--json").stdout)
+    assert [item["valid"] for item in reports] == [True, False, False]
     assert "cannot be read" in parley("validate", tmp_path / "none").stderr
     assert "cannot be read as the store" in parley("validate", tasks, "--data", tmp_path).stderr
 
@@ -65,15 +65,15 @@ def test_correct_lists_its_corrections_and_rejects_the_rest(parley: Parley, task
     assert "task 2: call 1, arguments: a text read as an object" in done.stdout
     assert "task 3: rejected: call 1: there is no tool 'sing'" in done.stderr
     results = json.loads(out.read_text())
-    assert [one["task"]["agt"] for one in results] == [[CALL], [CALL]]
-    assert [len(one["corrections_applied"]["corrections"]) for one in results] == [0, 2]
+    assert [item["task"]["agt"] for item in results] == [[CALL], [CALL]]
+    assert [len(item["corrections_applied"]["corrections"]) for item in results] == [0, 2]
     again = parley("validate", out)  # the same call in other words is a duplicate
     assert "task 2: duplicates: the same calls as task 1" in again.stdout
 
 
 def test_correct_counts_tasks_as_the_file_does(parley: Parley, tasks: Path, tmp_path: Path) -> None:
-    """A task that is rejected does not shift the numbers of those that come after it."""
-    tasks.write_text("".join(f"{json.dumps(one)}\n" for one in (HOPELESS, GOOD, GOOD)))
+    """A rejected task does not shift the numbers of later ones."""
+    tasks.write_text("".join(f"{json.dumps(item)}\n" for item in (HOPELESS, GOOD, GOOD)))
     done = parley("correct", tasks, "--out", tmp_path / "right.json")
     assert "task 2: valid" in done.stdout
     assert "task 3: duplicates: the same words as task 2; the same calls as task 2" in done.stdout
@@ -83,12 +83,12 @@ def test_export_writes_what_is_valid(parley: Parley, tasks: Path, tmp_path: Path
     done = parley("export", tasks, "--out", tmp_path / "out", "--tau-bench", tmp_path)
     assert done.exit_code == 1
     assert "is no checkout of tau-bench" in done.stderr
-    assert [one["user_id"] for one in json.loads((tmp_path / "out" / "tasks_parley.json").read_text())] == [
+    assert [item["user_id"] for item in json.loads((tmp_path / "out" / "tasks_parley.json").read_text())] == [
         ORDER["user_id"]
     ]
 
 
-def test_without_a_terminal_it_says_what_there_is(parley: Parley, tmp_path: Path) -> None:
+def test_without_a_terminal_the_help_is_printed(parley: Parley, tmp_path: Path) -> None:
     done = parley()
     assert done.exit_code == 2
     assert "generate" in done.stdout

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cli.ports import free_port
 from shared.telemetry import metrics
-from shared.worker.health import health
+from shared.worker.health import health_server
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "grafana" / "parley.json"
@@ -27,19 +27,19 @@ SCRAPED = {"le", "instance"}  # the server adds them
 
 def families() -> dict[str, set[str]]:
     """The labels of each figure, by every name that its samples have."""
-    found: dict[str, set[str]] = {}
+    samples: dict[str, set[str]] = {}
     for collector in metrics.REGISTRY._collector_to_names:
         labels = set(getattr(collector, "_labelnames", ()))
         for name in metrics.REGISTRY._collector_to_names[collector]:
-            found[name] = labels
-    return found
+            samples[name] = labels
+    return samples
 
 
 def ours() -> set[str]:
     """The figures' own names, without what histograms make of them."""
     kinds = (Counter, Gauge, Histogram)
-    found = [value for value in vars(metrics).values() if isinstance(value, kinds)]
-    return {f"{one._name}_total" if isinstance(one, Counter) else one._name for one in found}
+    samples = [value for value in vars(metrics).values() if isinstance(value, kinds)]
+    return {f"{sample._name}_total" if isinstance(sample, Counter) else sample._name for sample in samples}
 
 
 def expressions() -> Iterator[str]:
@@ -49,7 +49,7 @@ def expressions() -> Iterator[str]:
         yield from (rule["expr"] for rule in group["rules"])
 
 
-def test_names_tell_their_unit() -> None:
+def test_metric_names_have_their_unit() -> None:
     plain = {"messages", "connections", "sessions", "letters", "exits", "connected", "missing"}
     for name in ours():
         assert name.startswith("parley_")
@@ -63,17 +63,17 @@ def test_no_label_is_an_id_or_a_text() -> None:
 
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
-def test_what_is_drawn_and_watched_exists(expression: str) -> None:
+def test_dashboards_and_alerts_use_existing_metrics(expression: str) -> None:
     known = families()
     used = NAME.findall(expression)
     assert used
     assert {name for name in used if name not in known} == set()
     labels = set().union(*(known[name] for name in used)) | SCRAPED
-    asked = {word.strip() for found in BY.findall(expression) for word in found.split(",") if word.strip()}
+    asked = {word.strip() for samples in BY.findall(expression) for word in samples.split(",") if word.strip()}
     assert asked | set(LABEL.findall(expression)) <= labels
 
 
-def test_every_figure_is_drawn() -> None:
+def test_every_metric_is_on_the_dashboard() -> None:
     drawn = " ".join(expressions())
     assert {name for name in ours() if name not in drawn} == set()
 
@@ -103,7 +103,7 @@ def test_alerts_say_what_to_do() -> None:
 # --- what is counted
 
 
-def test_what_was_timed_has_the_outcome_it_came_to() -> None:
+def test_a_timed_block_is_observed_under_its_outcome() -> None:
     def count(outcome: str) -> float:
         labels = {"tool": "timed", "outcome": outcome}
         return metrics.REGISTRY.get_sample_value("parley_tool_call_duration_seconds_count", labels) or 0
@@ -115,12 +115,12 @@ def test_what_was_timed_has_the_outcome_it_came_to() -> None:
     assert (count("ok"), count("cancelled")) == (1, 1)
 
 
-async def test_a_service_shows_its_figures_beside_its_health() -> None:
+async def test_a_service_serves_metrics_beside_its_health() -> None:
     port, ready = free_port(), True
-    async with health(port, lambda: ready), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
-        shown = await http.get("/metrics")
-        assert shown.headers["content-type"].startswith("text/plain")
-        names = {family.name for family in text_string_to_metric_families(shown.text)}
+    async with health_server(port, lambda: ready), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        exposed = await http.get("/metrics")
+        assert exposed.headers["content-type"].startswith("text/plain")
+        names = {family.name for family in text_string_to_metric_families(exposed.text)}
         assert {"parley_log_append_duration_seconds", "parley_consumer_redeliveries", "process_cpu_seconds"} <= names
         assert (await http.get("/readyz")).json() == {"ready": True}
         ready = False
@@ -128,9 +128,9 @@ async def test_a_service_shows_its_figures_beside_its_health() -> None:
         assert (await http.get("/healthz")).status_code == 200
 
 
-async def test_who_says_nothing_is_not_waited_for_by_others() -> None:
+async def test_a_silent_client_does_not_delay_others() -> None:
     port = free_port()
-    async with health(port, lambda: True):
+    async with health_server(port, lambda: True):
         _, silent = await asyncio.open_connection("127.0.0.1", port)
         async with httpx2.AsyncClient() as http:
             assert (await http.get(f"http://127.0.0.1:{port}/healthz", timeout=2)).status_code == 200

@@ -1,4 +1,4 @@
-"""Templates: parameters filled in, what is wrong with them in words, made from plans and learned from sessions."""
+"""Templates: filled with values, checked, made from plans and from sessions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -13,10 +13,10 @@ from parley.protocol.templates import ChosenValue, Parameter, Template, Template
 from parley.protocol.tools import ToolSpec
 from shared.domain.errors import Invalid
 from shared.plan_checks.steps import step_problems
-from shared.templates.checks import fingerprints_of, form_problems, template_problems
-from shared.templates.filling import filled
-from shared.templates.learning import learned
-from shared.templates.making import Wanted, candidates, made_from
+from shared.templates.checks import fingerprints_of, template_form_problems, template_problems
+from shared.templates.fill import fill_template
+from shared.templates.from_session import template_from_session
+from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -28,8 +28,8 @@ def tool(name: str, effect: Any = "read", **properties: Any) -> ToolSpec:
 
 REASON = {"type": "string", "enum": ["no longer needed", "ordered by mistake"]}
 TOOLS = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         tool("find", email={"type": "string", "description": "As they wrote it"}),
         tool("look", order_id={"type": "string"}),
         tool("cancel", "write", order_id={"type": "string"}, reason=REASON),
@@ -51,60 +51,68 @@ def template(arguments: dict[str, Any], *parameters: Parameter, name: str = "loo
     return Template(name="Mine", goal="Do it", parameters=parameters, steps=(step,), **more)
 
 
-def arguments(made: Template, **values: Any) -> Any:
-    return filled(made, values).steps[0].arguments  # type: ignore[union-attr]
+def arguments(subject: Template, **values: Any) -> Any:
+    return fill_template(subject, values).steps[0].arguments  # type: ignore[union-attr]
 
 
-def test_a_chosen_value_becomes_a_parameter_wherever_it_stands_and_in_the_words() -> None:
+def test_a_chosen_value_becomes_a_parameter_in_arguments_and_texts() -> None:
     chosen = (ChosenValue(name="order", value="#W1"), ChosenValue(name="why", value="no longer needed", required=True))
-    made = made_from("Cancel #W1", STEPS, Wanted(parameters=chosen), TOOLS)
-    assert made.goal == "Cancel {{params.order}}"
-    assert made.steps[1].text == "Cancel {{params.order}}, not #W12"
-    assert made.steps[1].arguments == {"order_id": "{{params.order}}", "reason": "{{params.why}}"}
-    assert made.parameters == (
+    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions(parameters=chosen), TOOLS)
+    assert result.goal == "Cancel {{params.order}}"
+    assert result.steps[1].text == "Cancel {{params.order}}, not #W12"
+    assert result.steps[1].arguments == {"order_id": "{{params.order}}", "reason": "{{params.why}}"}
+    assert result.parameters == (
         Parameter(name="order", json_schema={"type": "string"}, default="#W1", required=False),
         Parameter(name="why", json_schema=REASON, required=True),
     )
-    plan = filled(made, {"order": "#W2", "why": "ordered by mistake"})
+    plan = fill_template(result, {"order": "#W2", "why": "ordered by mistake"})
     assert plan.goal == "Cancel #W2"
     assert [step.arguments for step in plan.steps if isinstance(step, Step)] == [
         {"order_id": "#W2"},
         {"order_id": "#W2", "reason": "ordered by mistake"},
     ]
-    assert step_problems([one for one in plan.steps if isinstance(one, Step)], TOOLS) == ()
-    assert template_problems(made, TOOLS, fingerprints_of(made, TOOLS)) == ()
+    assert step_problems([step for step in plan.steps if isinstance(step, Step)], TOOLS) == ()
+    assert template_problems(result, TOOLS, fingerprints_of(result, TOOLS)) == ()
 
 
-def test_the_values_that_can_become_parameters_are_each_listed_once_with_a_name_of_its_own() -> None:
+def test_parameter_candidates_are_listed_once_with_unique_names() -> None:
     steps = (
         *STEPS,
         Step(id="s3", text="Ask", tool="ask", arguments={"sql": "SELECT 1", "order_id": "{{steps.s1.output}}"}),
         Step(id="s4", text="Send", tool="send", arguments={"to": [{"order_id": "#W2", "2 lines": 5}], "note": ""}),
     )
-    assert [(one.name, one.value, one.argument, one.steps) for one in candidates(steps, TOOLS)] == [
+    assert [
+        (candidate.name, candidate.value, candidate.argument, candidate.steps)
+        for candidate in parameter_candidates(steps, TOOLS)
+    ] == [
         ("order_id", "#W1", "order_id", ("s1", "s2")),
         ("reason", "no longer needed", "reason", ("s2",)),
         ("order_id_2", "#W2", "order_id", ("s4",)),
         ("lines", 5, "2 lines", ("s4",)),
     ]
-    for one in candidates(STEPS, TOOLS):
-        made = made_from("Do it", STEPS, Wanted(parameters=(ChosenValue(name=one.name, value=one.value),)), TOOLS)
-        assert [parameter.name for parameter in made.parameters] == [one.name]
+    for candidate in parameter_candidates(STEPS, TOOLS):
+        result = template_from_steps(
+            "Do it",
+            STEPS,
+            TemplateOptions(parameters=(ChosenValue(name=candidate.name, value=candidate.value),)),
+            TOOLS,
+        )
+        assert [parameter.name for parameter in result.parameters] == [candidate.name]
 
 
 def test_a_value_can_be_chosen_in_one_step_or_argument_only() -> None:
     here = ChosenValue(name="order", value="#W1", step="s2", argument="order_id")
-    made = made_from("Cancel #W1", STEPS, Wanted("Cancel", "For orders", (here,)), TOOLS)
-    assert (made.name, made.description) == ("Cancel", "For orders")
-    assert [step.arguments["order_id"] for step in made.steps] == ["#W1", "{{params.order}}"]
-    assert [step.text for step in made.steps] == ["Look #W1 up", "Cancel {{params.order}}, not #W12"]
+    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions("Cancel", "For orders", (here,)), TOOLS)
+    assert (result.name, result.description) == ("Cancel", "For orders")
+    assert [step.arguments["order_id"] for step in result.steps] == ["#W1", "{{params.order}}"]
+    assert [step.text for step in result.steps] == ["Look #W1 up", "Cancel {{params.order}}, not #W12"]
 
 
-def test_a_value_that_may_be_null_has_the_type_that_it_has_otherwise() -> None:
+def test_a_nullable_value_keeps_its_other_type() -> None:
     steps = (Step(id="s1", text="Count", tool="count", arguments={"n": 5}),)
-    made = made_from("Count", steps, Wanted(parameters=(ChosenValue(name="n", value=5),)), TOOLS)
-    assert made.parameters[0].json_schema == {"type": "integer", "maximum": 50}
-    assert (arguments(made), arguments(made, n="7")) == ({"n": 5}, {"n": 7})
+    result = template_from_steps("Count", steps, TemplateOptions(parameters=(ChosenValue(name="n", value=5),)), TOOLS)
+    assert result.parameters[0].json_schema == {"type": "integer", "maximum": 50}
+    assert (arguments(result), arguments(result, n="7")) == ({"n": 5}, {"n": 7})
 
 
 @pytest.mark.parametrize(
@@ -115,86 +123,89 @@ def test_a_value_that_may_be_null_has_the_type_that_it_has_otherwise() -> None:
         (ChosenValue(name="n", value=True), "no argument of the plan"),
     ],
 )
-def test_what_is_no_value_of_the_plan_is_no_parameter(chosen: ChosenValue, why: str) -> None:
+def test_only_values_of_the_plan_become_parameters(chosen: ChosenValue, why: str) -> None:
     with pytest.raises(Invalid, match=why):
-        made_from("Cancel", STEPS, Wanted(parameters=(chosen,)), TOOLS)
+        template_from_steps("Cancel", STEPS, TemplateOptions(parameters=(chosen,)), TOOLS)
 
 
-def test_sql_and_code_have_no_parameters() -> None:
+def test_sql_and_code_cannot_contain_parameters() -> None:
     steps = (Step(id="s1", text="Ask", tool="query", arguments={"sql": "SELECT 1", "limit": 3}),)
     with pytest.raises(Invalid, match="no argument"):
-        made_from("Ask", steps, Wanted(parameters=(ChosenValue(name="q", value="SELECT 1"),)), TOOLS)
-    found = template_problems(
+        template_from_steps("Ask", steps, TemplateOptions(parameters=(ChosenValue(name="q", value="SELECT 1"),)), TOOLS)
+    problems = template_problems(
         template({"sql": "SELECT {{params.q}}", "limit": 1}, Parameter(name="q"), name="query"), TOOLS
     )
-    assert found == ("Step 1 (s1): sql is run as it is written: no parameter may stand in it.",)
+    assert problems == ("Step 1 (s1): sql runs exactly as written: it cannot contain a parameter.",)
 
 
 @pytest.mark.parametrize(
-    ("made", "problem"),
+    ("subject", "problem"),
     [
         (template({"order_id": "{{params.who}}"}), "There is no parameter who"),
-        (template({"order_id": "{{params.}}"}), "which is no reference"),
-        (template({"{{params.a}}": 1}, Parameter(name="a")), "which is no reference"),
-        (template({"order_id": "x"}, name="lo{{params.a}}ok"), "no reference may stand in the name of a tool"),
+        (template({"order_id": "{{params.}}"}), "which is not a reference"),
+        (template({"{{params.a}}": 1}, Parameter(name="a")), "which is not a reference"),
+        (template({"order_id": "x"}, name="lo{{params.a}}ok"), "the name of a tool cannot contain a reference"),
         (template({"order_id": "x"}, Parameter(name="a"), Parameter(name="a")), "Two parameters have the name a"),
         (template({"order_id": "x"}, Parameter(name="a", json_schema={"type": "txt"})), "Parameter a: its schema"),
         (template({"order_id": "x"}, Parameter(name="a", json_schema={"type": "integer"}, default="b")), "its default"),
-        (template({"order_id": "x"}, Parameter(name="a", default="{{steps.s1.output}}")), "its default: no reference"),
+        (
+            template({"order_id": "x"}, Parameter(name="a", default="{{steps.s1.output}}")),
+            "its default: it cannot contain a reference",
+        ),
         (template({"url": "http://{{params.a}}/x"}, Parameter(name="a"), name="fetch_url"), "scheme or host"),
         (template({"url": "{{params.a}}/x"}, Parameter(name="a"), name="fetch_url"), "scheme or host"),
         (template({"order_id": "{{steps.s9.output}}"}), "depends on s9"),
     ],
 )
-def test_what_is_wrong_with_a_template_is_said(made: Template, problem: str) -> None:
-    assert any(problem in one for one in form_problems(made)), form_problems(made)
+def test_problems_of_a_template_are_reported(subject: Template, problem: str) -> None:
+    assert any(problem in text for text in template_form_problems(subject)), template_form_problems(subject)
     with pytest.raises(Invalid):
-        filled(made, {"a": "b", "who": "c"} if "who" not in problem else {})
+        fill_template(subject, {"a": "b", "who": "c"} if "who" not in problem else {})
 
 
-def test_a_tool_that_is_gone_or_takes_something_else_makes_a_draft_of_it() -> None:
-    made = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
-    known = fingerprints_of(made, TOOLS)
-    assert template_problems(made, {}, known) == ("Step 1 (s1): there is no tool “look” here.",)
+def test_a_missing_or_changed_tool_is_reported() -> None:
+    result = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
+    known = fingerprints_of(result, TOOLS)
+    assert template_problems(result, {}, known) == ("Step 1 (s1): there is no tool “look” here.",)
     other = {"look": tool("look", order={"type": "string"})}
-    found = template_problems(made, other, known)
-    assert "Step 1 (s1): look has no argument order_id." in found
-    assert "look has changed since the template was saved: look at its steps, and save the template again." in found
-    assert template_problems(made, TOOLS, known) == ()
+    problems = template_problems(result, other, known)
+    assert "Step 1 (s1): look has no argument order_id." in problems
+    assert "look has changed since the template was saved: look at its steps, and save the template again." in problems
+    assert template_problems(result, TOOLS, known) == ()
     assert "order_id must be" in template_problems(template({"order_id": [1, 2]}), TOOLS)[0]
 
 
-def test_values_keep_their_types_and_are_spelled_in_texts() -> None:
-    held = {"alone": "{{ params.a }}", "in": ["x {{params.b}}"], "deep": {"list": ["{{params.c}}"]}}
-    made = template(held, *(Parameter(name=name) for name in "abc"))
-    assert arguments(made, a=[1, {"x": None}], b=2.5, c=True) == {
+def test_values_keep_their_types_and_are_converted_in_texts() -> None:
+    used_parameters = {"alone": "{{ params.a }}", "in": ["x {{params.b}}"], "deep": {"list": ["{{params.c}}"]}}
+    result = template(used_parameters, *(Parameter(name=name) for name in "abc"))
+    assert arguments(result, a=[1, {"x": None}], b=2.5, c=True) == {
         "alone": [1, {"x": None}],
         "in": ["x 2.5"],
         "deep": {"list": [True]},
     }
-    with pytest.raises(Invalid, match="b stands inside a text"):
-        arguments(made, a=1, b=[1], c=1)
+    with pytest.raises(Invalid, match="b is used inside a text"):
+        arguments(result, a=1, b=[1], c=1)
 
 
-def test_what_an_optional_parameter_would_be_is_left_out_and_a_missing_one_is_named() -> None:
-    made = template(
+def test_optional_parameters_are_left_out_and_missing_ones_named() -> None:
+    result = template(
         {"order_id": "{{params.a}}", "x": "{{params.b}}"}, Parameter(name="a"), Parameter(name="b", required=False)
     )
-    assert arguments(made, a="1") == {"order_id": "1"}
+    assert arguments(result, a="1") == {"order_id": "1"}
     with pytest.raises(Invalid, match="a is missing"):
-        arguments(made)
+        arguments(result)
     with pytest.raises(Invalid, match=r"There is no parameter z\. This template's are: a, b\."):
-        arguments(made, a="1", z=1)
+        arguments(result, a="1", z=1)
     inside = template({"order_id": "# {{params.b}}"}, Parameter(name="b", required=False))
     with pytest.raises(Invalid, match="b has no value"):
         arguments(inside)
 
 
-def test_a_value_is_no_reference_and_stays_in_its_place_of_a_url() -> None:
-    made = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
+def test_a_value_cannot_contain_references_or_leave_its_part_of_a_url() -> None:
+    result = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
     for value in ("{{steps.s1.output}}", ["{{x"], {"{{y": 1}):
-        with pytest.raises(Invalid, match="no reference may stand in it"):
-            arguments(made, a=value)
+        with pytest.raises(Invalid, match="cannot contain a reference"):
+            arguments(result, a=value)
     address = template({"url": "https://a.example/orders/{{params.a}}?n=1"}, Parameter(name="a"), name="fetch_url")
     assert arguments(address, a="../x?y#z") == {"url": "https://a.example/orders/..%2Fx%3Fy%23z?n=1"}
     whole = template({"url": "{{params.a}}"}, Parameter(name="a"), name="fetch_url")
@@ -209,26 +220,26 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["order_id", "x", "y"]), JSON.filter(lambda v: "{{" not in str(v)), min_size=1))
-def test_what_is_filled_with_the_defaults_is_the_plan_it_was_made_from(values: dict[str, Any]) -> None:
+def test_filling_with_the_defaults_gives_the_original_plan(values: dict[str, Any]) -> None:
     steps = (Step(id="s1", text="Do it", tool="look", arguments=values),)
     chosen = [
         ChosenValue(name=f"p{number}", value=value, argument=name)
         for number, (name, value) in enumerate(values.items())
         if value is not None
     ]
-    made = made_from("Do it", steps, Wanted(parameters=chosen), {})
-    assert len(made.parameters) == len(chosen)
-    assert arguments(made) == values
+    result = template_from_steps("Do it", steps, TemplateOptions(parameters=chosen), {})
+    assert len(result.parameters) == len(chosen)
+    assert arguments(result) == values
 
 
 def turn(number: int, *specs: ActionSpec) -> SessionEvent:
-    told: dict[str, Any] = {"id": f"x:{number}", "session_id": "x", "version": number, "at": AT, "actor": "planner"}
-    return facts.TurnPlanned(**told, turn=number, sub_goal="Go on", actions=specs)
+    fields: dict[str, Any] = {"id": f"x:{number}", "session_id": "x", "version": number, "at": AT, "actor": "planner"}
+    return facts.TurnPlanned(**fields, turn=number, sub_goal="Go on", actions=specs)
 
 
 def ended(number: int, *outcomes: Outcome) -> SessionEvent:
-    told: dict[str, Any] = {"id": f"x:{number}", "session_id": "x", "version": number, "at": AT, "actor": "executor"}
-    return facts.ActionsFinished(**told, outcomes=outcomes)
+    fields: dict[str, Any] = {"id": f"x:{number}", "session_id": "x", "version": number, "at": AT, "actor": "executor"}
+    return facts.ActionsFinished(**fields, outcomes=outcomes)
 
 
 def spec(id_: str, name: str, effect: Any = "read", **given: Any) -> ActionSpec:
@@ -250,10 +261,10 @@ JOURNAL = [
 ]
 
 
-def test_a_session_is_learned_as_a_plan_whose_values_refer_to_what_gave_them() -> None:
-    wanted = Wanted("Cancel one", "", (ChosenValue(name="email", value="tara@example.com", required=True),))
-    made = learned(JOURNAL, "Cancel the second order", wanted, TOOLS)
-    assert [(step.id, step.tool, step.arguments, step.after) for step in made.steps] == [
+def test_a_session_becomes_a_template_with_references_to_outputs() -> None:
+    options = TemplateOptions("Cancel one", "", (ChosenValue(name="email", value="tara@example.com", required=True),))
+    result = template_from_session(JOURNAL, "Cancel the second order", options, TOOLS)
+    assert [(step.id, step.tool, step.arguments, step.after) for step in result.steps] == [
         ("s1", "find", {"email": "{{params.email}}"}, ()),
         ("s2", "look", {"order_id": "{{steps.s1.output.orders[1]}}"}, ("s1",)),
         # what the tool lists is said, not found
@@ -261,17 +272,17 @@ def test_a_session_is_learned_as_a_plan_whose_values_refer_to_what_gave_them() -
         ("s4", "find", {"email": "tara_foster_42"}, ("s3",)),  # three outputs have it
         ("s5", "count", {"n": 2}, ("s3",)),  # too little to be found again
     ]
-    assert learned(JOURNAL, "Cancel the second order", wanted, TOOLS) == made
-    assert template_problems(made, TOOLS) == ()
-    assert filled(made, {"email": "a@b.c"}).goal == "Cancel the second order"
+    assert template_from_session(JOURNAL, "Cancel the second order", options, TOOLS) == result
+    assert template_problems(result, TOOLS) == ()
+    assert fill_template(result, {"email": "a@b.c"}).goal == "Cancel the second order"
 
 
-def test_nodes_of_a_path_are_not_learned_whoever_planned_it() -> None:
+def test_nodes_of_a_path_are_not_learned() -> None:
     path = PathPlan(nodes=("f.ask",))
-    told: dict[str, Any] = {"session_id": "x", "at": AT, "actor": "planner"}
+    fields: dict[str, Any] = {"session_id": "x", "at": AT, "actor": "planner"}
     steps = (Step(text="Ask", tool="f.ask"),)
-    drafted = facts.PlanDrafted(id="x:1", version=1, **told, kind="path", goal="Ask", steps=steps, path=path)
-    edited = facts.PlanEdited(id="x:2", version=2, **told, base_version=1, goal="Ask", steps=steps)
+    drafted = facts.PlanDrafted(id="x:1", version=1, **fields, kind="path", goal="Ask", steps=steps, path=path)
+    edited = facts.PlanEdited(id="x:2", version=2, **fields, base_version=1, goal="Ask", steps=steps)
     approved: dict[str, Any] = {
         "id": "x:3",
         "version": 3,
@@ -280,16 +291,16 @@ def test_nodes_of_a_path_are_not_learned_whoever_planned_it() -> None:
         "turn": 1,
         "actions": (spec("1.1", "f.ask"),),
     }
-    walked = facts.PlanApproved(**told, **approved)
+    walked = facts.PlanApproved(**fields, **approved)
     planned = turn(2, spec("2.1", "f.ask")).model_copy(update={"path": path})
-    over = ended(6, *(Outcome(action_id=one, ok=True) for one in ("1.1", "2.1")))
+    over = ended(6, *(Outcome(action_id=action_id, ok=True) for action_id in ("1.1", "2.1")))
     call = (turn(3, spec("3.1", "look", order_id="#W1")), ended(8, Outcome(action_id="3.1", ok=True)))
-    made = learned([drafted, edited, walked, planned, over, *call], "Look", Wanted(), TOOLS)
-    assert [step.tool for step in made.steps] == ["look"]
+    result = template_from_session([drafted, edited, walked, planned, over, *call], "Look", TemplateOptions(), TOOLS)
+    assert [step.tool for step in result.steps] == ["look"]
 
 
-def test_of_a_session_without_calls_nothing_is_learned() -> None:
+def test_a_session_without_calls_gives_no_template() -> None:
     with pytest.raises(Invalid, match="nothing to learn"):
-        learned([turn(1, spec("1.1", "find", email="x"))], "Ask", Wanted(), TOOLS)
-    with pytest.raises(Invalid, match="a plan in words"):
-        made_from("Ask", (Step(id="s1", text="Think"),), Wanted(), TOOLS)
+        template_from_session([turn(1, spec("1.1", "find", email="x"))], "Ask", TemplateOptions(), TOOLS)
+    with pytest.raises(Invalid, match="a text plan has none"):
+        template_from_steps("Ask", (Step(id="s1", text="Think"),), TemplateOptions(), TOOLS)

@@ -1,4 +1,4 @@
-"""Templates as JSON and YAML: what is written is read again, by others too; what could be read in two ways is not."""
+"""Templates as JSON and YAML documents: written ones can be read back, ambiguous ones are refused."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
-from shared.templates.documents import read_template, written
+from shared.templates.documents import read_template, write_template
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20) | st.sampled_from(
     [
@@ -53,42 +53,42 @@ STEP = "steps: [{id: s1, text: x, tool: look, arguments: {at: 12:30:45, on: no, 
 
 
 @given(TEMPLATES)
-def test_what_is_written_is_read_again_also_by_any_other_reader(made: Template) -> None:
-    whole = json.loads(made.model_dump_json(exclude_defaults=True))
-    text = written(made, "yaml")
-    assert read_template(text, "yaml") == made
+def test_documents_are_read_back_by_parley_and_by_other_readers(subject: Template) -> None:
+    whole = json.loads(subject.model_dump_json(exclude_defaults=True))
+    text = write_template(subject, "yaml")
+    assert read_template(text, "yaml") == subject
     assert yaml.safe_load(text) == whole
-    text = written(made, "json")
-    assert read_template(text, "json") == made
+    text = write_template(subject, "json")
+    assert read_template(text, "json") == subject
     assert json.loads(text) == whole
 
 
-def test_plain_words_of_yaml_are_texts_unless_json_spells_them_so() -> None:
-    made = read_template(f"name: on\ngoal: 2026-01-01\n{STEP}", "yaml")
-    assert (made.name, made.goal) == ("on", "2026-01-01")
-    assert made.steps[0].arguments == {"at": "12:30:45", "on": "no", "n": "010", "m": -1500.0, "l": [1, None]}
+def test_plain_yaml_words_are_strings_unless_they_are_json_literals() -> None:
+    result = read_template(f"name: on\ngoal: 2026-01-01\n{STEP}", "yaml")
+    assert (result.name, result.goal) == ("on", "2026-01-01")
+    assert result.steps[0].arguments == {"at": "12:30:45", "on": "no", "n": "010", "m": -1500.0, "l": [1, None]}
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"name: a\nname: b\ngoal: c\n{STEP}", "“name” stands twice"),
-        (f"name: a\ngoal: c\n{STEP[:-2]}, id: s2}}]", "“id” stands twice"),
+        (f"name: a\nname: b\ngoal: c\n{STEP}", "“name” occurs twice"),
+        (f"name: a\ngoal: c\n{STEP[:-2]}, id: s2}}]", "“id” occurs twice"),
         (f"name: &a x\ngoal: *a\n{STEP}", "&a is an anchor"),
         (f"name: x\ngoal: *a\n{STEP}", r"\*a is an alias"),
-        (f"name: !!python/object/apply:os.system [ls]\n{STEP}", "the tag .* is not read"),
-        (f"name: !!binary eA==\n{STEP}", "the tag .* is not read"),
-        (f"? [1]\n: x\n{STEP}", "a name is a text"),
+        (f"name: !!python/object/apply:os.system [ls]\n{STEP}", "the tag .* is not supported"),
+        (f"name: !!binary eA==\n{STEP}", "the tag .* is not supported"),
+        (f"? [1]\n: x\n{STEP}", "a name must be a text"),
         ("a: " + "[" * 60 + "]" * 60, "more than 40 levels"),
         ("name: [", "cannot be read"),
-        ("- 1", "no template"),
+        ("- 1", "not a template"),
         ("name: x", "goal: Field required"),
         (f"name: x\ngoal: y\nmore: z\n{STEP}", "more: Extra inputs"),
         ("x" * 200_001, "200000 are allowed"),
         ("a: \x00", "cannot be read"),
     ],
 )
-def test_what_yaml_could_mean_in_two_ways_is_refused(text: str, why: str) -> None:
+def test_ambiguous_yaml_is_refused(text: str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         read_template(text, "yaml")
 
@@ -96,26 +96,28 @@ def test_what_yaml_could_mean_in_two_ways_is_refused(text: str, why: str) -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"name": "a", "name": "b"}', "“name” stands twice"),
-        ('{"name": "a", "x": {"b": 1, "b": 2}}', "“b” stands twice"),
+        ('{"name": "a", "name": "b"}', "“name” occurs twice"),
+        ('{"name": "a", "x": {"b": 1, "b": 2}}', "“b” occurs twice"),
         ('{"name": "a\\u0000"}', "NUL character"),
         ('{"name": 1e999}', "too large"),
-        ('{"name": NaN}', "NaN is no number"),
-        ("{", "no JSON"),
+        ('{"name": NaN}', "NaN is not a JSON number"),
+        ("{", "not valid JSON"),
         ("[" * 100_000, "nested too deep|levels"),
-        ("[]", "no template"),
-        ('{"name": ' + "9" * 5_000 + "}", "number without end"),
+        ("[]", "not a template"),
+        ('{"name": ' + "9" * 5_000 + "}", "too long a number"),
     ],
 )
-def test_what_json_could_mean_in_two_ways_is_refused(text: str, why: str) -> None:
+def test_ambiguous_json_is_refused(text: str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         read_template(text, "json")
 
 
-def test_it_looks_as_one_would_write_it_with_every_text_in_quotes() -> None:
-    held: dict[str, Any] = {"at": "12:30:45", "on": True}
-    made = Template(name="Mine", goal="Go", steps=(TemplateStep(id="s1", text="Go", tool="look", arguments=held),))
-    assert written(made, "yaml") == (
+def test_yaml_is_readable_with_all_strings_quoted() -> None:
+    arguments_: dict[str, Any] = {"at": "12:30:45", "on": True}
+    result = Template(
+        name="Mine", goal="Go", steps=(TemplateStep(id="s1", text="Go", tool="look", arguments=arguments_),)
+    )
+    assert write_template(result, "yaml") == (
         'name: "Mine"\ngoal: "Go"\nsteps:\n- id: "s1"\n  text: "Go"\n  tool: "look"\n'
         '  arguments:\n    at: "12:30:45"\n    "on": true\n'
     )

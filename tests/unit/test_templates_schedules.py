@@ -1,4 +1,4 @@
-"""When a schedule is due: once a day, whatever clocks do."""
+"""When schedules are due: once a day, whatever the clocks do."""
 
 from datetime import UTC, datetime, time, timedelta, timezone
 from itertools import pairwise
@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 
 from parley.protocol.templates import Schedule
 from shared.domain.errors import Invalid
-from shared.templates.schedules import check_schedule, last_until, next_after, session_of
+from shared.templates.schedules import check_schedule, last_due_run, next_run_after, session_id_of_run
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia")
 
 
 def times(schedule: Schedule, first: datetime, number: int) -> list[str]:
-    found = []
+    problems = []
     moment = first
     for _ in range(number):
-        due = next_after(schedule, moment)
+        due = next_run_after(schedule, moment)
         assert due
-        found.append(due.isoformat())
+        problems.append(due.isoformat())
         moment = due
-    return found
+    return problems
 
 
-def test_it_is_the_same_time_of_day_when_the_clocks_change() -> None:
+def test_the_time_of_day_stays_the_same_when_the_clocks_change() -> None:
     berlin = Schedule(daily=time(7, 30), zone="Europe/Berlin")
     assert times(berlin, datetime(2026, 3, 27, 12, tzinfo=UTC), 3) == [
         "2026-03-28T06:30:00+00:00",
@@ -43,33 +43,33 @@ def test_it_is_the_same_time_of_day_when_the_clocks_change() -> None:
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.times(), st.sampled_from(ZONES))
-def test_every_day_has_its_time_once(moment: datetime, at: time, zone: str) -> None:
+def test_a_daily_schedule_is_due_once_a_day(moment: datetime, at: time, zone: str) -> None:
     schedule = Schedule(daily=at, zone=zone)
-    found = [datetime.fromisoformat(one) for one in times(schedule, moment.replace(tzinfo=UTC), 5)]
-    assert found[0] > moment.replace(tzinfo=UTC)
-    assert all(timedelta(hours=22) < later - earlier < timedelta(hours=26) for earlier, later in pairwise(found))
+    problems = [datetime.fromisoformat(item) for item in times(schedule, moment.replace(tzinfo=UTC), 5)]
+    assert problems[0] > moment.replace(tzinfo=UTC)
+    assert all(timedelta(hours=22) < later - earlier < timedelta(hours=26) for earlier, later in pairwise(problems))
 
 
-def test_once_is_once() -> None:
+def test_a_single_run_is_due_once() -> None:
     schedule = Schedule(once=NOON)
-    assert next_after(schedule, NOON - timedelta(days=300)) == NOON
-    assert next_after(schedule, NOON) is None
+    assert next_run_after(schedule, NOON - timedelta(days=300)) == NOON
+    assert next_run_after(schedule, NOON) is None
     there = Schedule(once=NOON.astimezone(timezone(timedelta(hours=5, minutes=45))))
-    assert next_after(there, NOON - timedelta(seconds=1)) == NOON
-    assert next_after(Schedule(), NOON) is None
+    assert next_run_after(there, NOON - timedelta(seconds=1)) == NOON
+    assert next_run_after(Schedule(), NOON) is None
 
 
-def test_what_was_missed_for_days_is_due_once() -> None:
+def test_runs_missed_for_days_are_due_once() -> None:
     daily = Schedule(daily=time(7))
     first = datetime(2026, 6, 1, 7, tzinfo=UTC)
-    assert last_until(daily, first, first) == first
-    assert last_until(daily, first, first + timedelta(days=3, hours=1)) == first + timedelta(days=3)
+    assert last_due_run(daily, first, first) == first
+    assert last_due_run(daily, first, first + timedelta(days=3, hours=1)) == first + timedelta(days=3)
 
 
-def test_sessions_of_runs_are_as_many_as_times() -> None:
-    ids = {session_of(seed, NOON + timedelta(days=day)) for seed in "ab" for day in range(3)}
+def test_each_run_has_its_own_session_id() -> None:
+    ids = {session_id_of_run(seed, NOON + timedelta(days=day)) for seed in "ab" for day in range(3)}
     assert len(ids) == 6
-    assert session_of("a", NOON) == session_of("a", NOON.astimezone(timezone(timedelta(hours=2))))
+    assert session_id_of_run("a", NOON) == session_id_of_run("a", NOON.astimezone(timezone(timedelta(hours=2))))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_sessions_of_runs_are_as_many_as_times() -> None:
         (Schedule(once=NOON + timedelta(days=400)), "within a year"),
     ],
 )
-def test_one_that_is_never_due_is_refused(schedule: Schedule, why: str) -> None:
+def test_a_schedule_that_is_never_due_is_refused(schedule: Schedule, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         check_schedule(schedule, NOON)
-    assert schedule.daily is None or schedule.zone == "UTC" or next_after(schedule, NOON) is None
+    assert schedule.daily is None or schedule.zone == "UTC" or next_run_after(schedule, NOON) is None

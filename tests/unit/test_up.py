@@ -1,4 +1,4 @@
-"""What `parley up` decides before it starts anything, and what it says: no process, no server but a taken port."""
+"""What `parley up` checks before it starts anything, and what it prints; no processes are started."""
 
 import asyncio
 import json
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from cli.console import compact, says_ready
-from cli.home import HomeUnusable, Running, announce, attached, hold, running, secret
+from cli.console import compact, is_ready_line
+from cli.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
 from cli.nats_server import version_of, without_secrets
-from cli.readiness import Reply, in_words, watch
-from cli.services import CannotStart, check_address, check_login, complete, health_urls, page_url, programs
-from cli.supervisor import Program
+from cli.programs import CannotStart, check_address, check_login, health_urls, page_url, program_specs, with_defaults
+from cli.readiness import HttpReply, describe_reply, watch
+from cli.supervisor import ProcessSpec
 from shared.settings import Settings
 
 
@@ -24,13 +24,13 @@ def settings(home: Path, **given: Any) -> Settings:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_an_open_door_is_refused_where_others_could_come_in(tmp_path: Path, host: str) -> None:
+def test_a_login_for_everyone_is_refused_on_a_public_address(tmp_path: Path, host: str) -> None:
     with pytest.raises(CannotStart, match="PARLEY_AUTH=none lets everybody in"):
         check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1.2.3"])
-def test_an_open_door_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
+def test_a_login_for_everyone_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
     check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
 
 
@@ -42,38 +42,38 @@ def test_an_open_door_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
         ({"agent_host": "0.0.0.0", "parley_token": "guess me"}, "PARLEY_TOKEN has fewer than 16 characters"),
     ],
 )
-def test_a_login_that_lets_nobody_in_is_refused_before_anything_starts(
+def test_an_impossible_login_is_refused_before_anything_starts(
     tmp_path: Path, given: dict[str, str], names: str
 ) -> None:
     with pytest.raises(CannotStart, match=names):
-        check_login(complete(settings(tmp_path, **given)))
+        check_login(with_defaults(settings(tmp_path, **given)))
 
 
 @pytest.mark.parametrize("given", [{}, {"parley_auth": "jwt"}, {"parley_auth": "none", "parley_secret": "short"}])
-def test_a_login_that_works_or_is_made_to_work_is_not(tmp_path: Path, given: dict[str, str]) -> None:
-    check_login(complete(settings(tmp_path, **given)))
+def test_a_working_login_is_accepted(tmp_path: Path, given: dict[str, str]) -> None:
+    check_login(with_defaults(settings(tmp_path, **given)))
 
 
-def test_a_taken_port_is_said_with_who_has_it(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_its_process(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(CannotStart, match=f"port {port} on 127.0.0.1 is taken by process {os.getpid()} "):
             check_address(settings(tmp_path, agent_port=port))
 
 
-def test_an_address_of_another_machine_is_said(tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match=r"AGENT_HOST=192\.0\.2\.1 is not an address of this machine"):
         check_address(settings(tmp_path, agent_host="192.0.2.1"))
 
 
-def started_with(found: Settings, *, rehearsal: bool = False) -> list[Program]:
-    return programs(found, rehearsal=rehearsal, nats_url_of=lambda name: f"nats://{name}:secret@127.0.0.1:4222")
+def started_with(settings: Settings, *, rehearsal: bool = False) -> list[ProcessSpec]:
+    return program_specs(settings, rehearsal=rehearsal, nats_url_of=lambda name: f"nats://{name}:secret@127.0.0.1:4222")
 
 
 def test_without_a_model_the_rehearsal_model_is_started_on_a_free_port(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        found = complete(settings(tmp_path, rehearsal_port=taken))
+        found = with_defaults(settings(tmp_path, rehearsal_port=taken))
     assert found.rehearsal_port != taken
     assert found.model_url == f"http://127.0.0.1:{found.rehearsal_port}/v1"
     started = {program.name: program for program in started_with(found, rehearsal=True)}
@@ -83,9 +83,9 @@ def test_without_a_model_the_rehearsal_model_is_started_on_a_free_port(tmp_path:
     assert set(health_urls(found, rehearsal=True)) == {"gateway", "rehearsal"}
 
 
-def test_two_that_start_at_once_are_not_given_the_same_port(tmp_path: Path) -> None:
-    first = complete(settings(tmp_path))
-    second = complete(settings(tmp_path, rehearsal_port=first.rehearsal_port))
+def test_two_instances_starting_at_once_get_different_ports(tmp_path: Path) -> None:
+    first = with_defaults(settings(tmp_path))
+    second = with_defaults(settings(tmp_path, rehearsal_port=first.rehearsal_port))
     assert first.rehearsal_port != second.rehearsal_port
 
 
@@ -93,14 +93,14 @@ def test_two_that_start_at_once_are_not_given_the_same_port(tmp_path: Path) -> N
     "model", [{"openai_base_url": "http://127.0.0.1:23333/v1"}, {"internlm_api_url": "http://127.0.0.1:23333"}]
 )
 def test_a_configured_model_is_left_as_it_is(tmp_path: Path, model: dict[str, str]) -> None:
-    found = complete(settings(tmp_path, **model))
+    found = with_defaults(settings(tmp_path, **model))
     assert found.model_url == "http://127.0.0.1:23333/v1"
     assert found.openai_model == ""
     assert "rehearsal" not in {program.name for program in started_with(found)}
 
 
-def test_what_is_chosen_reaches_every_service(tmp_path: Path) -> None:
-    found = complete(settings(tmp_path, agent_port=0, agent_host="::"))
+def test_completed_settings_reach_every_service(tmp_path: Path) -> None:
+    found = with_defaults(settings(tmp_path, agent_port=0, agent_host="::"))
     for program in started_with(found):
         assert program.env["AGENT_PORT"] == str(found.agent_port) != "0"
         assert program.env["AGENT_HOST"] == "::"
@@ -115,51 +115,55 @@ def test_what_is_chosen_reaches_every_service(tmp_path: Path) -> None:
 
 
 def test_the_signing_secret_stays_and_the_login_token_is_new_each_time(tmp_path: Path) -> None:
-    first, second = complete(settings(tmp_path)), complete(settings(tmp_path))
+    first, second = with_defaults(settings(tmp_path)), with_defaults(settings(tmp_path))
     assert first.parley_secret == second.parley_secret
     assert first.parley_token != second.parley_token
     assert first.parley_token_per_start
-    assert not complete(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token_per_start
-    assert complete(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token.get_secret_value() == "mine"
+    assert not with_defaults(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token_per_start
+    assert with_defaults(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token.get_secret_value() == "mine"
 
 
 @pytest.mark.parametrize("auth", ["none", "keys", "jwt"])
-def test_only_the_login_by_token_puts_one_into_the_url(tmp_path: Path, auth: str) -> None:
-    assert page_url(complete(settings(tmp_path, parley_auth=auth))) == "http://127.0.0.1:8001/"
+def test_only_token_login_puts_a_token_into_the_url(tmp_path: Path, auth: str) -> None:
+    assert page_url(with_defaults(settings(tmp_path, parley_auth=auth))) == "http://127.0.0.1:8001/"
 
 
-def test_a_home_is_held_once_and_says_by_whom(tmp_path: Path) -> None:
-    with hold(tmp_path), pytest.raises(HomeUnusable, match=f"in use by process {os.getpid()}:"), hold(tmp_path):
+def test_a_home_is_locked_once_and_names_the_process(tmp_path: Path) -> None:
+    with (
+        lock_home(tmp_path),
+        pytest.raises(HomeUnusable, match=f"in use by process {os.getpid()}:"),
+        lock_home(tmp_path),
+    ):
         pass
-    with hold(tmp_path):
+    with lock_home(tmp_path):
         pass
 
 
-def test_a_home_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(HomeUnusable, match="cannot be used"), hold(tmp_path / "file" / "home"):
+    with pytest.raises(HomeUnusable, match="cannot be used"), lock_home(tmp_path / "file" / "home"):
         pass
 
 
-def test_other_commands_find_the_one_that_runs_and_not_the_one_that_was_killed(tmp_path: Path) -> None:
-    here = Running(pid=1, page="p", nats_url="nats://t@127.0.0.1:1")
-    assert running(tmp_path) is None
-    with hold(tmp_path), announce(tmp_path, here):
-        assert running(tmp_path) == here
-        assert attached(settings(tmp_path)).nats_url == here.nats_url
-        assert attached(settings(tmp_path, nats_url="nats://mine:4222")).nats_url == "nats://mine:4222"
-    assert running(tmp_path) is None
+def test_other_commands_find_a_running_parley_but_not_a_killed_one(tmp_path: Path) -> None:
+    here = RunningParley(pid=1, page="p", nats_url="nats://t@127.0.0.1:1")
+    assert find_running(tmp_path) is None
+    with lock_home(tmp_path), announce(tmp_path, here):
+        assert find_running(tmp_path) == here
+        assert use_running_nats(settings(tmp_path)).nats_url == here.nats_url
+        assert use_running_nats(settings(tmp_path, nats_url="nats://mine:4222")).nats_url == "nats://mine:4222"
+    assert find_running(tmp_path) is None
     with announce(tmp_path, here):  # as a killed one leaves it: the file, without the lock
-        assert running(tmp_path) is None
-        assert attached(settings(tmp_path)) == settings(tmp_path)
+        assert find_running(tmp_path) is None
+        assert use_running_nats(settings(tmp_path)) == settings(tmp_path)
 
 
-def test_secrets_differ_by_name_and_stay(tmp_path: Path) -> None:
+def test_secrets_differ_by_name_and_are_created_once(tmp_path: Path) -> None:
     assert secret(tmp_path, "a") == secret(tmp_path, "a") != secret(tmp_path, "b")
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "expected"),
     [
         ('{"level": "info", "event": "ready"}', ""),
         ('{"level": "warning", "event": "slow", "session_id": "s1"}', "warning: slow session_id=s1"),
@@ -170,14 +174,14 @@ def test_secrets_differ_by_name_and_stay(tmp_path: Path) -> None:
         ("[7] 2026/11/21 06:00:00.000000 [ERR] disk is full", "disk is full"),
     ],
 )
-def test_the_terminal_shows_what_a_person_should_see(line: str, shown: str) -> None:
-    assert compact(line) == shown
+def test_the_terminal_shows_only_relevant_log_lines(line: str, expected: str) -> None:
+    assert compact(line) == expected
 
 
-def test_only_the_event_says_ready() -> None:
-    assert says_ready('{"level": "info", "event": "ready"}')
-    assert not says_ready('{"level": "info", "event": "other", "state": "ready"}')
-    assert not says_ready('"ready"')
+def test_only_the_ready_event_marks_a_service_as_ready() -> None:
+    assert is_ready_line('{"level": "info", "event": "ready"}')
+    assert not is_ready_line('{"level": "info", "event": "other", "state": "ready"}')
+    assert not is_ready_line('"ready"')
 
 
 @pytest.mark.parametrize(
@@ -189,47 +193,47 @@ def test_only_the_event_says_ready() -> None:
         ("starting", "starting"),
     ],
 )
-def test_what_the_gateway_misses_is_said_on_one_line(body: object, words: str) -> None:
-    assert in_words(Reply(503, json.dumps(body))) == words
+def test_what_the_gateway_reports_as_missing_fits_one_line(body: object, words: str) -> None:
+    assert describe_reply(HttpReply(503, json.dumps(body))) == words
 
 
-def test_an_answer_that_is_no_json_is_shown_as_it_is() -> None:
-    assert in_words(Reply(0, "Connection refused")) == "Connection refused"
+def test_a_response_that_is_not_json_is_shown_unchanged() -> None:
+    assert describe_reply(HttpReply(0, "Connection refused")) == "Connection refused"
 
 
-async def test_ready_is_said_once_and_what_goes_away_later_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.readiness.EVERY_LATER", 0)
-    seen = iter([["nats"], [], [], ["planner"], ["planner"], [], []])
-    said: list[str] = []
+async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.readiness.INTERVAL", 0)
+    reports = iter([["nats"], [], [], ["planner"], ["planner"], [], []])
+    lines: list[str] = []
 
     async def look() -> list[str]:
-        if (now := next(seen, None)) is None:
+        if (now := next(reports, None)) is None:
             raise asyncio.CancelledError
         return now
 
     with pytest.raises(asyncio.CancelledError):
-        await watch(look, ready=lambda: said.append("ready"), say=said.append)
-    assert said == ["ready", "not ready: planner; waiting", "ready again"]
+        await watch(look, ready=lambda: lines.append("ready"), say=lines.append)
+    assert lines == ["ready", "not ready: planner; waiting", "ready again"]
 
 
-async def test_what_is_missing_for_long_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.readiness.PATIENCE", 0)
-    seen = iter([["nats", "gateway (refused)"], []])
-    said: list[str] = []
+async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.readiness.REPORT_AFTER", 0)
+    reports = iter([["nats", "gateway (refused)"], []])
+    lines: list[str] = []
 
     async def look() -> list[str]:
-        if (now := next(seen, None)) is None:
+        if (now := next(reports, None)) is None:
             raise asyncio.CancelledError
         return now
 
-    monkeypatch.setattr("cli.readiness.EVERY_LATER", 0)
+    monkeypatch.setattr("cli.readiness.INTERVAL", 0)
     with pytest.raises(asyncio.CancelledError):
-        await watch(look, ready=lambda: said.append("ready"), say=said.append)
-    assert said == ["not ready: nats, gateway (refused); waiting", "ready"]
+        await watch(look, ready=lambda: lines.append("ready"), say=lines.append)
+    assert lines == ["not ready: nats, gateway (refused); waiting", "ready"]
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("nats://token@127.0.0.1:4222", "nats://127.0.0.1:4222"),
         ("nats://me:secret@a:1,nats://me:secret@b:2", "nats://a:1,nats://b:2"),
@@ -238,10 +242,10 @@ async def test_what_is_missing_for_long_at_the_start_is_said(monkeypatch: pytest
         ("localhost:4222", "localhost:4222"),
     ],
 )
-def test_urls_are_shown_without_their_secrets(url: str, shown: str) -> None:
-    assert without_secrets(url) == shown
+def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
+    assert without_secrets(url) == expected
 
 
-def test_a_version_is_found_in_what_a_program_prints() -> None:
+def test_a_version_is_parsed_from_a_programs_output() -> None:
     assert version_of("nats-server: v2.15.0-RC.1") == (2, 15, 0)
     assert version_of("no idea") == ()

@@ -7,26 +7,26 @@ from typing import get_args
 
 import pytest
 
-from parley.events import facts
+from parley.events import facts, types_made_by
 from parley.events.envelope import Event
 from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_LOOK, TOOLS_PREVIEW, TOOLS_PREVIEWS
 from scripts.gen_nats import users_conf
-from scripts.gen_reach import reach
+from scripts.reachability import explore
 from shared import store_api
 from shared.bus.connection import address
 from shared.bus.topology import consumers, streams
-from shared.bus.users import USERS, configuration, permissions
-from shared.domain.people import PersonCommand
-from shared.domain.workers import WorkerCommand
+from shared.bus.users import USERS, permissions, server_configuration
+from shared.domain.user_commands import UserCommand
+from shared.domain.worker_commands import WorkerCommand
 from shared.services import OPERATOR, PING, SERVICES, WORKERS
 from shared.settings import Settings
 from shared.store_api import PREFIX, SESSION_LOAD, SESSION_PART
 from shared.store_api.base import Verb
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
-ABANDONED = {"Uncertain", "LoseResult"}  # what `shared.domain.outcomes.abandoned` gives
+COMMANDS = {command.__name__ for union in (UserCommand, WorkerCommand) for command in get_args(union)}
+ABANDONED = {"ReportUncertain", "LoseResult"}  # what `shared.domain.outcomes.close_abandoned` gives
 # No service makes this: an operator can, with `parley publish`.
 NOBODY = {"session.shared"}
 
@@ -40,7 +40,7 @@ def sources(service: str) -> tuple[ast.Module, ...]:
 @cache
 def made_by() -> dict[str, set[str]]:
     """The commands that each type of event can come of."""
-    return reach().makers
+    return explore().makers
 
 
 def commands_of(service: str) -> set[str]:
@@ -58,7 +58,7 @@ def commands_of(service: str) -> set[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("c", "commands")
     }
     mentioned = {node.id for node in nodes if isinstance(node, ast.Name)}
-    ends = ABANDONED if "abandoned" in mentioned and service in ("executor", "plan_store") else set()
+    ends = ABANDONED if "close_abandoned" in mentioned and service in ("executor", "plan_store") else set()
     return ((imported | of_c) & COMMANDS) | ends
 
 
@@ -74,18 +74,18 @@ def test_a_service_may_append_what_its_commands_can_become(service: str) -> None
     """Every command was tried in every kind of state that a session can be in."""
     commands = commands_of(service)
     can_become = {kind for kind, makers in made_by().items() if makers & commands}
-    appends = SERVICES[service].appends
+    appends = types_made_by(service)
     assert set(appends) == can_become
     assert len(appends) == len(can_become)
 
 
-def test_every_event_is_somebodys() -> None:
+def test_every_event_has_a_service_that_makes_it() -> None:
     kinds = {
         str(model.model_fields["type"].default)
         for model in vars(facts).values()
         if isinstance(model, type) and issubclass(model, Event) and model is not Event
     }
-    assert {kind for spec in SERVICES.values() for kind in spec.appends} == kinds - NOBODY
+    assert {kind for service in SERVICES for kind in types_made_by(service)} == kinds - NOBODY
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_every_event_is_somebodys() -> None:
         ("turn.changed", {"executor", "gateway"}),  # a condition, or a person
     ],
 )
-def test_what_counts_is_made_by_these_services_alone(kind: str, owners: set[str]) -> None:
-    assert {service for service, spec in SERVICES.items() if kind in spec.appends} == owners
+def test_only_these_services_make_sensitive_events(kind: str, owners: set[str]) -> None:
+    assert {service for service in SERVICES if kind in types_made_by(service)} == owners
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_plan_store_is_asked_for_what_the_code_asks(service: str) -> None:
+def test_permitted_plan_store_requests_are_those_in_the_code(service: str) -> None:
     known = {verb.subject: name for name, verb in vars(store_api).items() if isinstance(verb, Verb)}
     asked = {subject for subject in permissions(service)["publish"] if subject.startswith(PREFIX)}
     assert asked <= set(known), "each of them is a request that plan_store knows"
@@ -126,12 +126,12 @@ def test_plan_store_is_asked_for_what_the_code_asks(service: str) -> None:
         return
     texts = {node.value for tree in sources(service) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     names = used(service)
-    wanted = {subject for subject, name in known.items() if name in names or subject.removeprefix(PREFIX) in texts}
-    loads = {SESSION_LOAD.subject, SESSION_PART.subject} if {"Store", "NatsStore"} & names else set()
-    assert asked == wanted | loads
+    expected = {subject for subject, name in known.items() if name in names or subject.removeprefix(PREFIX) in texts}
+    loads = {SESSION_LOAD.subject, SESSION_PART.subject} if {"PlanStoreClient", "NatsStore"} & names else set()
+    assert asked == expected | loads
 
 
-def test_the_other_requests_are_answered_by_somebody() -> None:
+def test_every_other_request_has_a_service_that_answers_it() -> None:
     answered = {subject for spec in SERVICES.values() for subject in spec.answers}
     asked = {subject for spec in SERVICES.values() for subject in spec.requests if not subject.startswith(PREFIX)}
     assert (
@@ -153,7 +153,7 @@ def test_every_consumer_has_one_user() -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_no_service_has_what_would_let_it_take_everything(service: str) -> None:
+def test_no_service_has_permissions_that_would_grant_everything(service: str) -> None:
     """Consumers deliver, and direct gets are answered, wherever one says: into the log, too."""
     allowed = permissions(service)
     for subject in allowed["publish"]:
@@ -168,14 +168,14 @@ def test_no_service_has_what_would_let_it_take_everything(service: str) -> None:
     assert not [subject for subject in allowed["subscribe"] if subject.startswith(("session.", ">", "*", "$JS"))]
 
 
-def test_the_file_for_containers_is_as_the_code_says() -> None:
+def test_the_containers_nats_configuration_is_up_to_date() -> None:
     written = (ROOT / "deploy" / "nats-users.conf").read_text()
     assert written == users_conf(), "run `make docs`"
     assert 'include "nats-users.conf"' in (ROOT / "deploy" / "nats.conf").read_text()
 
 
 def test_passwords_are_quoted_and_variables_are_not() -> None:
-    text = configuration({user: f'12k"{user}' for user in USERS} | {OPERATOR: "$SECRET"})
+    text = server_configuration({user: f'12k"{user}' for user in USERS} | {OPERATOR: "$SECRET"})
     assert '{ user: planner, password: "12k\\"planner", permissions: {' in text
     assert "{ user: parley, password: $SECRET }" in text
 
@@ -196,7 +196,7 @@ def test_passwords_are_quoted_and_variables_are_not() -> None:
         ("nats://somebody:x@h:1", ["nats://h:1"], ("somebody", "x"), "_INBOX"),
     ],
 )
-def test_the_url_says_who_one_is(url: str, servers: list[str], user: tuple[str, str], inbox: str) -> None:
-    found = address(Settings(nats_url=url))
-    assert (found.servers, (found.user, found.password)) == (servers, user)
-    assert found.options["inbox_prefix"] == inbox
+def test_the_url_contains_the_user(url: str, servers: list[str], user: tuple[str, str], inbox: str) -> None:
+    match = address(Settings(nats_url=url))
+    assert (match.servers, (match.user, match.password)) == (servers, user)
+    assert match.options["inbox_prefix"] == inbox

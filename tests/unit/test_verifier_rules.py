@@ -1,4 +1,4 @@
-"""Verdicts on a turn: by rule where the outcomes say it for certain, by a model where they do not."""
+"""Verdicts on a turn: by rule where the outcomes are conclusive, otherwise by a model."""
 
 import json
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from services.verifier.agentflow_prompt import TurnVerdict, turn_brief
-from services.verifier.analysis import analysed
+from services.verifier.agentflow_prompt import TurnVerdict, build_turn_prompt
+from services.verifier.analysis import with_analyses
 from services.verifier.handlers import verify
-from services.verifier.rules import certain
+from services.verifier.rules import rule_verdict
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.story import finish
+from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.store import STORE
@@ -41,7 +41,7 @@ def cancel(number: str, *after: str) -> Any:
 def ends(action_id: str, result: Any = "seen", *, ok: bool = True, **more: Any) -> c.Finish:
     """`more`: what the tool's pack says of the outcome."""
     error = "" if ok else str(result)
-    return finish(action_id=action_id, ok=ok, result=result if ok else None, error=error, **more)
+    return finish_action(action_id=action_id, ok=ok, result=result if ok else None, error=error, **more)
 
 
 WHO = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
@@ -59,8 +59,8 @@ def judged(*story: StoryLine) -> tuple[str, str, str, str]:
     session = given(*story).session
     assert session.phase == "verifying"
     assert session.turn is not None
-    told = certain(session.turn)
-    return (told.rule, told.status, told.next_action, told.reasoning) if told else ("", "", "", "")
+    verdict = rule_verdict(session.turn)
+    return (verdict.rule, verdict.status, verdict.next_action, verdict.reasoning) if verdict else ("", "", "", "")
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -75,9 +75,9 @@ def test_a_change_that_the_result_shows(final: bool, goes_on: str) -> None:
     assert judged(*story)[:3] == ("change-shown", "success", goes_on)
 
 
-@pytest.mark.parametrize("confirmed", [False, None], ids=["it does not", "no telling"])
-def test_a_change_that_the_result_does_not_show_is_for_a_model(confirmed: bool | None) -> None:
-    ended = ends("2.1", CANCELLED, confirmed=confirmed)
+@pytest.mark.parametrize("is_confirmed", [False, None], ids=["it does not", "no telling"])
+def test_a_change_that_the_result_does_not_show_is_for_a_model(is_confirmed: bool | None) -> None:
+    ended = ends("2.1", CANCELLED, confirmed=is_confirmed)
     assert judged(*FOUND, turn(cancel("2.1"), final=True), c.Start(), ended)[0] == ""
 
 
@@ -88,8 +88,8 @@ def test_one_change_that_is_shown_does_not_speak_for_another() -> None:
 
 
 def test_a_typed_error_is_tried_otherwise() -> None:
-    one = (*FREE, turn(call("1.1"), final=True), c.Start(), ends("1.1", "Error: order not found", ok=False))
-    assert judged(*one) == ("tool-error", "failure", "retry", "fetch: Error: order not found")
+    item = (*FREE, turn(call("1.1"), final=True), c.Start(), ends("1.1", "Error: order not found", ok=False))
+    assert judged(*item) == ("tool-error", "failure", "retry", "fetch: Error: order not found")
     two = (*FREE, turn(call("1.1"), call("1.2"), final=True), c.Start(), ends("1.1"), ends("1.2", "no", ok=False))
     assert judged(*two)[:3] == ("tool-error", "partial", "retry")
 
@@ -125,10 +125,10 @@ def test_what_a_person_did_not_want_is_not_fulfilled(no: Callable[[str], StoryLi
 
 
 def test_what_was_done_already_is_a_success() -> None:
-    done = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1"), verdict("continue"))
+    outcome = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1"), verdict("continue"))
     again = call("2.1", "send_mail", "write")
-    assert judged(*done, turn(again, final=True))[:3] == ("done-already", "success", "complete")
-    beside = (*done, turn(again, call("2.2"), final=True), c.Start(), ends("2.2"))
+    assert judged(*outcome, turn(again, final=True))[:3] == ("done-already", "success", "complete")
+    beside = (*outcome, turn(again, call("2.2"), final=True), c.Start(), ends("2.2"))
     assert judged(*beside)[:3] == ("reads-answered", "success", "complete")
 
 
@@ -140,10 +140,10 @@ def test_a_forbidden_tool_is_no_success() -> None:
 
 
 def test_a_doubt_is_neither_success_nor_tried_again_by_itself() -> None:
-    doubt = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
+    doubt = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
     story = (*FREE, turn(call("1.1", "send_mail", "write"), call("1.2"), final=True), c.Start(), ends("1.2"), doubt)
     left = judged(*story, say(LEAVE))
-    assert left == ("in-doubt", "partial", "continue", "Nobody knows whether this took effect: send_mail.")
+    assert left == ("in-doubt", "partial", "continue", "It is unknown whether this took effect: send_mail.")
     assert judged(*story, say(HAPPENED))[0] == "", "a person's word is not shown by a result: a model judges"
 
 
@@ -153,7 +153,7 @@ def test_a_handover_ends_with_a_person() -> None:
     assert judged(*story)[:3] == ("handed-over", "success", "escalate")
 
 
-def test_a_change_against_the_store_s_rules_is_escalated_whoever_planned_it() -> None:
+def test_a_change_that_breaks_the_store_s_rules_is_escalated() -> None:
     """The planner asks before; a call that was made all the same is seen here."""
     story = (*FREE, turn(cancel("1.1"), final=True), c.Start(), ends("1.1", CANCELLED, confirmed=True, violation="no"))
     assert judged(*story) == ("against-the-rules", "failure", "escalate", "no")
@@ -165,7 +165,7 @@ def test_a_change_against_the_store_s_rules_is_escalated_whoever_planned_it() ->
         ((ends("2.1"), ends("2.2")), "success"),
         ((ends("2.1"), ends("2.2", "no", ok=False)), "partial"),
         ((ends("2.1", "no", ok=False), ends("2.2", "no", ok=False)), "failure"),
-        ((ends("2.1"), c.Uncertain(action_id="2.2", reason="?"), say(LEAVE)), "partial"),
+        ((ends("2.1"), c.ReportUncertain(action_id="2.2", reason="?"), say(LEAVE)), "partial"),
     ],
 )
 def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[StoryLine, ...], status: str) -> None:
@@ -174,7 +174,7 @@ def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[Stor
     assert judged(*story)[:3] == ("taken-over", status, "continue")
 
 
-# --- who is asked
+# --- rule or model
 
 
 async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None = None) -> tuple[c.VerifyTurn, int]:
@@ -183,9 +183,9 @@ async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None 
     model = ScriptedModel(*([reply] if reply else []))
     log = InMemoryLog()
     kit = WorkerDeps("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
-    told = await verify(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
-    assert isinstance(told, c.VerifyTurn)
-    return told, len(model.prompts)
+    result = await verify(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
+    assert isinstance(result, c.VerifyTurn)
+    return result, len(model.prompts)
 
 
 SEEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"))
@@ -209,18 +209,18 @@ LOOKED = TurnVerdict(status="partial", next_action="continue", reasoning="half o
 async def test_a_model_is_asked_where_the_session_pays_for_it(
     quality: str, story: tuple[StoryLine, ...], calls: int, rule: str
 ) -> None:
-    told, asked = await verdict_of(quality, *story, reply=LOOKED)
-    assert (asked, told.rule) == (calls, rule)
+    verdict, question = await verdict_of(quality, *story, reply=LOOKED)
+    assert (question, verdict.rule) == (calls, rule)
     if calls:
-        assert told.memory_analysis == "one is open"
-        said = c.VerifyTurn(**LOOKED.model_dump(exclude={"kind", "sub_goals"}))
-        assert told == said.model_copy(update={"execution_analysis": told.execution_analysis})
+        assert verdict.memory_analysis == "one is open"
+        message = c.VerifyTurn(**LOOKED.model_dump(exclude={"kind", "sub_goals"}))
+        assert verdict == message.model_copy(update={"execution_analysis": verdict.execution_analysis})
 
 
 async def test_a_model_that_escalates_brings_a_person() -> None:
     escalates = TurnVerdict(status="failure", next_action="escalate", reasoning="look at this")
-    told, _ = await verdict_of("balanced", *OPEN, reply=escalates)
-    given(*OPEN).when(told).then("turn.verified").leaves("escalated", "user")
+    result, _ = await verdict_of("balanced", *OPEN, reply=escalates)
+    given(*OPEN).when(result).then("turn.verified").leaves("escalated", "user")
 
 
 # --- the prompt
@@ -229,7 +229,7 @@ async def test_a_model_that_escalates_brings_a_person() -> None:
 def test_the_turn_at_hand_stands_apart_from_what_was_done_before() -> None:
     session: Session = given(*FOUND, turn(cancel("2.1")), c.Start(), ends("2.1", CANCELLED)).session
     assert session.turn is not None
-    body = turn_brief(session, session.turn)[1]["content"]
+    body = build_turn_prompt(session, session.turn)[1]["content"]
     executed, actions = body.split("<executed>\n")[1].split("</executed>")[0], body.split("<actions>\n")[1]
     assert ('"1.1"' in executed, '"2.1"' in executed) == (True, False)
     assert ('"1.1"' in actions, '"2.1"' in actions) == (False, True)
@@ -240,17 +240,17 @@ def test_a_question_s_answer_is_what_the_verdict_is_about_too() -> None:
     story = (*ASKS, c.Ask(text="Which?"), say("#W7"), turn(call("1.1", "send_mail", "write")), allow("1.1"), c.Start())
     session = given(*story, ends("1.1", "sent")).session
     assert session.turn is not None
-    assert "Q: Which?\nA: #W7" in turn_brief(session, session.turn)[1]["content"]
+    assert "Q: Which?\nA: #W7" in build_turn_prompt(session, session.turn)[1]["content"]
 
 
-def test_a_verdict_says_what_was_done_and_what_is_remembered_whoever_gave_it() -> None:
+def test_every_verdict_has_both_analyses() -> None:
     session = given(*FREE, turn(WHO, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
     assert session.turn
     ruled = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
-    told = analysed(session, session.turn, ruled)
-    assert told.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
-    assert told.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
-    assert "look at the order (pending)" in told.memory_analysis
+    verdict = with_analyses(session, session.turn, ruled)
+    assert verdict.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
+    assert verdict.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
+    assert "look at the order (pending)" in verdict.memory_analysis
     wrote = ruled.model_copy(update={"rule": "", "execution_analysis": "As it should."})
-    beside = analysed(session, session.turn, wrote)
-    assert (beside.execution_analysis, beside.memory_analysis) == ("As it should.", told.memory_analysis)
+    beside = with_analyses(session, session.turn, wrote)
+    assert (beside.execution_analysis, beside.memory_analysis) == ("As it should.", verdict.memory_analysis)

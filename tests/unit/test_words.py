@@ -1,4 +1,4 @@
-"""What people read stands once, in parley/protocol/words, and all of it is used."""
+"""Every label and sentence occurs once, in parley/protocol/words, and is used."""
 
 import ast
 import re
@@ -12,17 +12,17 @@ from scripts.generate import ROOT
 from shared.domain import state_names
 from shared.domain.policy import REASONS as RECORDED
 
-PAGE = sorted(one for one in (ROOT / "web/src").rglob("*.ts*") if one.parent.name != "generated")
+PAGE = sorted(path for path in (ROOT / "web/src").rglob("*.ts*") if path.parent.name != "generated")
 TERMINAL = sorted((ROOT / "cli").rglob("*.py"))
 SERVER = sorted(
-    one for part in ("services", "parley") for one in (ROOT / part).rglob("*.py") if one.parent.name != "words"
+    path for part in ("services", "parley") for path in (ROOT / part).rglob("*.py") if path.parent.name != "words"
 )
 STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
 PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 def sentences() -> dict[str, str]:
-    """Every text of three words and more, with where it stands in the catalogue."""
+    """Every text of three words and more, with its section and key."""
     texts = {text: f"{name}[{key}]" for name, section in CATALOGUE.items() for key, text in section.items()}
     return {text: at for text, at in texts.items() if len(text.split()) >= 3}
 
@@ -33,11 +33,11 @@ def literals(path: Path) -> Iterator[str]:
         strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
         yield from (text for text in strings if isinstance(text, str))
         return
-    for found in STRING.finditer(source):
-        yield " ".join(next(filter(None, found.groups()), "").split())
+    for match in STRING.finditer(source):
+        yield " ".join(next(filter(None, match.groups()), "").split())
 
 
-def test_no_sentence_stands_a_second_time_in_a_screen() -> None:
+def test_no_sentence_is_duplicated_in_a_screen() -> None:
     known = sentences()
     again = {
         f"{path.relative_to(ROOT)}: {known[text]}"
@@ -60,7 +60,7 @@ def test_every_word_is_used() -> None:
         if not re.search(rf"""\b{_alias(name)}(\.{key}\b|\[["']{key}["']\])""", source)
         and f'{name}["{key}"]' not in inside
     ]
-    assert not unused, f"nobody says {', '.join(unused)}"
+    assert not unused, f"unused: {', '.join(unused)}"
 
 
 def _alias(name: str) -> str:
@@ -68,11 +68,11 @@ def _alias(name: str) -> str:
 
 
 def _by_key(name: str, source: str) -> bool:
-    """The section is looked up by a value that only a session knows."""
-    return bool(re.search(rf"named\({name},|\b{name}\[[^\"'\]]|\b{name}\.get\(|{name} as ", source))
+    """Whether the section is looked up by a dynamic key."""
+    return bool(re.search(rf"wordFor\({name},|\b{name}\[[^\"'\]]|\b{name}\.get\(|{name} as ", source))
 
 
-def test_places_for_values_are_plain_names() -> None:
+def test_placeholders_are_plain_names() -> None:
     places = {place for section in CATALOGUE.values() for text in section.values() for place in PLACE.findall(text)}
     assert {place for place in places if not re.fullmatch("[a-z]+", place)} == set()
 
@@ -82,11 +82,11 @@ def test_no_text_is_empty_or_has_space_around_it() -> None:
     assert [text for text in texts if not text or text != text.strip()] == []
 
 
-def test_what_the_log_and_the_protocol_keep_in_words_is_shown_in_better_ones() -> None:
+def test_recorded_reasons_and_options_have_labels() -> None:
     assert REASONS.keys() == set(RECORDED.values())
     assert OPTIONS.keys() == {getattr(state_names, name) for name in vars(state_names) if name.startswith("OPTION_")}
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_sections_are_named_as_the_page_imports_them(name: str) -> None:
+def test_section_names_are_valid_imports(name: str) -> None:
     assert re.fullmatch("[A-Z][A-Z_]*", name)

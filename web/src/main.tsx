@@ -1,13 +1,13 @@
 import "@mantine/core/styles.css";
 import "./styles/base.css";
-import "./styles/frame.css";
+import "./styles/layout.css";
 import "./styles/sessions.css";
 import "./styles/conversation.css";
 import "./styles/review.css";
 import "./styles/turns.css";
 import "./styles/flow.css";
 import "./styles/result.css";
-import "./styles/foot.css";
+import "./styles/footer.css";
 import "./styles/narrow.css";
 import { MantineProvider } from "@mantine/core";
 import { StrictMode } from "react";
@@ -15,9 +15,9 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
 import { nonce } from "./nonce";
 import { theme } from "./theme";
-import { keepVisible } from "./ui/visible";
+import { observeInvisible } from "./ui/invisibleCharacters";
 
-keepVisible(document.body);
+observeInvisible(document.body);
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

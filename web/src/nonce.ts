@@ -1,4 +1,4 @@
-// Styles that are made at run time carry the nonce of this page, else the browser refuses them (see the gateway's CSP).
+// Styles created at run time must carry this page's nonce, or the browser refuses them (see the gateway's CSP).
 declare global {
   var __webpack_nonce__: string | undefined;
 }
@@ -7,4 +7,4 @@ const meta = typeof document === "undefined" ? null : document.querySelector<HTM
 
 export const nonce = meta?.nonce ?? "";
 
-globalThis.__webpack_nonce__ = nonce; // where the library that locks scrolling under a dialog looks for it
+globalThis.__webpack_nonce__ = nonce; // the scroll-lock library under dialogs reads it here

@@ -5,7 +5,7 @@ const MONO = "ui-monospace, 'Cascadia Code', 'SF Mono', Menlo, Consolas, 'DejaVu
 
 export const theme = createTheme({
   primaryColor: "indigo",
-  // The greys of the page's own dark ground (base.css), so that fields and drawers are of the same colour.
+  // The same greys as the page's dark background (base.css), so that fields and drawers match it.
   colors: {
     dark: ["#d3d7df", "#b4b9c4", "#8a909e", "#696f7e", "#3d424d", "#33363f", "#272b33", "#1e2127", "#101216", "#0b0c0f"],
   },

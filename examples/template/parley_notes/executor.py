@@ -1,4 +1,4 @@
-"""A step executor: it runs the tools of a plan, and writes down what was carried out."""
+"""A step executor that runs the tools of a plan and keeps a journal."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ from pydantic import JsonValue
 from parley.events.values import Step
 from parley.step_executor import Result, StepContext, StepExecutor
 
-JOURNAL: list[str] = []  # what was carried out, until the executor ends
+JOURNAL: list[str] = []  # completed steps, kept until the executor ends
 
 
 class Journalled(StepExecutor):
-    """Runs the tool, and writes down which step it was."""
+    """Runs the tool, and records the step in the journal."""
 
     tools = ("*_note", "list_notes")
 

@@ -1,4 +1,4 @@
-"""A plan generator: one step for each line of the request, after the notes were read."""
+"""A plan generator: one step for each line of the request, after a step that reads the notes."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from parley.protocol.tools import ToolSpec
 
 
 class EachLine(PlanGenerator):
-    """Needs no model."""
+    """Plans without a model."""
 
     async def generate(self, request: str, tools: Sequence[ToolSpec], context: DraftContext) -> Draft:
         lines = [line.strip() for line in (request, *context.feedback) for line in line.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Two tools over a list of notes, which is forgotten when the executor ends."""
+"""Two tools over a list of notes in memory."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from parley import Context, Pack, PastCall, tool
 NOTES: dict[str, list[str]] = {}  # by world
 
 
-class Nothing(BaseModel):
+class ListNotes(BaseModel):
     """No arguments."""
 
 
@@ -19,25 +19,25 @@ class Note(BaseModel):
     text: str = Field(description="What was agreed, in one sentence.", min_length=1)
 
 
-def reads_first(note: Note, past: Sequence[PastCall]) -> Iterable[str]:
-    """A note is added by those who know the others."""
+def check_notes_read(note: Note, past: Sequence[PastCall]) -> Iterable[str]:
+    """Forbid adding a note before the notes were read."""
     if not any(call.tool == "list_notes" and call.status == "finished" for call in past):
         yield "the notes were not read in this session; call list_notes first"
 
 
-def is_there(note: Note, result: JsonValue) -> bool:
-    """The result shows the note."""
+def confirm_added(note: Note, result: JsonValue) -> bool:
+    """Whether the result contains the note."""
     notes = result.get("notes") if isinstance(result, dict) else None
     return isinstance(notes, list) and note.text in notes
 
 
 @tool(quiet=True)
-async def list_notes(_: Nothing, context: Context) -> dict[str, list[str]]:
+async def list_notes(_: ListNotes, context: Context) -> dict[str, list[str]]:
     """All notes."""
     return {"notes": NOTES.get(context.world, [])}
 
 
-@tool(effect="write", check=reads_first, confirms=is_there)
+@tool(effect="write", check=check_notes_read, confirms=confirm_added)
 async def add_note(note: Note, context: Context) -> dict[str, list[str]]:
     """Add a note, and return all notes."""
     NOTES.setdefault(context.world, []).append(note.text)

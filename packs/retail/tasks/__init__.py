@@ -1,4 +1,4 @@
-"""Test tasks for agents over the retail store: what they look like, what makes a good one, and what is wrong with one.
+"""Test tasks for agents over the retail store: scenarios, validation, correction and export.
 
-Pure: files of tasks can be judged, corrected and exported without a running Parley. `cli.tasks` makes new ones.
+Pure: task files can be processed without a running Parley. `cli.tasks` generates new tasks.
 """

@@ -1,6 +1,6 @@
-"""Puts right what is wrong in the form of a task, never in what it means; every correction is listed.
+"""Corrects the form of a task, never its meaning, and lists every correction.
 
-What has no single way to be put right stays as it is and is a problem: such a task is rejected with these reasons.
+What cannot be corrected unambiguously stays as it is and becomes a problem, for which the task is rejected.
 """
 
 import re
@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import Part, Task, unwrapped
-from packs.retail.tasks.validate import Check, parse
+from packs.retail.tasks.task import RetailTask, TaskModel, unwrap
+from packs.retail.tasks.validate import TaskCheck, parse
 from shared.repair import repair
 
 SPEC = {spec.name: spec for spec in SPECS}
@@ -26,8 +26,8 @@ _PARTS = {
 }
 
 
-class Correction(Part):
-    """`action` counts from 0 in agt; None: the task as a whole. `after` None: it was dropped."""
+class Correction(TaskModel):
+    """One correction. `action` is the index in agt, None for the task as a whole. `after` is None for a removal."""
 
     action: int | None
     field: str
@@ -38,29 +38,29 @@ class Correction(Part):
 
 @dataclass(frozen=True)
 class Corrected:
-    """The task, unless there are `problems`: then None, and they say why it cannot be put right."""
+    """The corrected task; None if there are `problems`, which say why it cannot be corrected."""
 
-    task: Task | None
+    task: RetailTask | None
     corrections: tuple[Correction, ...] = ()
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> list[dict[str, Any]]:
-        return [one.model_dump(mode="json") for one in self.corrections]
+        return [correction.model_dump(mode="json") for correction in self.corrections]
 
 
 def correct(raw: JsonValue, shop: Shop) -> Corrected:
-    """The task in its right form."""
-    work = _Work(shop)
-    found = work.task(unwrapped(raw))
-    task = parse(found)
-    if isinstance(task, Check):
-        work.problems.append(task.detail)
-    whole = task if isinstance(task, Task) and not work.problems else None
-    return Corrected(whole, tuple(work.corrections), tuple(work.problems))
+    """The task in its correct form, or the problems."""
+    corrector = _Corrector(shop)
+    corrected = corrector.task(unwrap(raw))
+    task = parse(corrected)
+    if isinstance(task, TaskCheck):
+        corrector.problems.append(task.detail)
+    whole = task if isinstance(task, RetailTask) and not corrector.problems else None
+    return Corrected(whole, tuple(corrector.corrections), tuple(corrector.problems))
 
 
 @dataclass
-class _Work:
+class _Corrector:
     shop: Shop
     corrections: list[Correction] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -74,8 +74,8 @@ class _Work:
             return {}
         parts: dict[str, JsonValue] = dict(raw)
         for part, aliases in _PARTS.items():
-            self._renamed(parts, part, aliases, None)
-        if parts.get("agt") is None:  # an empty list would say that nothing is to be done: that is a meaning
+            self._rename(parts, part, aliases, None)
+        if parts.get("agt") is None:  # adding an empty list would change the meaning: nothing to do
             self.problems.append("agt: no calls are given; [] says that nothing is to be changed")
             parts["agt"] = []
         if parts.get("ogt") is None:
@@ -87,28 +87,28 @@ class _Work:
         parts["ogt"] = self._outputs(parts["ogt"])
         return parts
 
-    def _renamed(self, found: dict[str, JsonValue], name: str, aliases: tuple[str, ...], action: int | None) -> None:
-        if name not in found and (alias := next((one for one in aliases if one in found), None)):
-            found[name] = found.pop(alias)
+    def _rename(self, fields: dict[str, JsonValue], name: str, aliases: tuple[str, ...], action: int | None) -> None:
+        if name not in fields and (alias := next((name_found for name_found in aliases if name_found in fields), None)):
+            fields[name] = fields.pop(alias)
             self.note(action, alias, alias, name, "another name for it")
 
-    def _calls(self, given: JsonValue) -> JsonValue:
+    def _calls(self, raw: JsonValue) -> JsonValue:
         schema: dict[str, JsonValue] = {"properties": {"agt": {"type": "array"}}, "required": ["agt"]}
-        done = repair({"agt": given}, schema)
-        for fix in done.fixes:
+        repaired = repair({"agt": raw}, schema)
+        for fix in repaired.fixes:
             self.note(None, fix.field, fix.before, fix.after, fix.why)
-        calls = done.arguments.get("agt")
-        return [self._call(one, at) for at, one in enumerate(calls)] if isinstance(calls, list) else calls
+        calls = repaired.arguments.get("agt")
+        return [self._call(call, at) for at, call in enumerate(calls)] if isinstance(calls, list) else calls
 
-    def _call(self, given: JsonValue, action: int) -> JsonValue:
-        if not isinstance(given, dict):
-            return given
-        call: dict[str, JsonValue] = dict(given)
+    def _call(self, raw: JsonValue, action: int) -> JsonValue:
+        if not isinstance(raw, dict):
+            return raw
+        call: dict[str, JsonValue] = dict(raw)
         if isinstance(inner := call.get("function"), dict) and len(call) <= 3:  # an OpenAI tool call
-            self.note(action, "function", given, inner, "the call inside of a tool call")
+            self.note(action, "function", raw, inner, "the call inside of a tool call")
             call = dict(inner)
-        self._renamed(call, "name", _NAMES, action)
-        self._renamed(call, "arguments", _ARGUMENTS, action)
+        self._rename(call, "name", _NAMES, action)
+        self._rename(call, "arguments", _ARGUMENTS, action)
         if "arguments" not in call:
             rest = {name: call.pop(name) for name in list(call) if name not in ("name", "arguments")}
             self.note(action, "arguments", None, rest, "arguments beside the name put inside")
@@ -121,29 +121,29 @@ class _Work:
         return call
 
     def _tool(self, name: JsonValue, action: int) -> JsonValue:
-        """The tool's own name for another spelling of it."""
+        """The tool's canonical name."""
         if not isinstance(name, str) or name in SPEC:
             return name
         plain = _letters(name.rsplit(".", 1)[-1])
-        found = [tool for tool in SPEC if _letters(tool) == plain]
-        if len(found) != 1:
+        matches = [tool for tool in SPEC if _letters(tool) == plain]
+        if len(matches) != 1:
             self.problems.append(f"call {action + 1}: there is no tool {name!r}")
             return name
-        self.note(action, "name", name, found[0], "another spelling of the tool")
-        return found[0]
+        self.note(action, "name", name, matches[0], "another spelling of the tool")
+        return matches[0]
 
-    def _arguments(self, tool: str, given: JsonValue, action: int) -> JsonValue:
-        done = repair(given, SPEC[tool].parameters)
-        for fix in done.fixes:
+    def _arguments(self, tool: str, raw: JsonValue, action: int) -> JsonValue:
+        repaired = repair(raw, SPEC[tool].parameters)
+        for fix in repaired.fixes:
             self.note(action, fix.field or "arguments", fix.before, fix.after, fix.why)
-        self.problems += [f"call {action + 1}, {tool}: {problem}" for problem in done.problems]
-        arguments = dict(done.arguments)
+        self.problems += [f"call {action + 1}, {tool}: {problem}" for problem in repaired.problems]
+        arguments = dict(repaired.arguments)
         for name, value in arguments.items():
-            arguments[name] = self._known(name, value, action)
+            arguments[name] = self._normalized(name, value, action)
         return arguments
 
-    def _known(self, name: str, value: JsonValue, action: int) -> JsonValue:
-        """Blanks around it gone, and an id in the store's spelling where it is only that."""
+    def _normalized(self, name: str, value: JsonValue, action: int) -> JsonValue:
+        """The value without surrounding blanks, and an id in the store's spelling."""
         if not isinstance(value, str):
             return value
         better = value.strip()
@@ -157,21 +157,27 @@ class _Work:
             self.note(action, name, value, better, "the store's own spelling")
         return better
 
-    def _outputs(self, given: JsonValue) -> JsonValue:
-        """Texts: numbers written out, a single one in a list."""
-        outputs: list[JsonValue] = given if isinstance(given, list) else [given]
-        if outputs is not given:
-            self.note(None, "ogt", given, [given], "a list of one")
-        found: list[JsonValue] = []
-        for at, one in enumerate(outputs):
-            text = one.strip() if isinstance(one, str) else str(one) if isinstance(one, int | float) else one
-            if text != one or isinstance(one, bool):
-                self.note(None, f"ogt[{at}]", one, text, "outputs are texts")
+    def _outputs(self, raw: JsonValue) -> JsonValue:
+        """The outputs as a list of texts."""
+        outputs: list[JsonValue] = raw if isinstance(raw, list) else [raw]
+        if outputs is not raw:
+            self.note(None, "ogt", raw, [raw], "a list of one")
+        texts: list[JsonValue] = []
+        for at, output in enumerate(outputs):
+            text = (
+                output.strip()
+                if isinstance(output, str)
+                else str(output)
+                if isinstance(output, int | float)
+                else output
+            )
+            if text != output or isinstance(output, bool):
+                self.note(None, f"ogt[{at}]", output, text, "outputs are texts")
             if text == "":
-                self.note(None, f"ogt[{at}]", one, None, "an empty output, dropped")
+                self.note(None, f"ogt[{at}]", output, None, "an empty output, dropped")
                 continue
-            found.append(text)
-        return found
+            texts.append(text)
+        return texts
 
 
 def _letters(name: str) -> str:

@@ -1,13 +1,13 @@
-"""How varied a batch is, in figures."""
+"""Measures the diversity of a batch of tasks."""
 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from packs.retail.tasks import sense
+from packs.retail.tasks import subject
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import Part, Task, same_words
+from packs.retail.tasks.task import RetailTask, TaskModel, same_words
 
 TOOL_KINDS = {
     "cancel_pending_order": "cancel",
@@ -20,8 +20,8 @@ TOOL_KINDS = {
 }
 
 
-class Diversity(Part):
-    """`likeness`: mean share of common words of two instructions, 0 (none) to 1 (the same); None below two tasks."""
+class Diversity(TaskModel):
+    """Diversity measures. `likeness` is the mean word overlap of two instructions, 0 to 1; None below two tasks."""
 
     tasks: int
     users: int
@@ -35,16 +35,16 @@ class Diversity(Part):
         return self.model_dump(mode="json")
 
 
-def diversity(tasks: Sequence[Task], shop: Shop) -> Diversity:
-    """The figures; `actions` counts tasks by their number of calls."""
+def measure_diversity(tasks: Sequence[RetailTask], shop: Shop) -> Diversity:
+    """The measures of these tasks. `actions` counts tasks by their number of calls."""
     users: set[str] = set()
     products: set[str] = set()
     for task in tasks:
-        found = sense.about(task, shop)
-        users.update(found.users[:1])
-        products.update(_touched(task, shop))
+        task_subject = subject.subject_of(task, shop)
+        users.update(task_subject.users[:1])
+        products.update(_changed_products(task, shop))
     words = [frozenset(same_words(task.q).split()) for task in tasks]
-    shares = [len(one & other) / len(one | other) for one, other in combinations(words, 2) if one | other]
+    shares = [len(left & right) / len(left | right) for left, right in combinations(words, 2) if left | right]
     return Diversity(
         tasks=len(tasks),
         users=len(users),
@@ -56,18 +56,18 @@ def diversity(tasks: Sequence[Task], shop: Shop) -> Diversity:
     )
 
 
-def kind_of(task: Task) -> str:
-    """What is wanted, as a word."""
+def kind_of(task: RetailTask) -> str:
+    """The kind of the task."""
     kinds = {TOOL_KINDS[call.name] for call in task.writes}
     return kinds.pop() if len(kinds) == 1 and not task.ogt else "several" if kinds else "lookup"
 
 
-def _touched(task: Task, shop: Shop) -> set[str]:
-    """The products that the writes are about."""
-    found: set[str] = set()
+def _changed_products(task: RetailTask, shop: Shop) -> set[str]:
+    """The products that the writes change."""
+    products: set[str] = set()
     for call in task.writes:
         order = shop.data["orders"].get(str(call.arguments.get("order_id")), {"items": []})
         items = call.arguments.get("item_ids")
         chosen = items if isinstance(items, list) else [item["item_id"] for item in order["items"]]
-        found |= {item["product_id"] for item in order["items"] if item["item_id"] in chosen}
-    return found
+        products |= {item["product_id"] for item in order["items"] if item["item_id"] in chosen}
+    return products

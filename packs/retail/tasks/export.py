@@ -1,4 +1,4 @@
-"""Tasks as tau-bench keeps its own: a Python module with a list of Task objects, and the same as JSON."""
+"""Exports tasks in tau-bench's format: a Python module with a list of Task objects, and JSON."""
 
 import json
 import subprocess
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from packs.retail.tasks import sense
+from packs.retail.tasks import subject
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import Task
+from packs.retail.tasks.task import RetailTask
 
 MODULE, JSON_FILE = "tasks_parley.py", "tasks_parley.json"
 NAME = "TASKS_PARLEY"
@@ -19,7 +19,7 @@ from tau_bench.types import Action, Task
 
 {NAME} = [
 '''
-# Runs in a Python of its own. A checkout's package may import what is not installed: then its types alone are used.
+# Runs in a separate Python process. If the checkout's package needs missing dependencies, only its types are loaded.
 _TRIAL = """
 import importlib.util, json, runpy, sys, types
 from pathlib import Path
@@ -40,20 +40,20 @@ kinds = sorted({type(task).__module__ + "." + type(task).__name__ for task in ta
 print(json.dumps({"loaded": len(tasks), "kinds": kinds, "how": how,
                   "actions": sum(len(task.actions) for task in tasks)}))
 """
-_PATIENCE = 120  # seconds for the trial
+_TRIAL_TIMEOUT = 120  # seconds
 
 
 class Trial(NamedTuple):
-    """`loaded` of the tasks became objects of the checkout's own class; `trouble` says why not, "" if all did."""
+    """The result of loading the tasks in a checkout. `problem` is "" if all became objects of its own class."""
 
     loaded: int
     how: str
-    trouble: str = ""
+    problem: str = ""
 
 
-def tau(task: Task, shop: Shop) -> dict[str, Any]:
-    """One task by tau-bench's names."""
-    users = sense.about(task, shop).users
+def as_tau_bench(task: RetailTask, shop: Shop) -> dict[str, Any]:
+    """One task with tau-bench's keys."""
+    users = subject.subject_of(task, shop).users
     return {
         "annotator": "parley",
         "user_id": users[0] if users else "",
@@ -63,41 +63,41 @@ def tau(task: Task, shop: Shop) -> dict[str, Any]:
     }
 
 
-def module(tasks: Sequence[Task], shop: Shop) -> str:
-    """The Python module's text."""
-    return f"{_HEAD}{''.join(map(_source, (tau(task, shop) for task in tasks)))}]\n"
+def module_source(tasks: Sequence[RetailTask], shop: Shop) -> str:
+    """The source of the Python module."""
+    return f"{_HEAD}{''.join(map(_source, (as_tau_bench(task, shop) for task in tasks)))}]\n"
 
 
-def write(tasks: Sequence[Task], shop: Shop, folder: Path) -> tuple[Path, Path]:
-    """Both files. Raises OSError."""
+def write(tasks: Sequence[RetailTask], shop: Shop, folder: Path) -> tuple[Path, Path]:
+    """Write both files, and return their paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     python, plain = folder / MODULE, folder / JSON_FILE
-    python.write_text(module(tasks, shop), encoding="utf-8")
+    python.write_text(module_source(tasks, shop), encoding="utf-8")
     plain.write_text(
-        json.dumps([tau(task, shop) for task in tasks], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        json.dumps([as_tau_bench(task, shop) for task in tasks], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     return python, plain
 
 
-def trial(python: Path, checkout: Path) -> Trial:
-    """Let a checkout of tau-bench make its own objects of every task."""
+def try_in_tau_bench(python: Path, checkout: Path) -> Trial:
+    """Load the module in a checkout of tau-bench."""
     if not (checkout / "tau_bench" / "types.py").is_file():
         return Trial(0, "", f"{checkout} is no checkout of tau-bench: it has no tau_bench/types.py")
     command = [sys.executable, "-c", _TRIAL, str(checkout.resolve()), str(python.resolve()), NAME]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_TRIAL_TIMEOUT, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
-        return Trial(0, "", f"it did not come to an end within {_PATIENCE} s")
-    if done.returncode:
-        return Trial(0, "", done.stderr.strip()[-2000:] or f"it ended with exit code {done.returncode}")
-    told = json.loads(done.stdout.splitlines()[-1])
-    trouble = "" if told["kinds"] in ([], ["tau_bench.types.Task"]) else f"they became {', '.join(told['kinds'])}"
-    return Trial(told["loaded"], told["how"], trouble)
+        return Trial(0, "", f"it did not come to an end within {_TRIAL_TIMEOUT} s")
+    if process.returncode:
+        return Trial(0, "", process.stderr.strip()[-2000:] or f"it ended with exit code {process.returncode}")
+    report = json.loads(process.stdout.splitlines()[-1])
+    problem = "" if report["kinds"] in ([], ["tau_bench.types.Task"]) else f"they became {', '.join(report['kinds'])}"
+    return Trial(report["loaded"], report["how"], problem)
 
 
 def _source(task: dict[str, Any]) -> str:
     actions = "".join(
-        f"            Action(name={one['name']!r}, kwargs={one['kwargs']!r}),\n" for one in task["actions"]
+        f"            Action(name={action['name']!r}, kwargs={action['kwargs']!r}),\n" for action in task["actions"]
     )
     fields = {name: repr(value) for name, value in task.items()}
     fields["actions"] = f"[\n{actions}        ]" if actions else "[]"

@@ -1,4 +1,4 @@
-"""A store in memory to replay calls on: the same tools as everywhere, nothing kept, cheap enough for one per task."""
+"""An in-memory store for replaying calls with the real tools, cheap enough for one per task."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from packs.retail.data import Data, Document, Kind
-from packs.retail.records import Draft, Index, Stored
-from packs.retail.tasks.task import TaskCall
+from packs.retail.records import BufferedRecords, Index, StoredDocument
+from packs.retail.tasks.task import ExpectedCall
 from packs.retail.tools import perform
 
-REFUSED = ("Error: ", "Unknown action ")
+REFUSAL_PREFIXES = ("Error: ", "Unknown action ")
 Changed = dict[tuple[Kind, str], Document]
 
 
 class Shop:
-    """The data that tasks are about, looked up once; `fresh()` is a new world in its first state."""
+    """The indexed data of the tasks. `fresh()` returns a new world in its initial state."""
 
     def __init__(self, data: Data) -> None:
         self.data = data
@@ -24,8 +24,8 @@ class Shop:
     def fresh(self) -> "Replay":
         return Replay(self)
 
-    def after(self, calls: Iterable[TaskCall]) -> Changed:
-        """What differs from the first state after these calls; calls that are refused change nothing."""
+    def after(self, calls: Iterable[ExpectedCall]) -> Changed:
+        """The documents that differ from the initial state after these calls. Refused calls change nothing."""
         world = self.fresh()
         for call in calls:
             world.call(call.name, call.arguments)
@@ -33,7 +33,7 @@ class Shop:
 
 
 class Replay:
-    """One world. `changed` holds the documents that were written, as they are now, and only where they differ."""
+    """One world. `changed` has the documents that differ from the initial state."""
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
@@ -46,15 +46,15 @@ class Replay:
 
     def call(self, name: str, arguments: Mapping[str, JsonValue]) -> str:
         """The tool's exact result."""
-        draft = Draft(self._shop.index, self._read)
+        draft = BufferedRecords(self._shop.index, self._read)
         result = perform(draft, name, arguments)
-        if not result.startswith(REFUSED):
+        if not result.startswith(REFUSAL_PREFIXES):
             self._written |= draft.after
         return result
 
     def document(self, kind: Kind, document_id: str) -> Document | None:
         return self._written.get((kind, document_id)) or self._shop.data[kind].get(document_id)
 
-    def _read(self, kind: Kind, document_id: str) -> Stored | None:
-        found = self.document(kind, document_id)
-        return None if found is None else Stored(0, json.dumps(found))
+    def _read(self, kind: Kind, document_id: str) -> StoredDocument | None:
+        document = self.document(kind, document_id)
+        return None if document is None else StoredDocument(0, json.dumps(document))

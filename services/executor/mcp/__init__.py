@@ -1,7 +1,7 @@
-"""Tools of MCP servers: a file names the servers, `McpTools` keeps them connected and calls what they offer."""
+"""Tools of MCP servers: a file lists the servers; `McpTools` keeps them connected and calls their tools."""
 
-from services.executor.mcp.config import BadConfig, ServerConfig, read_config
-from services.executor.mcp.results import Outcome
+from services.executor.mcp.config import BadConfig, McpServerConfig, read_config
+from services.executor.mcp.results import McpOutcome
 from services.executor.mcp.tools import McpTools
 
-__all__ = ["BadConfig", "McpTools", "Outcome", "ServerConfig", "read_config"]
+__all__ = ["BadConfig", "McpOutcome", "McpServerConfig", "McpTools", "read_config"]

@@ -1,6 +1,6 @@
-"""The file that names MCP servers: `mcpServers` as other programs write it, with a few keys of our own.
+"""The configuration file of MCP servers: `mcpServers` as other programs write it, with a few keys of Parley's own.
 
-`${NAME}` in a value stands for a variable of the environment, `${NAME:-text}` for `text` where it is not set.
+`${NAME}` in a value stands for an environment variable, `${NAME:-text}` for `text` if it is not set.
 """
 
 import json
@@ -13,35 +13,37 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from pydantic_core import ErrorDetails
 
 from parley.events.values import Effect, ToolPolicy
-from shared.environment import variable
+from shared.environment import environment_variable
 from shared.logging import SECRET_NAME, keep_secret
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _EXPANDED = ("command", "args", "env", "cwd", "url", "headers")
 
 
 class BadConfig(ValueError):
-    """The file cannot be used: which file, which key, and what to do. Never a value: it may be a secret."""
+    """The file cannot be used. The message names file and key and says what to do; it never quotes a value, which may
+    be a secret.
+    """
 
 
-class Part(BaseModel):
+class _ConfigModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class ToolRule(Part):
-    """What a person knows better about one tool than its server says."""
+class ToolOverride(_ConfigModel):
+    """The operator's corrections of what the server says about one tool."""
 
     effect: Effect | None = None
     policy: ToolPolicy | None = None
 
 
-class ServerConfig(Part):
+class McpServerConfig(_ConfigModel):
     """One server: a `command` that speaks over stdio, or the `url` of a streamable HTTP endpoint.
 
-    `effect` is that of tools which do not tell theirs, `policy` that of all its tools (None: the session's own).
-    `timeout` in seconds is the most that one call may take.
+    `effect` applies to tools that do not declare theirs. `policy` applies to all its tools; None leaves it to the
+    session. `timeout` limits each call, in seconds.
     """
 
     name: str
@@ -54,7 +56,7 @@ class ServerConfig(Part):
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     effect: Effect = "write"
     policy: ToolPolicy | None = None
-    tools: dict[str, ToolRule] = Field(default_factory=dict)
+    tools: dict[str, ToolOverride] = Field(default_factory=dict)
     timeout: float = Field(60, gt=0, le=3600, allow_inf_nan=False)
 
     @model_validator(mode="after")
@@ -68,22 +70,22 @@ class ServerConfig(Part):
         return self
 
 
-def read_config(path: Path, taken: Collection[str] = ()) -> tuple[ServerConfig, ...]:
-    """The servers that the file names, by name; none may be called like these packs. Raises BadConfig."""
+def read_config(path: Path, taken: Collection[str] = ()) -> tuple[McpServerConfig, ...]:
+    """The configured servers, sorted by name; `taken` are names that packs use. Raises BadConfig."""
     try:
         with path.open("rb") as file:
-            text = file.read(BYTES + 1)
-        found = json.loads(text.decode()) if len(text) <= BYTES else None
+            text = file.read(MAX_BYTES + 1)
+        document = json.loads(text.decode()) if len(text) <= MAX_BYTES else None
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP_CONFIG to another one.") from error
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise BadConfig(f"{path}: this is not JSON{where}: {_plain(error)}.") from None
-    if len(text) > BYTES:
+    if len(text) > MAX_BYTES:
         raise BadConfig(
-            f"{path}: it has more than {BYTES:,} bytes. Set PARLEY_MCP_CONFIG to the file that names the servers."
+            f"{path}: it has more than {MAX_BYTES:,} bytes. Set PARLEY_MCP_CONFIG to the file that names the servers."
         )
-    servers = found.get("mcpServers") if isinstance(found, dict) else None
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise BadConfig(f'{path}: mcpServers is missing: write {{"mcpServers": {{"name": {{"command": "…"}}}}}}.')
     if wrong := next((name for name in sorted(servers) if name.lower() in ("parley", *taken)), None):
@@ -91,30 +93,30 @@ def read_config(path: Path, taken: Collection[str] = ()) -> tuple[ServerConfig, 
     return tuple(_server(path, name, servers[name]) for name in sorted(servers))
 
 
-def _server(path: Path, name: str, given: JsonValue) -> ServerConfig:
+def _server(path: Path, name: str, raw: JsonValue) -> McpServerConfig:
     where = f"{path}: mcpServers.{name[:60]}"
     if not NAME.match(name):
         raise BadConfig(f"{where}: a server's name is made of at most 40 letters, digits, - and _: give it another.")
-    if not isinstance(given, dict):
+    if not isinstance(raw, dict):
         raise BadConfig(f'{where}: a server is an object with "command" or "url".')
-    known = ServerConfig.model_fields.keys() - {"name"}
-    if strangers := given.keys() - known:
-        raise BadConfig(f"{where}.{min(strangers)}: there is no such key; there are {', '.join(sorted(known))}.")
-    read = {key: _expand(f"{where}.{key}", value) if key in _EXPANDED else value for key, value in given.items()}
+    known = McpServerConfig.model_fields.keys() - {"name"}
+    if unknown := raw.keys() - known:
+        raise BadConfig(f"{where}.{min(unknown)}: there is no such key; there are {', '.join(sorted(known))}.")
+    expanded = {key: _expand(f"{where}.{key}", value) if key in _EXPANDED else value for key, value in raw.items()}
     try:
-        found = ServerConfig.model_validate_json(json.dumps(read | {"name": name}))
+        server = McpServerConfig.model_validate_json(json.dumps(expanded | {"name": name}))
     except ValidationError as error:
-        raise BadConfig("\n".join(_problem(where, found) for found in error.errors())) from None
-    for key, value in {**found.env, **found.headers}.items():
+        raise BadConfig("\n".join(_problem(where, server) for server in error.errors())) from None
+    for key, value in {**server.env, **server.headers}.items():
         if SECRET_NAME.search(key):
-            keep_secret((value, *value.split()))  # the words too: "Bearer …"
-    return found
+            keep_secret((value, *value.split()))  # also each word, for "Bearer …"
+    return server
 
 
 def _expand(where: str, value: JsonValue) -> JsonValue:
     match value:
         case str():
-            return _VARIABLE.sub(lambda found: _value_of(where, found), value)
+            return _VARIABLE.sub(lambda match: _value_of(where, match), value)
         case list():
             return [_expand(f"{where}[{number}]", item) for number, item in enumerate(value)]
         case dict():
@@ -123,17 +125,17 @@ def _expand(where: str, value: JsonValue) -> JsonValue:
             return value
 
 
-def _value_of(where: str, found: re.Match[str]) -> str:
-    value = variable(found[1])
-    if value is not None and SECRET_NAME.search(found[1]):
+def _value_of(where: str, match: re.Match[str]) -> str:
+    value = environment_variable(match[1])
+    if value is not None and SECRET_NAME.search(match[1]):
         keep_secret([value])
-    if value is None and found[2] is None:
-        raise BadConfig(f"{where}: the environment has no {found[1]}: set it, or write ${{{found[1]}:-a default}}.")
-    return value if value is not None else str(found[2])
+    if value is None and match[2] is None:
+        raise BadConfig(f"{where}: the environment has no {match[1]}: set it, or write ${{{match[1]}:-a default}}.")
+    return value if value is not None else str(match[2])
 
 
 def _problem(where: str, error: ErrorDetails) -> str:
-    """One of pydantic's errors in one line, without the value."""
+    """A pydantic error in one line, without the value."""
     place = ".".join([where, *map(str, error["loc"])])
     return f"{place}: {error['msg'].removeprefix('Value error, ')}."
 

@@ -1,4 +1,4 @@
-"""What became of a call: the value a server answered with, or an error, and whether anybody can tell. Pure."""
+"""Outcomes of MCP calls: the server's value, or an error and whether the call may have taken effect. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,13 +21,13 @@ from mcp.types import (
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-LARGEST = 8 * 1024 * 1024  # bytes of JSON that are kept of a result
-ERROR_KEPT = 2_000  # characters
-_REFUSED = (METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH)  # said before anything is begun
+MAX_RESULT = 8 * 1024 * 1024  # bytes of JSON
+MAX_ERROR = 2_000  # characters
+_REFUSED = (METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH)  # sent before the call starts
 
 
-class Outcome(NamedTuple):
-    """`unknown`: the call was sent, and nobody can tell whether it took effect."""
+class McpOutcome(NamedTuple):
+    """The outcome of a call. `unknown`: it was sent, and it is not known whether it took effect."""
 
     ok: bool
     value: JsonValue = None
@@ -35,35 +35,39 @@ class Outcome(NamedTuple):
     unknown: bool = False
 
 
-def outcome_of(result: CallToolResult) -> Outcome:
-    """What the server answered. An error that the tool tells of is an answer: its words, and nothing is unknown."""
-    value = _bounded(_value(result))
+def outcome_of(result: CallToolResult) -> McpOutcome:
+    """The server's answer. An error that the tool reports is a definite answer, so nothing is unknown."""
+    value = _truncated(_value(result))
     if not result.is_error:
-        return Outcome(True, value)
+        return McpOutcome(True, value)
     words = _text(result.content) or "The tool failed without saying why."
-    return Outcome(False, value, clean(words)[:ERROR_KEPT])
+    return McpOutcome(False, value, clean(words)[:MAX_ERROR])
 
 
-def refusal(server: str, error: MCPError) -> Outcome:
-    """What an error of the protocol means. Only some of them say for certain that nothing was begun."""
-    lost = error.code == INVALID_REQUEST and "session" in error.message.lower()  # it does not know us any more
-    known = error.code in _REFUSED or lost
-    words = clean(error.message)[:ERROR_KEPT] or "no reason given"
-    told = f"The MCP server “{server}” did not take the call: {words}" if known else _gone(server, words)
-    return Outcome(False, error=told, unknown=not known)
+def refused_outcome(server: str, error: MCPError) -> McpOutcome:
+    """The outcome of a protocol error. Only some of them guarantee that the call did not start."""
+    session_is_lost = (
+        error.code == INVALID_REQUEST and "session" in error.message.lower()
+    )  # the server has lost the session
+    has_not_begun = error.code in _REFUSED or session_is_lost
+    words = clean(error.message)[:MAX_ERROR] or "no reason given"
+    message = (
+        f"The MCP server “{server}” did not take the call: {words}" if has_not_begun else _no_answer(server, words)
+    )
+    return McpOutcome(False, error=message, unknown=not has_not_begun)
 
 
-def lost(server: str, reason: str) -> Outcome:
-    """The call was sent, and no answer came that can be understood."""
-    return Outcome(False, error=_gone(server, clean(reason)[:ERROR_KEPT]), unknown=True)
+def lost_outcome(server: str, reason: str) -> McpOutcome:
+    """The outcome of a call that was sent and got no valid answer."""
+    return McpOutcome(False, error=_no_answer(server, clean(reason)[:MAX_ERROR]), unknown=True)
 
 
 def clean(text: str) -> str:
-    """Without characters that nobody sees: they only serve to hide words from a reader."""
+    """The text without invisible characters, which could hide words from a reader."""
     return "".join(c for c in text if c.isprintable() or c in "\n\t")
 
 
-def _gone(server: str, reason: str) -> str:
+def _no_answer(server: str, reason: str) -> str:
     return f"The MCP server “{server}” gave no answer ({reason}); whether the call took effect is not known."
 
 
@@ -81,7 +85,7 @@ def _text(blocks: Sequence[ContentBlock]) -> str:
 
 
 def _summary(block: ContentBlock) -> JsonValue:
-    """What kind of thing it is and how large: pictures, sounds and files are not for a journal."""
+    """The type and size of a picture, sound or file, which the journal does not store."""
     match block:
         case ImageContent() | AudioContent():
             return {"type": block.type, "mimeType": block.mime_type, "bytes": _decoded(block.data)}
@@ -95,14 +99,14 @@ def _summary(block: ContentBlock) -> JsonValue:
 
 
 def _decoded(base64: str) -> int:
-    """Bytes behind this much Base64."""
+    """The decoded size of Base64 text, in bytes."""
     return len(base64.rstrip("=")) * 3 // 4
 
 
-def _bounded(value: JsonValue) -> JsonValue:
-    """As it can be stored: JSON knows no infinity, and cut where it is too large."""
+def _truncated(value: JsonValue) -> JsonValue:
+    """The value as it can be stored: without infinities, and cut if it is too large."""
     body = to_json(value, inf_nan_mode="null")
-    if len(body) <= LARGEST:
+    if len(body) <= MAX_RESULT:
         stored: JsonValue = from_json(body)
         return stored
-    return {"type": "cut", "bytes": len(body), "beginning": body[:ERROR_KEPT].decode(errors="ignore")}
+    return {"type": "cut", "bytes": len(body), "beginning": body[:MAX_ERROR].decode(errors="ignore")}

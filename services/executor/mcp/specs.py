@@ -1,8 +1,8 @@
-"""A server's list of tools as Parley's: named, bounded, with effect and policy. Pure.
+"""Converts a server's list of tools to Parley's specs: named, bounded, with effect and policy. Pure.
 
-The list is data from a stranger: descriptions are cut and freed of what nobody sees, and a schema that is none, or a
-monster, keeps its tool out. What a tool is, is settled when it is first listed: people trust the tool that they were
-shown. A server that later says something else of it changes nothing but its effect, and that only to a stricter one.
+The list is untrusted. Descriptions are cut and cleaned of invisible characters, and a tool with an invalid or oversized
+schema is left out. A tool is pinned when it is first listed, because users trust the tool that they were shown: a
+later change of its description or schema is ignored, and its effect can only become stricter.
 """
 
 import re
@@ -15,129 +15,133 @@ from pydantic_core import to_json
 
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
-from services.executor.mcp.config import ServerConfig, ToolRule
+from services.executor.mcp.config import McpServerConfig, ToolOverride
 from services.executor.mcp.results import clean
 from services.executor.mcp.transport import OUTPUT_SCHEMA
-from shared.plan_checks.kinds import without_weaker
-from shared.repair.schema import fault_of
+from shared.plan_checks.argument_kinds import without_weaker_kinds
+from shared.repair.schema import schema_problem
 
-DESCRIPTION = 2_000  # characters
-SCHEMA = 20_000  # bytes of JSON
-TOKEN = 100  # characters of a tool's name here
-MOST = 500  # tools of one server
-EVER = 2 * MOST  # different tools that one server may have listed
-TOTAL = 300_000  # bytes of JSON of all tools of one server
-TROUBLES = 20  # lines about one server
-HELD = "it is used as it was when its server was first connected: start Parley again to take the change."
+MAX_DESCRIPTION = 2_000  # characters
+MAX_SCHEMA = 20_000  # bytes of JSON
+MAX_NAME = 100  # characters of a tool's name in Parley
+MAX_TOOLS = 500  # tools of one server
+MAX_TOOLS_EVER = 2 * MAX_TOOLS  # different tools of one server over time
+MAX_TOTAL = 300_000  # bytes of JSON of all tools of one server
+MAX_TROUBLES = 20  # lines about one server
+CHANGE_IGNORED = "it is used as it was when its server was first connected: start Parley again to take the change."
 _STRICTNESS: tuple[Effect, ...] = ("read", "write", "irreversible")
 
 
-class Settled(NamedTuple):
-    """A tool as its server first described it; `late`: only after the server's first list."""
+class PinnedTool(NamedTuple):
+    """A tool as its server first described it. `is_late`: it was not in the server's first list."""
 
     spec: ToolSpec
-    late: bool
+    is_late: bool
 
 
 class Offer(NamedTuple):
-    """The tools by the names they have here, what each is called at its server, and what was left out and why.
+    """The tools by their names in Parley, their names at the server, and what was left out and why.
 
-    `settled` has every tool that was ever offered, by its name at the server; None before the first list.
+    `pinned` has every tool that was ever offered, by its name at the server; None before the first list.
     """
 
     specs: Mapping[str, ToolSpec] = {}
-    called: Mapping[str, str] = {}
+    server_names: Mapping[str, str] = {}
     left_out: tuple[str, ...] = ()
-    settled: Mapping[str, Settled] | None = None
+    pinned: Mapping[str, PinnedTool] | None = None
 
 
-def offer(server: ServerConfig, tools: Iterable[Tool], settled: Mapping[str, Settled] | None = None) -> Offer:
-    """What of this list counts, beside the tools that are settled already."""
-    first = dict(settled or {})
+def build_offer(
+    server: McpServerConfig, tools: Iterable[Tool], pinned: Mapping[str, PinnedTool] | None = None
+) -> Offer:
+    """The offer for this list, with the tools that are already pinned."""
+    all_pinned = dict(pinned or {})
     specs: dict[str, ToolSpec] = {}
-    called: dict[str, str] = {}
+    server_names: dict[str, str] = {}
     troubles: list[str] = []
     size = 0
     for number, tool in enumerate(tools):
-        if number >= MOST:
-            troubles.append(f"It offers more than {MOST} tools; the others are left out.")
+        if number >= MAX_TOOLS:
+            troubles.append(f"It offers more than {MAX_TOOLS} tools; the others are left out.")
             break
-        shown = clean(tool.name)[:60]
-        known = first.get(tool.name)
-        fault = _wrong(tool) or (
-            f"it has offered more than {EVER:,} others" if not known and len(first) >= EVER else ""
+        label = clean(tool.name)[:60]
+        known = all_pinned.get(tool.name)
+        fault = _fault(tool) or (
+            f"it has offered more than {MAX_TOOLS_EVER:,} others"
+            if not known and len(all_pinned) >= MAX_TOOLS_EVER
+            else ""
         )
         if fault:
-            troubles.append(f"Its tool “{shown}” is left out: {fault}.")
+            troubles.append(f"Its tool “{label}” is left out: {fault}.")
             continue
-        name = known.spec.name if known else _name(server, tool, first.values())
-        said = _spec(server, name, tool)
-        if known and (changed := _changed(known.spec, said)):
-            troubles.append(f"Its tool “{shown}” has another {changed} now; {HELD}")
-        known = first.setdefault(tool.name, known or Settled(said, settled is not None))
-        spec = _held(known, said, server.tools.get(tool.name, ToolRule()).effect or server.effect)
+        name = known.spec.name if known else _unique_name(server, tool, all_pinned.values())
+        current = _spec(server, name, tool)
+        if known and (changed := _changed(known.spec, current)):
+            troubles.append(f"Its tool “{label}” has another {changed} now; {CHANGE_IGNORED}")
+        known = all_pinned.setdefault(tool.name, known or PinnedTool(current, pinned is not None))
+        spec = _pinned_spec(known, current, server.tools.get(tool.name, ToolOverride()).effect or server.effect)
         size += len(spec.model_dump_json())
-        if size > TOTAL:
-            troubles.append(f"Its tools have more than {TOTAL:,} bytes; “{shown}” and those after it are left out.")
+        if size > MAX_TOTAL:
+            troubles.append(f"Its tools have more than {MAX_TOTAL:,} bytes; “{label}” and those after it are left out.")
             break
         specs[spec.name] = spec
-        called[spec.name] = tool.name
-    missing = sorted(server.tools.keys() - set(called.values()))
+        server_names[spec.name] = tool.name
+    missing = sorted(server.tools.keys() - set(server_names.values()))
     troubles += [f"The configuration names a tool “{name[:60]}” that it does not offer." for name in missing]
-    return Offer(specs, called, _listed(troubles), first)
+    return Offer(specs, server_names, _capped(troubles), all_pinned)
 
 
-def _held(known: Settled, said: ToolSpec, late: Effect) -> ToolSpec:
-    """The tool as it was settled, with the strictest of the effects that were told of it.
+def _pinned_spec(known: PinnedTool, current: ToolSpec, late_effect: Effect) -> ToolSpec:
+    """The pinned tool with the strictest effect that the server has declared for it.
 
-    One that came late is no read on its own word alone: `late` is the least that it counts as.
+    A late tool cannot declare itself a read: `late_effect` is its minimum.
     """
-    effects = [known.spec.effect, said.effect, *([late] if known.late else [])]
+    effects = [known.spec.effect, current.effect, *([late_effect] if known.is_late else [])]
     return known.spec.model_copy(update={"effect": max(effects, key=_STRICTNESS.index)})
 
 
 def _changed(known: ToolSpec, now: ToolSpec) -> str:
-    """What the server says otherwise of the tool than at first, as words; "" where it is the same."""
+    """Which fields of the tool differ from the pinned spec, as words; "" if none do."""
     fields = {"description": "description", "parameters": "schema", "effect": "effect"}
     return " and ".join(word for field, word in fields.items() if getattr(known, field) != getattr(now, field))
 
 
-def _listed(troubles: Sequence[str]) -> tuple[str, ...]:
-    more = len(troubles) - TROUBLES
-    return (*troubles[:TROUBLES], f"{more} more like these.") if more > 0 else tuple(troubles)
+def _capped(troubles: Sequence[str]) -> tuple[str, ...]:
+    more = len(troubles) - MAX_TROUBLES
+    return (*troubles[:MAX_TROUBLES], f"{more} more like these.") if more > 0 else tuple(troubles)
 
 
-def _wrong(tool: Tool) -> str:
+def _fault(tool: Tool) -> str:
     if not tool.name.strip():
         return "it has no name"
-    if fault := fault_of(tool.input_schema):
+    if fault := schema_problem(tool.input_schema):
         return fault
     size = len(to_json(tool.input_schema))
-    return f"its schema has {size} bytes, and {SCHEMA} are read" if size > SCHEMA else ""
+    return f"its schema has {size} bytes, and {MAX_SCHEMA} are read" if size > MAX_SCHEMA else ""
 
 
-def _spec(server: ServerConfig, name: str, tool: Tool) -> ToolSpec:
-    rule = server.tools.get(tool.name, ToolRule())
+def _spec(server: McpServerConfig, name: str, tool: Tool) -> ToolSpec:
+    rule = server.tools.get(tool.name, ToolOverride())
     return ToolSpec(
         name=name,
-        description=clean(tool.description or tool.title or "")[:DESCRIPTION],
-        parameters=cast("dict[str, JsonValue]", without_weaker(tool.input_schema)),
+        description=clean(tool.description or tool.title or "")[:MAX_DESCRIPTION],
+        parameters=cast("dict[str, JsonValue]", without_weaker_kinds(tool.input_schema)),
         returns=_returns(tool),
-        effect=rule.effect or _said(tool) or server.effect,
+        effect=rule.effect or _declared_effect(tool) or server.effect,
         policy=rule.policy or server.policy,
         origin=server.name,
     )
 
 
 def _returns(tool: Tool) -> dict[str, JsonValue] | None:
-    """The schema of its results, for plans that refer to them; None where it is none, or a monster."""
+    """The schema of the tool's results, for references in plans; None if it is missing, invalid or too large."""
     schema = (tool.meta or {}).get(OUTPUT_SCHEMA)
-    usable = isinstance(schema, dict) and not fault_of(schema) and len(to_json(schema)) <= SCHEMA
+    usable = isinstance(schema, dict) and not schema_problem(schema) and len(to_json(schema)) <= MAX_SCHEMA
     return schema if usable else None
 
 
-def _said(tool: Tool) -> Effect | None:
-    """The effect that the server itself tells of; None where it says nothing."""
+def _declared_effect(tool: Tool) -> Effect | None:
+    """The effect that the server declares; None if it declares none."""
     hints = tool.annotations
     if hints is None:
         return None
@@ -148,9 +152,9 @@ def _said(tool: Tool) -> Effect | None:
     return "write" if hints.destructive_hint is False or hints.read_only_hint is False else None
 
 
-def _name(server: ServerConfig, tool: Tool, settled: Iterable[Settled]) -> str:
-    """A name here that no other has: with a number where two of the server are the same in our letters."""
-    taken = {each.spec.name for each in settled}
-    name = f"{server.name}.{re.sub(r'[^A-Za-z0-9_.-]', '_', tool.name)}"[:TOKEN]
-    numbered = (f"{name[: TOKEN - 5]}-{number}" for number in range(2, EVER + 2))
-    return name if name not in taken else next(other for other in numbered if other not in taken)
+def _unique_name(server: McpServerConfig, tool: Tool, pinned: Iterable[PinnedTool]) -> str:
+    """A unique name in Parley, with a number if two names of the server become equal."""
+    taken = {each.spec.name for each in pinned}
+    name = f"{server.name}.{re.sub(r'[^A-Za-z0-9_.-]', '_', tool.name)}"[:MAX_NAME]
+    candidates = (f"{name[: MAX_NAME - 5]}-{number}" for number in range(2, MAX_TOOLS_EVER + 2))
+    return name if name not in taken else next(other for other in candidates if other not in taken)

@@ -1,6 +1,6 @@
-"""A server as a child process: one message a line over its stdin and stdout, and an end for one that sends too much.
+"""An MCP server as a child process: one message per line over stdin and stdout.
 
-The library's own transport keeps a line whatever its length; otherwise this does the same.
+Unlike the library's own transport, it limits the length of a line, and disconnects a server that exceeds it.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from services.executor.mcp.config import ServerConfig
-from shared.message_limits import Meter, TooLarge
+from services.executor.mcp.config import McpServerConfig
+from shared.message_limits import MessageMeter, MessageTooLong
 
-GRACE = 2.0  # seconds to end by itself once stdin is closed, then after SIGTERM
-FLUSH = 0.5  # seconds for messages that are still to be sent
-NOISE = 1_000  # lines that are no messages: some programs print a few
+GRACE_PERIOD = 2.0  # seconds to exit once stdin is closed, and again after SIGTERM
+FLUSH_TIMEOUT = 0.5  # seconds for messages still to be sent
+MAX_NOISE = 1_000  # lines that are not messages: some programs print a few
 _OURS = b'"jsonrpc"'
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
@@ -28,17 +28,17 @@ type Incoming = SessionMessage | Exception
 type Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
-class Broken(Exception):
-    """The server does not keep to the protocol: the connection has to end. The message says why."""
+class ProtocolViolation(Exception):
+    """The server violates the protocol, so the connection has to end. The message says why."""
 
 
 @contextlib.asynccontextmanager
-async def child(
-    server: ServerConfig, *, stderr: TextIO, message_bytes: int, broken: Callable[[str], None]
+async def open_child(
+    server: McpServerConfig, *, stderr: TextIO, message_bytes: int, broken: Callable[[str], None]
 ) -> AsyncIterator[Streams]:
-    """Streams to and from a child that has been started. `broken` is called with the reason, before they end.
+    """Starts the child and opens streams from and to it. Calls `broken` with the reason before they end early.
 
-    The child has what it needs of our environment and what its configuration gives it: never our secrets.
+    The child gets a minimal environment and its configured variables, never Parley's secrets.
     """
     process = await anyio.open_process(
         [server.command, *server.args],
@@ -55,12 +55,12 @@ async def child(
     async def receive() -> None:
         async with incoming:
             try:
-                async for line in _lines(stdout, Meter.of_lines(message_bytes)):
+                async for line in _lines(stdout, MessageMeter.of_lines(message_bytes)):
                     await incoming.send(line)
-            except (TooLarge, Broken) as error:
+            except (MessageTooLong, ProtocolViolation) as error:
                 broken(f"it sent {error}")
             except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
-                pass  # either end is gone, and both sides notice that
+                pass  # one end is gone, which both sides notice
         await _drain(stdout)
 
     async def send() -> None:
@@ -70,7 +70,7 @@ async def child(
                     data = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await stdin.send(f"{data}\n".encode(errors="replace"))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError, RuntimeError):
-            await incoming.aclose()  # it reads no more: no request would ever be answered
+            await incoming.aclose()  # the child stopped reading: no request would be answered
         finally:
             sent.set()
 
@@ -80,10 +80,10 @@ async def child(
         try:
             yield read, write
         finally:
-            with anyio.CancelScope(shield=True):  # every wait in it is bounded
+            with anyio.CancelScope(shield=True):  # each wait inside is bounded
                 read.close()
                 write.close()
-                with anyio.move_on_after(FLUSH):
+                with anyio.move_on_after(FLUSH_TIMEOUT):
                     await sent.wait()
                 await _end(process)
             tasks.cancel_scope.cancel()
@@ -95,59 +95,59 @@ def _pipes(process: Process) -> tuple[ByteSendStream, ByteReceiveStream]:
     return process.stdin, process.stdout
 
 
-async def _lines(stdout: ByteReceiveStream, meter: Meter) -> AsyncIterator[Incoming]:
-    """Each line as the message that it is, or as the exception that says why it is none. Raises TooLarge, Broken."""
+async def _lines(stdout: ByteReceiveStream, meter: MessageMeter) -> AsyncIterator[Incoming]:
+    """Each line as a message, or as the exception of an invalid one. Raises TooLarge and ProtocolViolation."""
     parts: list[bytes] = []
     noise = 0
     async for chunk in stdout:
         meter.count(chunk)
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            message = _parsed(b"".join((*parts, line)))
+            message = _parse(b"".join((*parts, line)))
             parts.clear()
             noise += isinstance(message, Exception)
-            if noise > NOISE:
-                raise Broken(f"more than {NOISE:,} lines that are no messages")
+            if noise > MAX_NOISE:
+                raise ProtocolViolation(f"more than {MAX_NOISE:,} lines that are no messages")
             yield message
         parts.append(rest)
 
 
-def _parsed(line: bytes) -> Incoming:
+def _parse(line: bytes) -> Incoming:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False))
     except ValueError as error:
         if (
             line.lstrip().startswith(b"{") and _OURS in line
-        ):  # somebody waits for it, and which call that is cannot be read
-            raise Broken(f"a message that cannot be read ({_reason(error)})") from error
+        ):  # a caller waits for this reply, and which one cannot be told
+            raise ProtocolViolation(f"a message that cannot be read ({_reason(error)})") from error
         return error
 
 
 def _reason(error: ValueError) -> str:
-    """What is wrong, without the line itself."""
+    """The reason of a parse error, without the line itself."""
     errors = getattr(error, "errors", None)
     return str(errors(include_url=False, include_input=False)[0]["msg"])[:200] if errors else type(error).__name__
 
 
 async def _drain(stdout: ByteReceiveStream) -> None:
-    """Reads what still comes, so that a server that writes can end."""
+    """Read the remaining output, so that a server blocked on writing can exit."""
     with anyio.CancelScope(shield=True), contextlib.suppress(*_GONE):
         while True:
             await stdout.receive()
 
 
 async def _end(process: Process) -> None:
-    """Its stdin closed; and where that does not end it, the process and all that it started killed."""
+    """Close the process's stdin; if it does not exit, kill it and its children."""
     stdin, stdout = _pipes(process)
     with contextlib.suppress(*_GONE):
         await stdin.aclose()
-    with anyio.move_on_after(GRACE):
+    with anyio.move_on_after(GRACE_PERIOD):
         await process.wait()
     if process.returncode is None:
-        await terminate_posix_process_tree(process, GRACE)
-        with anyio.move_on_after(GRACE):
+        await terminate_posix_process_tree(process, GRACE_PERIOD)
+        with anyio.move_on_after(GRACE_PERIOD):
             await process.wait()
     with contextlib.suppress(*_GONE):
-        await stdout.aclose()  # ends the reader, also where something that survived has the pipe open
+        await stdout.aclose()  # ends the reader even if a surviving process holds the pipe
     if process.returncode is not None:
         await process.aclose()

@@ -1,4 +1,4 @@
-"""The tools of all configured MCP servers, as one list to offer and one way to call."""
+"""The tools of all configured MCP servers, as one list."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import JsonValue
 
 from parley.protocol.tools import ToolSpec
-from services.executor.mcp.config import ServerConfig
-from services.executor.mcp.results import Outcome
+from services.executor.mcp.config import McpServerConfig
+from services.executor.mcp.results import McpOutcome
 from services.executor.mcp.server import Server
 
 MESSAGE_BYTES = 32 * 1024 * 1024
 
 
 class McpTools:
-    """`start()` returns at once: servers come when they come, and `version` grows whenever list or troubles may be
-    others. One message of a server has at most `message_bytes`."""
+    """The configured servers. `start()` returns before they are connected.
+
+    `version` grows whenever tools or troubles may have changed. A message of a server has at most `message_bytes`.
+    """
 
     def __init__(
         self,
-        config: Sequence[ServerConfig],
+        config: Sequence[McpServerConfig],
         *,
         message_bytes: int = MESSAGE_BYTES,
         changed: Callable[[], None] = lambda: None,
@@ -33,7 +35,7 @@ class McpTools:
             server.start()
 
     async def stop(self) -> None:
-        """Every connection closed, every child ended (killed where it does not end by itself within seconds)."""
+        """Close every connection and end every child, by a kill if it does not exit within seconds."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
 
     def _changed(self) -> None:
@@ -41,24 +43,24 @@ class McpTools:
         self._on_change()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """By name. Those of a server that is away stay: it is expected back, and a call says that it is away."""
-        found = [spec for server in self._servers.values() for spec in server.offer.specs.values()]
-        return tuple(sorted(found, key=lambda spec: spec.name))
+        """All tools, sorted by name. Those of a disconnected server stay: it is being restarted."""
+        specs = [spec for server in self._servers.values() for spec in server.offer.specs.values()]
+        return tuple(sorted(specs, key=lambda spec: spec.name))
 
     def troubles(self) -> tuple[str, ...]:
-        """Which servers are away and why, and what of their tools was left out."""
-        told: list[str] = []
+        """Which servers are disconnected and why, and which of their tools were left out."""
+        lines: list[str] = []
         for name, server in self._servers.items():
             if server.trouble:
-                told.append(f"The MCP server “{name}” is away: {server.trouble}.")
-            told += [f"The MCP server “{name}”: {line}" for line in server.offer.left_out]
-        return tuple(told)
+                lines.append(f"The MCP server “{name}” is away: {server.trouble}.")
+            lines += [f"The MCP server “{name}”: {line}" for line in server.offer.left_out]
+        return tuple(lines)
 
-    async def call(self, name: str, arguments: Mapping[str, JsonValue], *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109
-        """Call the tool that `specs` has under this name, once. `timeout` in seconds; the server's own is the most."""
+    async def call(self, name: str, arguments: Mapping[str, JsonValue], *, timeout: float | None = None) -> McpOutcome:  # noqa: ASYNC109
+        """Call the tool with this name in `specs`, once. `timeout` is in seconds, and at most the server's own."""
         server = self._servers.get(name.partition(".")[0])
-        tool = server.offer.called.get(name) if server else None
+        tool = server.offer.server_names.get(name) if server else None
         if server is None or tool is None:
-            return Outcome(False, error=f"There is no tool “{name}” (any more): look at the list of tools again.")
+            return McpOutcome(False, error=f"There is no tool “{name}” (any more): look at the list of tools again.")
         limit = min(timeout or server.config.timeout, server.config.timeout)
         return await server.call(tool, arguments, limit=limit)

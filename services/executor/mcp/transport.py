@@ -1,4 +1,4 @@
-"""The way to a server: a child process with its stderr in our log, or streamable HTTP; and word of its end."""
+"""The transport to a server: a child process whose stderr is logged, or streamable HTTP."""
 
 import asyncio
 import logging
@@ -17,26 +17,26 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCResponse
 
-from services.executor.mcp.config import ServerConfig
-from services.executor.mcp.stdio import child
-from shared.message_limits import bounded
+from services.executor.mcp.config import McpServerConfig
+from services.executor.mcp.stdio import open_child
+from shared.message_limits import limit_responses
 
-OUTPUT_SCHEMA = "parley/outputSchema"  # where a tool's `_meta` has it
-LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes of a line, and lines in so many seconds
-HTTP_PATIENCE = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
+OUTPUT_SCHEMA = "parley/outputSchema"  # the key in a tool's `_meta`
+LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
+HTTP_TIMEOUT = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
 
-# It logs whatever is none of the protocol's, some of it with a traceback: such calls fail with the reason, from us.
+# The library logs protocol violations with tracebacks; Parley reports them as failed calls.
 logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL)
 
 log = structlog.get_logger("executor.mcp")
 
 
-def transport(
-    server: ServerConfig, *, message_bytes: int, ended: Callable[[str], None]
+def open_transport(
+    server: McpServerConfig, *, message_bytes: int, ended: Callable[[str], None]
 ) -> AbstractAsyncContextManager[TransportStreams]:
-    """`ended` is called once nothing more can come from the server: with the reason, or "" where it simply ended.
+    """Opens the transport of this server. A message has at most `message_bytes`.
 
-    One message has at most `message_bytes`.
+    Calls `ended` when the server can send nothing more, with the reason, or "" after a normal end.
     """
     opened = _stdio if server.command else _http
     return opened(server, message_bytes, ended)
@@ -44,37 +44,39 @@ def transport(
 
 @asynccontextmanager
 async def _stdio(
-    server: ServerConfig, message_bytes: int, ended: Callable[[str], None]
+    server: McpServerConfig, message_bytes: int, ended: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as pipe, os.fdopen(writing, "w", encoding="utf-8") as errlog:
-        heard, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: Stderr(server.name), pipe)
+        stderr, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: StderrLogger(server.name), pipe)
         try:
-            async with child(server, stderr=errlog, message_bytes=message_bytes, broken=ended) as (read, write):
+            async with open_child(server, stderr=errlog, message_bytes=message_bytes, broken=ended) as (read, write):
                 errlog.close()  # the child has its own end
-                yield Watched(read, ended), write
+                yield WatchedStream(read, ended), write
         finally:
-            heard.close()
+            stderr.close()
 
 
 @asynccontextmanager
 async def _http(
-    server: ServerConfig, message_bytes: int, ended: Callable[[str], None]
+    server: McpServerConfig, message_bytes: int, ended: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
-    """The library follows redirects to the same origin only."""
+    """Connects over HTTP. The library follows only redirects to the same origin."""
     async with (
         httpx2.AsyncClient(
             headers=server.headers | {"accept-encoding": "identity"},
-            timeout=httpx2.Timeout(HTTP_PATIENCE, read=None),
-            trust_env=not _is_near(server.url),  # no proxy leads to our own machine
-            event_hooks={"response": [bounded(message_bytes, exceeded=lambda error: ended(f"it sent {error}"))]},
+            timeout=httpx2.Timeout(HTTP_TIMEOUT, read=None),
+            trust_env=not _is_local(server.url),  # no proxy for this machine
+            event_hooks={
+                "response": [limit_responses(message_bytes, exceeded=lambda error: ended(f"it sent {error}"))]
+            },
         ) as http,
         streamable_http_client(server.url, http_client=http, max_sse_event_size=message_bytes) as (read, write),
     ):
-        yield Watched(read, ended), write
+        yield WatchedStream(read, ended), write
 
 
-def _is_near(url: str) -> bool:
+def _is_local(url: str) -> bool:
     host = httpx2.URL(url).host
     try:
         return ip_address(host).is_loopback
@@ -82,11 +84,11 @@ def _is_near(url: str) -> bool:
         return host == "localhost"
 
 
-class Watched:
-    """The stream of what a server sends; whoever reads it leaves it when it is over, and we hear of that.
+class WatchedStream:
+    """The stream of a server's messages. It reports when the reader closes it.
 
-    In lists of tools the schemas of results are moved out of the library's sight: it would hold results against them,
-    and so evaluate a stranger's regular expressions in our event loop.
+    It hides the result schemas of listed tools from the library, which would validate results against them and so run
+    untrusted regular expressions in the event loop.
     """
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str], None]) -> None:
@@ -94,7 +96,7 @@ class Watched:
 
     @property
     def last_context(self) -> object:
-        """Where the library's own streams have it."""
+        """The attribute of the library's own streams."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -130,36 +132,36 @@ def _with_schemas_aside(message: SessionMessage | Exception) -> SessionMessage |
     return message
 
 
-class Stderr(asyncio.Protocol):
-    """What a child writes on stderr, line by line into the log: cut, and no more of it than a person could read."""
+class StderrLogger(asyncio.Protocol):
+    """Logs a child's stderr by line, with limits on length and rate."""
 
     def __init__(self, server: str) -> None:
         self._server = server
         self._rest = b""
-        self._since, self._written, self._dropped = 0.0, 0, 0
+        self._window_began, self._written, self._dropped = 0.0, 0, 0
 
     def data_received(self, data: bytes) -> None:
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:LINE]
         for line in lines:
-            self._tell(line[:LINE].decode(errors="replace").rstrip())
+            self._log(line[:LINE].decode(errors="replace").rstrip())
 
     def connection_lost(self, _: Exception | None) -> None:
         if self._rest:
-            self._tell(self._rest.decode(errors="replace"))
-        self._admit()
+            self._log(self._rest.decode(errors="replace"))
+        self._log_dropped()
 
-    def _tell(self, line: str) -> None:
-        if time.monotonic() - self._since > WINDOW:
-            self._admit()
-            self._since, self._written = time.monotonic(), 0
+    def _log(self, line: str) -> None:
+        if time.monotonic() - self._window_began > WINDOW:
+            self._log_dropped()
+            self._window_began, self._written = time.monotonic(), 0
         if self._written >= LINES:
             self._dropped += 1
         elif line:
             self._written += 1
             log.info("mcp_stderr", server=self._server, line=line)
 
-    def _admit(self) -> None:
+    def _log_dropped(self) -> None:
         if self._dropped:
             log.info("mcp_stderr_dropped", server=self._server, lines=self._dropped)
         self._dropped = 0

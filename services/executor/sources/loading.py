@@ -1,6 +1,6 @@
-"""All packs there are: those that ship, those of the operator's folder, and those of installed packages.
+"""Loads all packs: those that ship, those in the operator's folder, and those of installed packages.
 
-A pack that cannot be used is reported, and the others work.
+A pack that fails to load is reported, and the others still work.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,8 @@ from pathlib import Path
 import structlog
 
 import packs
-from parley import Pack, Unavailable
-from shared.plugins import Plugin, in_file, in_package, installed, instances
+from parley import Pack, ToolUnavailable
+from shared.plugins import Plugin, file_plugin, installed_plugins, instances, package_plugins
 from shared.retry import retry_while_unavailable
 from shared.settings import Settings
 
@@ -20,9 +20,9 @@ GROUP = "parley.tools"  # of entry points: a module, a subclass of Pack, or an i
 
 
 class LoadedPacks:
-    """Packs by name, in the order in which they were found; of two with one name the first.
+    """Packs by name, in loading order. If two have the same name, the first wins.
 
-    `troubles`: what could not be loaded or opened, and why.
+    `troubles` tell which packs could not be loaded or opened, and why.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -32,23 +32,23 @@ class LoadedPacks:
             self._add(plugin)
 
     async def open(self, settings: Settings, opened: AsyncExitStack) -> None:
-        """Open each; what cannot be opened is left out."""
+        """Open each pack; leave out those that fail to open."""
         for name, pack in list(self.packs.items()):
             try:
-                await retry_while_unavailable(Unavailable)(pack.open)(settings)
-            except Exception as error:  # a stranger's code: what it raises takes away this pack alone
-                self._trouble(f"The pack {name} cannot be opened: {type(error).__name__}: {error}")
+                await retry_while_unavailable(ToolUnavailable)(pack.open)(settings)
+            except Exception as error:  # third-party code: a failure affects this pack alone
+                self._report(f"The pack {name} cannot be opened: {type(error).__name__}: {error}")
                 del self.packs[name]
             else:
                 opened.push_async_callback(pack.close)
 
     def _plugins(self, folder: Path | None) -> Iterator[Plugin]:
-        yield from in_package(packs)
+        yield from package_plugins(packs)
         if folder is not None and not folder.is_dir():
-            self._trouble(f"{folder} is no folder: make it, or set PARLEY_PACKS_DIR to another one.")
+            self._report(f"{folder} is no folder: make it, or set PARLEY_PACKS_DIR to another one.")
         elif folder is not None:
-            yield from (in_file(path) for path in sorted(folder.iterdir()) if _is_module(path))
-        yield from installed(GROUP)
+            yield from (file_plugin(path) for path in sorted(folder.iterdir()) if _is_module(path))
+        yield from installed_plugins(GROUP)
 
     def _add(self, plugin: Plugin) -> None:
         try:
@@ -56,12 +56,12 @@ class LoadedPacks:
             if not loaded:
                 raise ValueError("it has no pack: an instance of parley.Pack, or a subclass")
             for pack in loaded:
-                _distinct(pack, self.packs.values())
+                _check_distinct(pack, self.packs.values())
                 self.packs[pack.name] = pack
         except (Exception, SystemExit) as error:
-            self._trouble(f"{plugin.source}: {type(error).__name__}: {error}")
+            self._report(f"{plugin.source}: {type(error).__name__}: {error}")
 
-    def _trouble(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         log.error("pack_not_loaded", why=text)
         self.troubles.append(text[:2_000])
 
@@ -70,10 +70,10 @@ def _is_module(path: Path) -> bool:
     return path.suffix == ".py" or (path / "__init__.py").is_file()
 
 
-def _distinct(pack: Pack, others: Iterable[Pack]) -> None:
-    """Raises ValueError."""
+def _check_distinct(pack: Pack, others: Iterable[Pack]) -> None:
+    """Raises ValueError if another pack has the same name or a tool of the same name."""
     for other in others:
         if pack.name == other.name:
             raise ValueError(f"there is a pack {pack.name} already: rename one")
-        if both := {tool.name for tool in pack.tools} & {tool.name for tool in other.tools}:
-            raise ValueError(f"the pack {other.name} has a tool {min(both)} already: rename one")
+        if common := {tool.name for tool in pack.tools} & {tool.name for tool in other.tools}:
+            raise ValueError(f"the pack {other.name} has a tool {min(common)} already: rename one")

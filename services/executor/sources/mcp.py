@@ -1,4 +1,4 @@
-"""The tools of MCP servers, which come and go."""
+"""The tools of MCP servers, which may change at any time."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -9,10 +9,10 @@ from pydantic import JsonValue
 from parley import Context, Failed, Tool
 from parley.protocol.tools import ToolSpec
 from services.executor.mcp.tools import McpTools
-from services.executor.sources.packs import registered
+from services.executor.sources.packs import register_tool
 from services.executor.tools import Arguments, RegisteredTool
 
-LONGEST = 3600.0  # seconds: each server's own deadline is what ends its calls
+MAX_TIMEOUT = 3600.0  # seconds; each server's own deadline ends its calls earlier
 
 
 class McpSource:
@@ -26,7 +26,7 @@ class McpSource:
         return self._servers.version
 
     def tools(self) -> Iterable[RegisteredTool]:
-        return (registered(self._tool(spec), spec.origin) for spec in self._servers.specs())
+        return (register_tool(self._tool(spec), spec.origin) for spec in self._servers.specs())
 
     def troubles(self) -> Iterable[str]:
         return self._servers.troubles()
@@ -39,7 +39,7 @@ class McpSource:
             description=spec.description,
             effect=spec.effect,
             policy=spec.policy,
-            seconds=LONGEST,
+            seconds=MAX_TIMEOUT,
         )
 
     async def _run(self, name: str, arguments: Arguments, _: Context) -> JsonValue:

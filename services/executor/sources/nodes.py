@@ -1,4 +1,4 @@
-"""Nodes of flows as tools of the executor: `<flow>.<node>`, called with the flow's state and recorded as any action."""
+"""Nodes of flows as tools of the executor: `<flow>.<node>`, run with the flow's state and recorded as actions."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -9,26 +9,26 @@ from pydantic_core import to_json, to_jsonable_python
 
 from flows.loading import Flows
 from parley.events.values import ToolPolicy
-from parley.flow import NEXT, Flow, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
+from parley.flow import NEXT, Flow, Node, NodeFailed, NodeResult, NodeRun, Outputs, ToolAnswer
 from parley.protocol.flows import FlowSpec, tool_of
 from parley.protocol.tools import Preview, ToolSpec
 from parley.reply import Reply
-from services.executor.calling import bounded
-from services.executor.tools import Arguments, Call, RegisteredTool, Registry, Result
-from services.executor.walking import given, state_of
+from services.executor.flow_routing import state_of, user_set_names
+from services.executor.tool_calls import call_with_timeout
+from services.executor.tools import Arguments, RegisteredTool, Registry, ToolInvocation, ToolResult
 from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of
 from shared.llm.sections import prompt
 
 ORIGIN = "flow:"
-LARGEST = 200_000  # bytes of a node's outputs in its event, where later nodes read them
-ALL = 2_000_000  # bytes of what all nodes of a path have made: their session is sent whole to whoever works on it
-SECONDS = 3600.0  # what a node asks and calls has deadlines of its own
+MAX_OUTPUTS = 200_000  # bytes of a node's outputs in its event, where later nodes read them
+MAX_PATH_OUTPUTS = 2_000_000  # bytes of the outputs of all nodes of a path: services exchange the complete session
+TIMEOUT = 3600.0  # the node's own model and tool calls have shorter deadlines
 
 
 class NodeTools:
-    """A source of tools. `registered`: the tools that nodes may call, which come and go; a node is none of them."""
+    """A source of tools. `registered` has the tools that nodes may call; nodes are not among them."""
 
     def __init__(self, flows: Flows, registered: Registry) -> None:
         self._flows = flows
@@ -38,12 +38,15 @@ class NodeTools:
 
     @property
     def version(self) -> int:
-        """A node has what the tool that it calls says of itself."""
+        """Follows the registered tools, from which nodes take policy and effect."""
         return self._registered.version
 
     def tools(self) -> Iterable[RegisteredTool]:
         registered = self._registered.all()
-        return (_calling(tool, called) if (called := registered.get(tool.calls)) else tool for tool in self._tools)
+        return (
+            _with_called_tool(tool, called) if (called := registered.get(tool.called_tool)) else tool
+            for tool in self._tools
+        )
 
     def troubles(self) -> Iterable[str]:
         return self._flows.troubles
@@ -58,7 +61,7 @@ class NodeTools:
         return self._nodes.get((flow, node))
 
     def policy(self, session: Session, node: Node) -> ToolPolicy | None:
-        """What holds for the registered tool that the node calls holds for the node."""
+        """The policy of the registered tool that the node calls."""
         called = self._registered.find(node.tool) if node.tool else None
         return called.policy(session) if called else None
 
@@ -70,44 +73,57 @@ class NodeTools:
             effect=node.spec.effect,
             origin=f"{ORIGIN}{flow.name}",
         )
-        run, fails = partial(self._run, flow, node), partial(_fails, flow, node)
-        return RegisteredTool(spec, run, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
+        run, fails = partial(self._run, flow, node), partial(_cannot_run, flow, node)
+        return RegisteredTool(
+            spec, run, timeout=TIMEOUT, max_bytes=MAX_OUTPUTS, called_tool=node.tool, cannot_run=fails
+        )
 
-    async def _run(self, flow: Flow, node: Node, call: Call) -> Result:
+    async def _run(self, flow: Flow, node: Node, call: ToolInvocation) -> ToolResult:
         known = state_of(flow, call.session)
         state = known | dict(call.arguments)
         try:
-            _may_run(node, call, known)
-            made = await node.run(self._run_of(flow, node, call, state))
+            _check_runnable(node, call, known)
+            returned = await node.run(self._node_run(flow, node, call, state))
         except NodeFailed as error:
-            return Result(ok=False, error=str(error), unknown=error.unknown)
-        outputs, leads_to = made if isinstance(made, Made) else (made, "")
-        if strange := sorted(outputs.keys() - set(node.spec.outputs)):
-            return Result(ok=False, error=f"{node.spec.name} made {', '.join(strange)}, which are not its outputs.")
-        if leads_to and leads_to not in node.spec.possible_next_nodes:
-            return Result(ok=False, error=f"{node.spec.name} leads to “{leads_to}”, which is none of its next nodes.")
-        value: Outputs = to_jsonable_python(outputs | ({NEXT: leads_to} if leads_to else {}))
-        if (size := len(to_json(value))) > LARGEST:
-            return Result(ok=False, error=f"What {node.spec.name} made has {size} bytes; {LARGEST} are allowed.")
-        if size + _made_before(call.session) > ALL:
-            return Result(ok=False, error=f"The nodes of this path have made {ALL} bytes already: begin a new request.")
-        return Result(ok=True, value=value)
+            return ToolResult(ok=False, error=str(error), unknown=error.unknown)
+        outputs, next_node = returned if isinstance(returned, NodeResult) else (returned, "")
+        if undeclared := sorted(outputs.keys() - set(node.spec.outputs)):
+            return ToolResult(
+                ok=False, error=f"{node.spec.name} made {', '.join(undeclared)}, which are not its outputs."
+            )
+        if next_node and next_node not in node.spec.possible_next_nodes:
+            return ToolResult(
+                ok=False, error=f"{node.spec.name} leads to “{next_node}”, which is none of its next nodes."
+            )
+        value: Outputs = to_jsonable_python(outputs | ({NEXT: next_node} if next_node else {}))
+        if (size := len(to_json(value))) > MAX_OUTPUTS:
+            return ToolResult(
+                ok=False, error=f"What {node.spec.name} made has {size} bytes; {MAX_OUTPUTS} are allowed."
+            )
+        if size + _stored_bytes(call.session) > MAX_PATH_OUTPUTS:
+            return ToolResult(
+                ok=False,
+                error=f"The nodes of this path have made {MAX_PATH_OUTPUTS} bytes already: begin a new request.",
+            )
+        return ToolResult(ok=True, value=value)
 
-    def _run_of(self, flow: Flow, node: Node, call: Call, state: Outputs) -> Run:
+    def _node_run(self, flow: Flow, node: Node, call: ToolInvocation, state: Outputs) -> NodeRun:
         answer = call.action.result if call.action else None
-        return Run(
+        return NodeRun(
             state=state,
             ask_model=partial(_ask_model, call),
             call_tool=partial(self._call_tool, node, call),
             answer=answer if isinstance(answer, str) else None,
             arguments=call.arguments,
-            given=given(flow.name, call.session.turn),
+            user_set=user_set_names(flow.name, call.session.turn),
             user=call.session.owner,
             flows=self.specs(),
         )
 
-    async def _call_tool(self, node: Node, call: Call, name: str, arguments: Arguments, key: str = "") -> ToolAnswer:
-        """One call of a registered tool; what it may do is what its node says that it does."""
+    async def _call_tool(
+        self, node: Node, call: ToolInvocation, name: str, arguments: Arguments, key: str = ""
+    ) -> ToolAnswer:
+        """Call a registered tool. Its effect may not exceed the effect that the node declares."""
         tool = self._registered.find(name)
         if tool is None:
             return ToolAnswer(ok=False, error=f"There is no tool “{name}”.")
@@ -116,27 +132,27 @@ class NodeTools:
         if STRENGTH[tool.spec.effect] > STRENGTH[node.spec.effect]:
             why = f"“{name}” has the effect {tool.spec.effect}, its node {node.spec.name} says {node.spec.effect}."
             return ToolAnswer(ok=False, error=f"{why} Write “effect: {tool.spec.effect}” in the flow.")
-        one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
-        result = await bounded(tool, lambda: tool.run(one))
-        if result.files:  # they would not be in the outcome of the node
+        tool_call = ToolInvocation(call.session, f"{call.key}/{key}" if key else call.key, arguments)
+        result = await call_with_timeout(tool, lambda: tool.run(tool_call))
+        if result.files:  # a node's outcome cannot record changed files
             why = f"“{name}” changes files: use it in a turn or a plan, not in a flow."
-            return ToolAnswer(ok=False, error=why, unknown=not tool.again)
+            return ToolAnswer(ok=False, error=why, unknown=not tool.is_repeatable)
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
 
 
-def _calling(tool: RegisteredTool, called: RegisteredTool) -> RegisteredTool:
-    """The node with what the tool that it calls says of itself."""
-    its = {name: getattr(called.spec, name) for name in ("policy", "keyed", "confirm")}
-    spec = tool.spec.model_copy(update=its)
+def _with_called_tool(tool: RegisteredTool, called: RegisteredTool) -> RegisteredTool:
+    """The node with policy, key and confirmation of the tool that it calls."""
+    fields = {name: getattr(called.spec, name) for name in ("policy", "keyed", "confirm")}
+    spec = tool.spec.model_copy(update=fields)
     return tool._replace(spec=spec, preview=partial(_preview, called) if called.preview else None)
 
 
-def _made_before(session: Session) -> int:
-    made = [action.result for action in session.turn.actions] if session.turn else []
-    return sum(len(to_json(result)) for result in made if result is not None)
+def _stored_bytes(session: Session) -> int:
+    results = [action.result for action in session.turn.actions] if session.turn else []
+    return sum(len(to_json(result)) for result in results if result is not None)
 
 
-def _fails(flow: Flow, node: Node, session: Session) -> bool:
+def _cannot_run(flow: Flow, node: Node, session: Session) -> bool:
     try:
         node.resolved(state_of(flow, session))
     except NodeFailed:
@@ -144,8 +160,8 @@ def _fails(flow: Flow, node: Node, session: Session) -> bool:
     return False
 
 
-def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
-    """Raises NodeFailed: its path has not made what it needs, or what it would run with is not what was shown."""
+def _check_runnable(node: Node, call: ToolInvocation, state: Mapping[str, JsonValue]) -> None:
+    """Raises NodeFailed if an input is missing, or the arguments are not those that were approved."""
     if path_of(call.session.turn) is None:
         raise NodeFailed(f"{node.spec.name} is a node of a flow: it runs on a path, not by itself.")
     if missing := node.missing(state):
@@ -153,25 +169,25 @@ def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
     changes = node.spec.effect != "read"
     resolved = node.resolved(state) if changes or call.arguments else {}
     if changes and (call.action is None or call.action.spec.effect != node.spec.effect):
-        raise NodeFailed(f"{node.spec.name} changes something, and what it would change was not shown to anybody.")
+        raise NodeFailed(f"{node.spec.name} changes something, and the user has not seen what it would change.")
     if call.arguments != resolved:
         raise NodeFailed(f"{node.spec.name} was to run with other values than its path has made.", unknown=changes)
 
 
 async def _ask_model[R: Reply](
-    call: Call, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+    call: ToolInvocation, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
 ) -> R:
-    if call.desk is None or call.action is None:
+    if call.context is None or call.action is None:
         raise NodeFailed("Only a node of a path can ask a model.")
     messages = prompt("executor", task, rules, sections)
-    return await call.desk.ask(messages, reply, kind="node", render=_shown, action_id=call.action.spec.id)
+    return await call.context.ask(messages, reply, kind="node", render=_render_partial, action_id=call.action.spec.id)
 
 
-def _shown(partial_reply: Mapping[str, Any]) -> str:
-    """What the node has written so far."""
+def _render_partial(partial_reply: Mapping[str, Any]) -> str:
+    """The text that the node has written so far."""
     outputs = partial_reply.get("outputs")
-    said = outputs if isinstance(outputs, Mapping) else partial_reply
-    return "\n\n".join(value for name, value in said.items() if name != "kind" and isinstance(value, str) and value)
+    fields = outputs if isinstance(outputs, Mapping) else partial_reply
+    return "\n\n".join(value for name, value in fields.items() if name != "kind" and isinstance(value, str) and value)
 
 
 async def _preview(called: RegisteredTool, session: Session, arguments: Arguments) -> Preview:

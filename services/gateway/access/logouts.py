@@ -1,4 +1,4 @@
-"""Logins that people have ended, at this gateway or another: their cookies mean nothing any more."""
+"""Logins that users have ended, at this gateway or another one: their cookies are no longer valid."""
 
 import asyncio
 import time
@@ -10,93 +10,99 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from services.gateway.access.auth import COOKIE_DAYS, Login
-from services.gateway.access.limits import MOST, TokenBucket
-from services.gateway.ports import Bus
-from services.gateway.trouble import Trouble
-from shared.bus import BusDown
+from services.gateway.access.rate_limits import MAX_REMEMBERED, TokenBucket
+from services.gateway.api_errors import ApiError
+from services.gateway.ports import GatewayBus
+from shared.bus import BusUnavailable
 from shared.bus.logouts import SUBJECT, login_of
-from shared.bus.topology import MOST_LOGOUTS
+from shared.bus.topology import MAX_LOGOUTS
 from shared.retry import retry_while_unavailable
 
-BURST, A_MINUTE = 20, 1 / 60  # logouts of one user, at once and a second: each is remembered for a month
+LOGOUT_BURST, LOGOUTS_PER_SECOND = (
+    20,
+    1 / 60,
+)  # of one user: the bus keeps each for a month
 
 log = structlog.get_logger("gateway")
 
 
 class Logouts:
-    """What the bus remembers of them is read at the start and after every lost connection, and heard in between."""
+    """The ended logins: loaded from the bus at the start and after every reconnect, and subscribed to in between."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: GatewayBus) -> None:
         self._bus = bus
         self._loaded = False
-        self._missed = asyncio.Event()
-        self._ended: TTLCache[str, None] = TTLCache(MOST_LOGOUTS, ttl=COOKIE_DAYS * 86_400)
-        self._watched: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self._buckets: LRUCache[str, TokenBucket] = LRUCache(maxsize=MOST)
+        self._reconnected = asyncio.Event()
+        self._ended: TTLCache[str, None] = TTLCache(MAX_LOGOUTS, ttl=COOKIE_DAYS * 86_400)
+        self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(maxsize=MAX_REMEMBERED)
 
     async def follow(self) -> None:
-        """Learn of all logouts until cancelled; after a lost connection also of those that were not heard."""
+        """Keep the ended logins current until cancelled."""
         self._bus.on_reconnect(self._on_reconnect)
-        await self._listen()
+        await self._subscribe()
         while True:
-            self._missed.clear()
+            self._reconnected.clear()
             await self._load()
-            await self._missed.wait()
+            await self._reconnected.wait()
 
-    @retry_while_unavailable(BusDown)
-    async def _listen(self) -> None:
+    @retry_while_unavailable(BusUnavailable)
+    async def _subscribe(self) -> None:
         await self._bus.subscribe(SUBJECT, self._on_logout)
 
-    @retry_while_unavailable(BusDown)
+    @retry_while_unavailable(BusUnavailable)
     async def _load(self) -> None:
         for login_id in await self._bus.ended_logins():
             self._end(login_id)
         self._loaded = True
 
     async def _on_reconnect(self) -> None:
-        self._missed.set()
+        self._reconnected.set()
 
     async def _on_logout(self, subject: str, body: bytes) -> None:
         self._end(login_of(subject))
 
     def _end(self, login_id: str) -> None:
         self._ended[login_id] = None
-        for event in self._watched.get(login_id, ()):
+        for event in self._watchers.get(login_id, ()):
             event.set()
 
     def check(self, login: Login) -> None:
-        """Raises Trouble(unauthorized) for one that has been ended, BusDown while nobody can know."""
+        """Raises ApiError(unauthorized) for one that has been ended, BusUnavailable while that is unknown."""
         if not login.id:
             return
         if not self._loaded:
-            raise BusDown("It is not known yet which logins have been ended.")
+            raise BusUnavailable("It is not known yet which logins have been ended.")
         if login.id in self._ended:
-            raise Trouble("unauthorized", "You have logged out.", "Log in again.")
+            raise ApiError("unauthorized", "You have logged out.", "Log in again.")
 
     async def end(self, login: Login) -> None:
-        """End it at every gateway. Raises Trouble for what is no cookie's login, BusDown where it is not ended."""
+        """End the login at every gateway.
+
+        Raises ApiError for a login without a cookie, BusUnavailable if it could not be ended.
+        """
         if not login.id:
             hint = "A token or a key ends when it is changed, a JWT at its time."
-            raise Trouble("invalid", "Only a browser's login can be ended.", hint)
-        bucket = self._buckets.setdefault(login.user.id, TokenBucket(burst=BURST, rate=A_MINUTE))
+            raise ApiError("invalid", "Only a browser's login can be ended.", hint)
+        bucket = self._buckets.setdefault(login.user.id, TokenBucket(burst=LOGOUT_BURST, rate=LOGOUTS_PER_SECOND))
         if not bucket.take():
-            raise Trouble("slow_down", "Too many logouts at once.", "Try again in a minute.", retry_after=60)
+            raise ApiError("slow_down", "Too many logouts at once.", "Try again in a minute.", retry_after=60)
         await self._bus.end_login(login.id)
         self._end(login.id)
         log.info("logged_out", user=login.user.id)
 
     @contextmanager
     def watch(self, login: Login) -> Iterator[asyncio.Event]:
-        """An event that is set when the login ends, by its time or by a logout. Enter it right after `check`."""
+        """An event that is set when the login expires or the user logs out. Enter it right after `check`."""
         ended = asyncio.Event()
-        loop, left = asyncio.get_running_loop(), login.until and max(0.0, login.until - time.time())
-        timer = None if left is None else loop.call_later(left, ended.set)
-        self._watched[login.id].add(ended)
+        loop, remaining = asyncio.get_running_loop(), login.expires_at and max(0.0, login.expires_at - time.time())
+        timer = None if remaining is None else loop.call_later(remaining, ended.set)
+        self._watchers[login.id].add(ended)
         try:
             yield ended
         finally:
             if timer:
                 timer.cancel()
-            self._watched[login.id].discard(ended)
-            if not self._watched[login.id]:
-                del self._watched[login.id]
+            self._watchers[login.id].discard(ended)
+            if not self._watchers[login.id]:
+                del self._watchers[login.id]

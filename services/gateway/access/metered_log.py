@@ -1,4 +1,4 @@
-"""The log as one user writes to it: what they store and set to work counts towards their quota."""
+"""The log on behalf of one user: what they store, and the work they start, counts towards their quota."""
 
 from parley.events import Due, SessionEvent, dump_event, facts
 from services.gateway.access.quota import Quota
@@ -8,7 +8,7 @@ from shared.services import WORKERS
 
 
 class MeteredLog:
-    """Raises Trouble(slow_down) where the quota is used up; nothing is stored then."""
+    """`append` raises ApiError(slow_down), and stores nothing, when the quota is used up."""
 
     def __init__(self, log: ReplicatedLog, quota: Quota, hub: Hub) -> None:
         self._log, self._quota, self._hub = log, quota, hub
@@ -18,12 +18,12 @@ class MeteredLog:
         return self._log.clustered
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        if isinstance(event, facts.SessionStopped):  # what ends work is never refused
+        if isinstance(event, facts.SessionStopped):  # ending work is never refused
             return await self._log.append(event, after=after, due=due)
-        with self._quota.stores(len(dump_event(event))):
+        with self._quota.storing(len(dump_event(event))):
             if due not in WORKERS:
                 return await self._log.append(event, after=after, due=due)
-            with self._quota.works(event.session_id, event.version):
+            with self._quota.working(event.session_id, event.version):
                 position = await self._log.append(event, after=after, due=due)
             self._hub.watch(event.session_id, self._quota)
             return position

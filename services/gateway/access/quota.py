@@ -1,6 +1,6 @@
-"""What one user may take of this gateway, over all their sockets and REST together.
+"""Quotas per user, over all their sockets and REST requests together.
 
-Everything is counted in this process alone: another gateway counts for itself, and a restart begins anew.
+Each gateway process counts for itself; a restart resets the counts.
 """
 
 import asyncio
@@ -12,112 +12,114 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from services.gateway.access.limits import MOST, Clock, TokenBucket, slow_down
+from services.gateway.access.rate_limits import MAX_REMEMBERED, Clock, TokenBucket, slow_down_error
 from shared.settings import Settings
 
-BURST = 3  # seconds' worth of messages that may come at once
-REFUSALS = 20  # of one user, a second
-LONGEST = 20.0  # seconds that a refusal waits
-DAY = 86_400.0
-TURNS = 16  # requests of one user that are worked on at once; the others wait for these
-MESSAGE_BYTES = 64 * 1024  # of an answer that cost as much as one message
-SOON = 2.0  # seconds after which trying again is worth while, where nobody can tell
+BURST_SECONDS = 3  # a user may send this many seconds' worth of messages at once
+REFUSALS_PER_SECOND = 20  # of one user
+MAX_REFUSAL_DELAY = 20.0  # seconds
+DAY_SECONDS = 86_400.0
+MAX_CONCURRENT_REQUESTS = 16  # of one user; further requests wait
+MESSAGE_BYTES = 64 * 1024  # a response of this size costs as much as one message
+DEFAULT_RETRY_AFTER = 2.0  # seconds, when the time until it may succeed is unknown
 
 
-class Buffer(Protocol):
-    """What waits for one client, in bytes. `overflow` drops it, and ends the client's connection."""
+class SendBuffer(Protocol):
+    """Data that waits to be sent to one client. `overflow` drops it and ends the connection."""
 
     @property
     def size(self) -> int: ...
     def overflow(self) -> None: ...
 
 
-class Places:
-    """So many at once; 0: any number. `words` say what there are too many of."""
+class ConcurrencyLimit:
+    """A limit on how many things exist at once; 0: no limit. `description` names them in the error."""
 
-    def __init__(self, most: int, words: str, setting: str) -> None:
-        self._most, self._words, self._setting = most, words, setting
-        self.taken = 0
+    def __init__(self, limit: int, description: str, setting: str) -> None:
+        self._limit, self._description, self._setting = limit, description, setting
+        self.in_use = 0
 
-    def take(self) -> None:
-        """Raises Trouble(slow_down)."""
-        if self._most and self.taken >= self._most:
-            raise slow_down(f"{self._most} {self._words} already.", self._setting, SOON)
-        self.taken += 1
+    def acquire(self) -> None:
+        """Raises ApiError(slow_down)."""
+        if self._limit and self.in_use >= self._limit:
+            raise slow_down_error(f"{self._limit} {self._description} already.", self._setting, DEFAULT_RETRY_AFTER)
+        self.in_use += 1
 
-    def give(self) -> None:
-        self.taken -= 1
+    def release(self) -> None:
+        self.in_use -= 1
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        self.take()
+    def slot(self) -> Iterator[None]:
+        self.acquire()
         try:
             yield
         finally:
-            self.give()
+            self.release()
 
 
 class Quota:
-    """One user's. What refuses raises Trouble(slow_down), which says when to try again and which setting it is."""
+    """The quota of one user. A refusal is an ApiError(slow_down) that says when to retry and which setting applies."""
 
     def __init__(self, quotas: "Quotas", settings: Settings, clock: Clock) -> None:
         self._quotas = quotas
         rate, stored = settings.max_requests_per_second, settings.max_stored_bytes_per_day
-        self._messages = TokenBucket(burst=max(rate * BURST, 1), rate=rate, clock=clock) if rate else None
-        self._stored = TokenBucket(burst=stored, rate=stored / DAY, clock=clock) if stored else None
-        self._most_at_work = settings.max_running_sessions_per_user
-        self._most_unread = settings.max_send_buffer_bytes_per_user
-        self._buffers: set[Buffer] = set()
-        self._waiting = Places(
+        self._messages = TokenBucket(burst=max(rate * BURST_SECONDS, 1), rate=rate, clock=clock) if rate else None
+        self._stored = TokenBucket(burst=stored, rate=stored / DAY_SECONDS, clock=clock) if stored else None
+        self._max_working_sessions = settings.max_running_sessions_per_user
+        self._max_unread = settings.max_send_buffer_bytes_per_user
+        self._buffers: set[SendBuffer] = set()
+        self._waiting = ConcurrencyLimit(
             settings.max_pending_requests_per_user,
             "requests of yours wait for their sessions",
             "MAX_PENDING_REQUESTS_PER_USER",
         )
-        self.sockets = Places(settings.max_sockets_per_user, "sockets of yours are open", "MAX_SOCKETS_PER_USER")
-        self.open_sessions = Places(
+        self.sockets = ConcurrencyLimit(
+            settings.max_sockets_per_user, "sockets of yours are open", "MAX_SOCKETS_PER_USER"
+        )
+        self.open_sessions = ConcurrencyLimit(
             settings.max_open_sessions_per_user, "sessions are open on your sockets", "MAX_OPEN_SESSIONS_PER_USER"
         )
-        self.turns = asyncio.Semaphore(TURNS)
-        self.at_work: dict[str, int] = {}  # session id: version of the event that last gave a service something to do
+        self.request_slots = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        self.working_sessions: dict[str, int] = {}  # session id -> version of the event that last started work
         self.unread = 0  # bytes
         self._clock = clock
-        self._refused = 0.0  # when the last refusal was to be sent
+        self._refused = 0.0  # when the last refusal is sent, on our clock
 
     # --- messages
 
-    def count(self) -> None:
-        """One more message, request or handshake."""
+    def count_message(self) -> None:
+        """Count one message, request or handshake."""
         if self._messages and not self._messages.take():
-            raise slow_down("Too many messages at once.", "MAX_REQUESTS_PER_SECOND", self._messages.wait)
+            raise slow_down_error("Too many messages at once.", "MAX_REQUESTS_PER_SECOND", self._messages.wait)
 
-    def answered(self, size: int) -> None:
-        """An answer of so many bytes was made; a large one costs as much as several messages."""
+    def charge_response(self, size: int) -> None:
+        """Count a response of this size in bytes; a large one costs as much as several messages."""
         if self._messages:
             self._messages.charge(size / MESSAGE_BYTES)
 
-    def hold_back(self) -> float:
-        """Seconds that a refusal has to wait: sending many costs almost as much as doing what they refuse."""
+    def next_refusal_delay(self) -> float:
+        """Seconds to delay the next refusal: sending refusals costs almost as much as serving the requests."""
         now = self._clock()
-        self._refused = min(max(now, self._refused + 1 / REFUSALS), now + LONGEST)
+        self._refused = min(max(now, self._refused + 1 / REFUSALS_PER_SECOND), now + MAX_REFUSAL_DELAY)
         return self._refused - now
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While a request waits for its session."""
-        with self._waiting.one(), self._quotas.waiting.one():
+        """Wrap a request that waits for its session."""
+        with self._waiting.slot(), self._quotas.waiting.slot():
             yield
 
-    # --- what their messages bring about
+    # --- stored bytes and work
 
     @contextmanager
-    def stores(self, size: int) -> Iterator[None]:
-        """Around storing so many bytes, which count unless that fails."""
+    def storing(self, size: int) -> Iterator[None]:
+        """Wrap the storing of so many bytes; they do not count if it raises."""
         stored = self._stored
         if stored is None:
             yield
             return
         if not stored.take(size):
-            raise slow_down("You have stored too much today.", "MAX_STORED_BYTES_PER_DAY", stored.wait_for(size))
+            raise slow_down_error("You have stored too much today.", "MAX_STORED_BYTES_PER_DAY", stored.wait_for(size))
         try:
             yield
         except BaseException:
@@ -125,75 +127,81 @@ class Quota:
             raise
 
     @contextmanager
-    def works(self, session_id: str, version: int) -> Iterator[None]:
-        """Around the event of this version, which gives a service something to do in the session, until `rests`."""
-        self.may_work(session_id)
-        before = self.at_work.get(session_id)
-        self.at_work[session_id] = version
+    def working(self, session_id: str, version: int) -> Iterator[None]:
+        """Wrap the append of an event that starts work in the session; it counts until `finish_work`."""
+        self.check_may_work(session_id)
+        previous = self.working_sessions.get(session_id)
+        self.working_sessions[session_id] = version
         try:
             yield
         except BaseException:
-            if before is None:
-                self.rests(session_id)
+            if previous is None:
+                self.finish_work(session_id)
             else:
-                self.at_work[session_id] = before
+                self.working_sessions[session_id] = previous
             raise
 
-    def may_work(self, session_id: str) -> None:
-        """Raises Trouble(slow_down) where services work on as many other sessions of the user as they may."""
-        most = self._most_at_work
-        if most and len(self.at_work) >= most and session_id not in self.at_work:
-            raise slow_down(f"{most} sessions of yours are being worked on.", "MAX_RUNNING_SESSIONS_PER_USER", SOON)
+    def check_may_work(self, session_id: str) -> None:
+        """Raises ApiError(slow_down) if services work on too many other sessions of the user."""
+        limit = self._max_working_sessions
+        if limit and len(self.working_sessions) >= limit and session_id not in self.working_sessions:
+            raise slow_down_error(
+                f"{limit} sessions of yours are being worked on.", "MAX_RUNNING_SESSIONS_PER_USER", DEFAULT_RETRY_AFTER
+            )
 
-    def rests(self, session_id: str) -> None:
-        self.at_work.pop(session_id, None)
+    def finish_work(self, session_id: str) -> None:
+        self.working_sessions.pop(session_id, None)
 
-    # --- what they have not read yet
+    # --- unread data
 
-    def may_hold(self, size: int) -> None:
-        """Raises Trouble(slow_down) where so many bytes more are too many, beside others that wait already."""
-        if self._most_unread and self.unread and self.unread + size > self._most_unread:
-            raise slow_down("You have not read what you asked for before.", "MAX_SEND_BUFFER_BYTES_PER_USER", SOON)
+    def check_may_buffer(self, size: int) -> None:
+        """Raises ApiError(slow_down) if other data waits and this many bytes more exceed the limit."""
+        if self._max_unread and self.unread and self.unread + size > self._max_unread:
+            raise slow_down_error(
+                "You have not read what you asked for before.", "MAX_SEND_BUFFER_BYTES_PER_USER", DEFAULT_RETRY_AFTER
+            )
 
-    def hold(self, buffer: Buffer, size: int) -> None:
-        """So many more bytes wait in this buffer. Where there are too many, the fullest buffers overflow."""
+    def add_unread(self, buffer: SendBuffer, size: int) -> None:
+        """Count bytes added to this buffer. Over the limit, the fullest buffers overflow."""
         self._buffers.add(buffer)
         self.unread += size
         self._quotas.unread += size
-        while self._most_unread and self.unread > self._most_unread:
-            self.overflow()
-        self._quotas.fit()
+        while self._max_unread and self.unread > self._max_unread:
+            self.overflow_fullest()
+        self._quotas.enforce_total()
 
-    def release(self, buffer: Buffer, size: int) -> None:
-        """So many bytes have been taken from it, or dropped."""
+    def remove_unread(self, buffer: SendBuffer, size: int) -> None:
+        """Count bytes sent from this buffer, or dropped."""
         self.unread -= size
         self._quotas.unread -= size
         if not buffer.size:
             self._buffers.discard(buffer)
 
-    def overflow(self) -> None:
-        """Drop what waits in the fullest buffer."""
+    def overflow_fullest(self) -> None:
+        """Overflow the user's fullest buffer."""
         max(self._buffers, key=lambda buffer: buffer.size).overflow()
 
 
 class Quotas:
-    """The quota of each user, and what all of them share."""
+    """The quotas of all users, and the limits that they share."""
 
     def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
         self._settings, self._clock = settings, clock
-        self._users: WeakValueDictionary[str, Quota] = WeakValueDictionary()  # while a socket or request has it
-        self._recent: LRUCache[str, Quota] = LRUCache(maxsize=MOST)
-        self.waiting = Places(settings.max_pending_requests, "requests wait for their sessions", "MAX_PENDING_REQUESTS")
+        self._users: WeakValueDictionary[str, Quota] = WeakValueDictionary()  # kept while a socket or request uses it
+        self._recent: LRUCache[str, Quota] = LRUCache(maxsize=MAX_REMEMBERED)
+        self.waiting = ConcurrencyLimit(
+            settings.max_pending_requests, "requests wait for their sessions", "MAX_PENDING_REQUESTS"
+        )
         self.unread = 0  # bytes
 
-    def of(self, user: str) -> Quota:
+    def for_user(self, user: str) -> Quota:
         quota = self._users.get(user)
         if quota is None:
             quota = self._users[user] = Quota(self, self._settings, self._clock)
         self._recent[user] = quota
         return quota
 
-    def fit(self) -> None:
-        """Where too many bytes wait in all, the users for whom most wait lose their fullest buffers."""
+    def enforce_total(self) -> None:
+        """Over the total limit, overflow buffers of the users with the most unread data."""
         while self._settings.max_send_buffer_bytes and self.unread > self._settings.max_send_buffer_bytes:
-            max(self._users.values(), key=lambda quota: quota.unread).overflow()
+            max(self._users.values(), key=lambda quota: quota.unread).overflow_fullest()

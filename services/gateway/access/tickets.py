@@ -1,46 +1,48 @@
-"""One-time tickets: a URL that opens one socket, once, within seconds, so that no lasting secret stands in any URL."""
+"""One-time tickets: a URL that opens one socket, once, within seconds, so that no URL contains a lasting secret."""
 
 import secrets
 from typing import Any
 
-from services.gateway.access.auth import Door, Login
+from services.gateway.access.auth import Authenticator, Login
 from services.gateway.access.keys import TICKET
-from services.gateway.ports import Bus
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
+from services.gateway.ports import GatewayBus
 
-SECONDS = 30
+TICKET_SECONDS = 30
 HINT = "POST /api/tickets gives a new one."
 
 
 class Tickets:
-    """Any gateway with the same PARLEY_SECRET takes them; which of them was first, the broker knows."""
+    """Any gateway with the same PARLEY_SECRET accepts a ticket. The broker makes sure that only one does."""
 
-    def __init__(self, door: Door, bus: Bus) -> None:
-        self._door, self._bus = door, bus
+    def __init__(self, authenticator: Authenticator, bus: GatewayBus) -> None:
+        self._authenticator, self._bus = authenticator, bus
 
     def issue(self, login: Login) -> str:
-        """For whoever asks, who has logged in."""
-        return self._door.seal(login, TICKET, SECONDS, jti=secrets.token_hex(16), until=login.until)
+        """A new ticket for this login."""
+        return self._authenticator.sign_claims(
+            login, TICKET, TICKET_SECONDS, jti=secrets.token_hex(16), until=login.expires_at
+        )
 
-    async def redeem(self, ticket: str, known: Login | None) -> Login:
-        """Whoever asked for it. `known`: who shows it, as far as they say so by other means.
+    async def redeem(self, ticket: str, other_login: Login | None) -> Login:
+        """The login that the ticket was issued to. `other_login`: that of the request's own credentials, if any.
 
-        Raises Trouble(unauthorized), or BusDown: then it may have been used, and another one is needed.
+        Raises ApiError(unauthorized), or BusUnavailable: then it may have been used, and another one is needed.
         """
-        claims = self._door.unseal(ticket, TICKET)
+        claims = self._authenticator.verify_claims(ticket, TICKET)
         if claims is None:
-            raise _refused("This ticket is not valid, or not any more.")
-        login = self._door.login_of(claims, _until(claims))
-        if known is not None and known.user != login.user:
-            raise _refused("This ticket was made for somebody else.")
+            raise _ticket_error("This ticket is not valid, or not any more.")
+        login = self._authenticator.login_from_claims(claims, _expiry(claims))
+        if other_login is not None and other_login.user != login.user:
+            raise _ticket_error("This ticket was issued to another user.")
         if not await self._bus.redeem(str(claims["jti"])):
-            raise _refused("This ticket has been used.")
+            raise _ticket_error("This ticket has been used.")
         return login
 
 
-def _until(claims: Any) -> int | None:
+def _expiry(claims: Any) -> int | None:
     return claims["until"] if isinstance(claims.get("until"), int) else None
 
 
-def _refused(message: str) -> Trouble:
-    return Trouble("unauthorized", message, HINT)
+def _ticket_error(message: str) -> ApiError:
+    return ApiError("unauthorized", message, HINT)

@@ -1,57 +1,57 @@
-"""Who may see and who may change which session. Pure."""
+"""Users, and which sessions they may read and change. Pure."""
 
 from typing import NamedTuple
 
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
 from shared.domain.session import Session
 
 
 class User(NamedTuple):
-    """Who is asking. `everything`: the single operator of a local Parley, who sees all sessions."""
+    """A user. The operator of a local Parley sees all sessions."""
 
     id: str
-    everything: bool = False
+    is_operator: bool = False
 
     @property
     def scope(self) -> str | None:
-        """Whose sessions lists show; None: everybody's."""
-        return None if self.everything else self.id
+        """The owner to filter lists by; None: all sessions."""
+        return None if self.is_operator else self.id
 
 
-LOCAL = User("local", everything=True)
+LOCAL_USER = User("local", is_operator=True)
 
 
-def sees(user: User, session: Session) -> bool:
-    """Whether it is theirs, shared with them, or not begun yet."""
-    return _own(user, session) or user.id in session.shared_with
+def can_read(user: User, session: Session) -> bool:
+    """Whether the session is theirs, is shared with them, or has no events yet."""
+    return _is_own(user, session) or user.id in session.shared_with
 
 
-def missing(session_id: str) -> Trouble:
-    """There is none, or it is somebody else's: nobody learns from a refusal which of the two it is."""
+def session_not_found(session_id: str) -> ApiError:
+    """The same error for a session that does not exist and for another user's: it does not reveal which."""
     hint = "Check the id, and whose key you are logged in with; a user_message with an id of your own begins one."
-    return Trouble("not_found", f"There is no session {session_id} that you may see.", hint)
+    return ApiError("not_found", f"There is no session {session_id} that you may see.", hint)
 
 
-def may_read(user: User, session: Session) -> None:
-    """Raises Trouble(not_found) unless it is theirs, shared with them, or not begun yet."""
-    if not sees(user, session):
-        raise missing(session.id)
+def check_can_read(user: User, session: Session) -> None:
+    """Raises ApiError(not_found) unless `can_read`."""
+    if not can_read(user, session):
+        raise session_not_found(session.id)
 
 
-def writes(user: User, session: Session) -> bool:
-    """Whether they may act in it: it is theirs, not begun yet, or they are an approver in it.
+def can_write(user: User, session: Session) -> bool:
+    """Whether they may act in the session: it is theirs, has no events yet, or they are an approver in it.
 
-    To act is also to approve as long as messages are not told apart: an editor only reads.
+    Permission to act includes approving, so an editor may only read.
     """
-    return _own(user, session) or session.shared_with.get(user.id) == "approver"
+    return _is_own(user, session) or session.shared_with.get(user.id) == "approver"
 
 
-def may_write(user: User, session: Session) -> None:
-    """Raises Trouble (not_found, forbidden) unless they may act in it."""
-    may_read(user, session)
-    if not writes(user, session):
-        raise Trouble("forbidden", "You may only read this session.", "Fork it to go on from it.")
+def check_can_write(user: User, session: Session) -> None:
+    """Raises ApiError (not_found, forbidden) unless `can_write`."""
+    check_can_read(user, session)
+    if not can_write(user, session):
+        raise ApiError("forbidden", "You may only read this session.", "Fork it to go on from it.")
 
 
-def _own(user: User, session: Session) -> bool:
-    return user.everything or session.version == 0 or session.owner == user.id
+def _is_own(user: User, session: Session) -> bool:
+    return user.is_operator or session.version == 0 or session.owner == user.id

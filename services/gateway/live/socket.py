@@ -1,4 +1,4 @@
-"""One WebSocket connection: a reader, a writer, and the sessions it looks at. It owns nothing that outlives it."""
+"""One WebSocket connection: a reader, a writer, and subscriptions to sessions."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -12,28 +12,28 @@ from parley.protocol import server as s
 from parley.protocol.screen import ScreenSnapshot
 from services.gateway import handlers
 from services.gateway.access.quota import Quota
-from services.gateway.access.users import User, may_read, missing
-from services.gateway.commands import SessionMessage, Shown
-from services.gateway.inbound import parse
-from services.gateway.live.audience import Audience, Protocol, dump, shows
-from services.gateway.live.hub import PAGE, Hub
-from services.gateway.live.outbox import Outbox, OutgoingMessage
+from services.gateway.access.users import User, check_can_read, session_not_found
+from services.gateway.api_errors import FAILED_MESSAGE, ApiError, as_api_error, error_message
+from services.gateway.commands import ApprovalTarget, SessionMessage
+from services.gateway.live.audience import Audience, Protocol, approval_target, dump
+from services.gateway.live.hub import PAGE_SIZE, Hub
+from services.gateway.live.send_queue import OutgoingMessage, SendQueue
 from services.gateway.live.subscription import ChannelSubscription
+from services.gateway.parsing import parse_message
 from services.gateway.ports import Core, query
-from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
 from shared.store_api import JOURNAL_READ, ReadJournal
 
 TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
-GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
-SLOW, WAITS = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
+CLOSE_TIMEOUT = 5.0  # seconds for a slow client to receive the close frame
+SLOW_SECONDS, SLOW_NOTICE = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
 
 log = structlog.get_logger("socket")
 
 
-class Socket:
-    """What the client says is done one message after the other; what it hears is written by one task."""
+class SocketConnection:
+    """One task carries out the client's messages in order; another writes the messages to it."""
 
-    def __init__(  # noqa: PLR0913  what a socket works with
+    def __init__(  # noqa: PLR0913  its dependencies
         self,
         ws: WebSocket,
         user: User,
@@ -46,18 +46,18 @@ class Socket:
     ) -> None:
         self._ws, self._user, self._login_ended = ws, user, login_ended
         self._core, self._hub, self._quota, self._protocol = core, hub, quota, protocol
-        self._outbox = Outbox(quota)
+        self._queue = SendQueue(quota)
         self._subscriptions: dict[str, ChannelSubscription] = {}
-        self._shown: dict[str, Shown] = {}
+        self._approval_targets: dict[str, ApprovalTarget] = {}
         self._current = handlers.new_session_id()
 
     async def serve(self, greeting: s.Greeting) -> None:
-        """Until the client leaves, closes, or turns out to be too slow. The socket has been accepted."""
+        """Serve an accepted socket until the client leaves or closes, is too slow, or its login ends."""
         self._send(greeting.model_copy(update={"session_id": self._current}))
         tasks = [
             asyncio.create_task(self._read(), name="socket reader"),
             asyncio.create_task(self._write(), name="socket writer"),
-            asyncio.create_task(self._outbox.overflowed.wait(), name="socket overflow"),
+            asyncio.create_task(self._queue.overflowed.wait(), name="socket overflow"),
             asyncio.create_task(self._login_ended.wait(), name="socket login"),
         ]
         try:
@@ -68,122 +68,122 @@ class Socket:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             for session_id in tuple(self._subscriptions):
                 await self._leave(session_id)
-            slow = self._outbox.overflowed.is_set()
-            self._outbox.close()
-        await self._say_goodbye(slow=slow)
-        _complain(ended)
+            slow = self._queue.overflowed.is_set()
+            self._queue.close()
+        await self._close(slow=slow)
+        _log_failures(ended)
 
-    # --- out
+    # --- sending
 
     def _send(self, message: s.ServerMessage) -> None:
         body = dump(message)
-        self._quota.answered(len(body))
+        self._quota.charge_response(len(body))
         snapshot = isinstance(message, s.Snapshot | ScreenSnapshot)
-        self._outbox.put(OutgoingMessage(body, message.session_id, shows(message), snapshot))
+        self._queue.put(OutgoingMessage(body, message.session_id, approval_target(message), snapshot))
 
     async def _write(self) -> None:
         while True:
-            outgoing = await self._outbox.get()
+            outgoing = await self._queue.get()
             await self._ws.send_text(outgoing.body.decode())
             if outgoing.shows:
-                self._shown[outgoing.session_id] = outgoing.shows
+                self._approval_targets[outgoing.session_id] = outgoing.shows
 
-    async def _say_goodbye(self, *, slow: bool) -> None:
+    async def _close(self, *, slow: bool) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if slow else (1000, "")
         if self._login_ended.is_set():
             code, reason = LOGIN_ENDED, "your login has ended"
-        with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left already, or does not read at all
-            async with asyncio.timeout(GRACE):
+        with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # the client has left, or does not read
+            async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._ws.close(code, reason)
 
     @contextmanager
-    def _told_if_slow(self, session_id: str) -> Iterator[None]:
-        """Who waits for the log is told so."""
-        told = s.Log(session_id=session_id, content=WAITS)
-        waiting = asyncio.get_running_loop().call_later(SLOW, self._send, told)
+    def _notice_if_slow(self, session_id: str) -> Iterator[None]:
+        """Tell the client if the log takes long to answer."""
+        notice = s.Log(session_id=session_id, content=SLOW_NOTICE)
+        timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._send, notice)
         try:
             yield
         finally:
-            waiting.cancel()
+            timer.cancel()
 
-    # --- in
+    # --- receiving
 
     async def _read(self) -> None:
         while True:
-            await self._outbox.calm()  # who does not read is not heard
+            await self._queue.wait_until_drained()  # do not read from a client that does not read
             frame = await self._ws.receive()
             if frame["type"] == "websocket.disconnect":
                 return
-            if await self._hear(frame.get("text")):
+            if await self._handle_frame(frame.get("text")):
                 return
 
-    async def _hear(self, text: str | None) -> bool:
-        """One message from the client; True when it wants to leave."""
+    async def _handle_frame(self, text: str | None) -> bool:
+        """Handle one message from the client. Returns True when the client wants to leave."""
         reply_to: str | None = None
         session_id = self._current
         try:
-            self._quota.count()
+            self._quota.count_message()
             if text is None:
-                raise Trouble("bad_message", "Messages are text frames of JSON, not binary ones.")
-            message = parse(text)
+                raise ApiError("bad_message", "Messages are text frames of JSON, not binary ones.")
+            message = parse_message(text)
             reply_to, session_id = message.id, message.session_id or self._current
             if isinstance(message, m.Close):
                 return True
-            await self._carry_out(message, session_id)
+            await self._handle_message(message, session_id)
         except Exception as error:
-            trouble = as_trouble(error)
-            if trouble is None:
+            api_error = as_api_error(error)
+            if api_error is None:
                 log.exception("message_failed", session_id=session_id)
-                trouble = Trouble("failed", FAILED)
-            self._send(error_message(trouble, session_id, reply_to))
-            if trouble.code == "slow_down":
-                await asyncio.sleep(self._quota.hold_back())
+                api_error = ApiError("failed", FAILED_MESSAGE)
+            self._send(error_message(api_error, session_id, reply_to))
+            if api_error.code == "slow_down":
+                await asyncio.sleep(self._quota.next_refusal_delay())
         return False
 
-    async def _carry_out(self, message: m.AnyClientMessage, session_id: str) -> None:
+    async def _handle_message(self, message: m.AnyClientMessage, session_id: str) -> None:
         match message:
             case m.Close():
                 return
             case m.Resume():
                 await self._resume(session_id, message.after)
             case m.Fork():
-                fork_id = await handlers.begin_fork(message, session_id, user=self._user, core=self._core)
+                fork_id = await handlers.fork_session(message, session_id, user=self._user, core=self._core)
                 self._send(s.Forked(session_id=session_id, fork_id=fork_id))
             case _:
                 await self._act(message, session_id)
 
     async def _act(self, message: SessionMessage, session_id: str) -> None:
-        """A message about a session that this socket is not on yet puts it there: its sender sees what comes of it."""
+        """Carry out a message. It also subscribes the socket to the session, so that the sender sees the result."""
         begins = isinstance(message, m.UserMessage)
         if begins:
-            self._quota.may_work(session_id)  # refused before the session is loaded
-        with self._told_if_slow(session_id):
-            if not (was_here := session_id in self._subscriptions):
-                await self._sit_down(session_id, begins=begins)
-            sender = handlers.Sender(self._user, self._shown.get(session_id))
+            self._quota.check_may_work(session_id)  # refused before the session is loaded
+        with self._notice_if_slow(session_id):
+            if not (was_subscribed := session_id in self._subscriptions):
+                await self._subscribe(session_id, begins=begins)
+            sender = handlers.Sender(self._user, self._approval_targets.get(session_id))
             try:
-                subscription = self._subscriptions.get(session_id)  # none in a session that nobody has begun
+                subscription = self._subscriptions.get(session_id)  # none for a session without events
                 channel = subscription.channel if subscription else None
-                done = await handlers.act(message, session_id, sender, self._core, channel)
-                if done.repeated and was_here and subscription and subscription.channel.session:
-                    session = subscription.channel.session  # no event comes of it: this is the answer
+                result = await handlers.act(message, session_id, sender, self._core, channel)
+                if result.repeated and was_subscribed and subscription and subscription.channel.session:
+                    session = subscription.channel.session  # no event follows, so this is the reply
                     self._send(subscription.audience(session).snapshot(session))
-            finally:  # also when it is refused: the screen may be behind
-                self._hub.nudge(session_id)
+            finally:  # also after a refusal: the screen may be behind
+                self._hub.wake(session_id)
         if begins:
             self._current = session_id
 
-    # --- looking at sessions
+    # --- subscriptions
 
-    async def _sit_down(self, session_id: str, *, begins: bool) -> None:
-        """Live from here on, without what was before; not in a session that nobody has begun."""
-        subscription = self._enter(session_id)
+    async def _subscribe(self, session_id: str, *, begins: bool) -> None:
+        """Subscribe without history. A session without events is only subscribed to by the message that begins it."""
+        subscription = self._join(session_id)
         try:
-            session = await subscription.channel.fresh()
-            may_read(self._user, session)
-            if begins and session.version:  # sent again after a lost connection: nothing new may ever come of it
+            session = await subscription.channel.refresh()
+            check_can_read(self._user, session)
+            if begins and session.version:  # resent after a lost connection: perhaps no new event follows
                 self._send(subscription.audience(session).snapshot(session))
-            subscription.release(session.version)
+            subscription.go_live(session.version)
         except BaseException:
             await self._leave(session_id)
             raise
@@ -191,57 +191,57 @@ class Socket:
             await self._leave(session_id)
 
     async def _resume(self, session_id: str, after: int) -> None:
-        """A snapshot, the events after `after`, then live: whatever happens meanwhile waits in the subscription."""
-        subscription = self._subscriptions.get(session_id) or self._enter(session_id)
-        subscription.hold()
+        """Send a snapshot and the events after `after`, then go live. Live messages are held back until then."""
+        subscription = self._subscriptions.get(session_id) or self._join(session_id)
+        subscription.pause()
         try:
-            with self._told_if_slow(session_id):
-                session = await subscription.channel.fresh()
+            with self._notice_if_slow(session_id):
+                session = await subscription.channel.refresh()
             if session.version == 0:
-                raise missing(session_id)
-            may_read(self._user, session)
+                raise session_not_found(session_id)
+            check_can_read(self._user, session)
             if session.work:
                 draft = await self._hub.draft(session_id)
-                session = await subscription.channel.fresh()
+                session = await subscription.channel.refresh()
             else:
                 draft = None
             audience = subscription.audience(session)
             self._send(audience.snapshot(session, draft))
-            await self._tell_history(audience, session_id, after, session.version)
-            subscription.release(session.version)
+            await self._send_history(audience, session_id, after, session.version)
+            subscription.go_live(session.version)
         except BaseException:
             await self._leave(session_id)
             raise
         self._current = session_id
 
-    async def _tell_history(self, audience: Audience, session_id: str, after: int, until: int) -> None:
-        """The stored events after version `after` up to `until`, no faster than the client takes them."""
-        while after < until:
-            request = ReadJournal(session_id=session_id, after=after, limit=min(PAGE, until - after))
+    async def _send_history(self, audience: Audience, session_id: str, after: int, last: int) -> None:
+        """Send the stored events after version `after` up to `last`, no faster than the client reads them."""
+        while after < last:
+            request = ReadJournal(session_id=session_id, after=after, limit=min(PAGE_SIZE, last - after))
             page = await query(self._core.store, JOURNAL_READ, request)
             if not page.events:
-                raise Trouble("unavailable", "The journal is not complete yet.", "Resume again in a moment.")
+                raise ApiError("unavailable", "The journal is not complete yet.", "Resume again in a moment.")
             for event in page.events:
                 self._send(audience.history(event))
             after = page.events[-1].version
-            await self._outbox.calm()
+            await self._queue.wait_until_drained()
 
-    def _enter(self, session_id: str) -> ChannelSubscription:
-        self._quota.open_sessions.take()
+    def _join(self, session_id: str) -> ChannelSubscription:
+        self._quota.open_sessions.acquire()
         subscription = self._subscriptions[session_id] = ChannelSubscription(
-            self._user, self._hub.enter(session_id), self._outbox, self._protocol
+            self._user, self._hub.join(session_id), self._queue, self._protocol
         )
         return subscription
 
     async def _leave(self, session_id: str) -> None:
         if subscription := self._subscriptions.pop(session_id, None):
-            self._quota.open_sessions.give()
-            subscription.drop()
+            self._quota.open_sessions.release()
+            subscription.discard()
             await self._hub.leave(session_id, subscription)
 
 
-def _complain(ended: Sequence[object]) -> None:
-    """A writer whose client has gone is no fault; anything else is."""
+def _log_failures(ended: Sequence[object]) -> None:
+    """Log errors, except that the client has gone."""
     for error in ended:
         if isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, RuntimeError, OSError)):
             log.error("socket_failed", error=repr(error))

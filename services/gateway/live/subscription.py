@@ -1,77 +1,77 @@
-"""One socket's place in one session: every event once, in order, whatever comes from history and what from live."""
+"""A client's subscription to a session: every event once and in order, first from history, then live."""
 
-from services.gateway.access.users import User, sees
+from services.gateway.access.users import User, can_read
 from services.gateway.live.audience import Audience, EventMessages, Protocol
-from services.gateway.live.hub import Channel
-from services.gateway.live.outbox import Outbox, OutgoingMessage
+from services.gateway.live.hub import SessionChannel
+from services.gateway.live.send_queue import OutgoingMessage, SendQueue
 from shared.domain.session import Session
 
-MAX_HELD = 5_000  # messages kept back while history is read
+MAX_HELD_BACK = 5_000  # messages, while history is sent
 
 
 class ChannelSubscription:
-    """Held, it keeps back what comes live; released, it goes on where history ended.
+    """While paused it holds back live messages; live, it goes on where history ended.
 
-    It is silent while its user may not see the session: who sat down where nothing had begun sees nothing of what
-    somebody else begins there.
+    It sends nothing while its user may not read the session: a user who subscribed to an unused id does not see the
+    session that another user begins under it.
     """
 
-    def __init__(self, user: User, channel: Channel, outbox: Outbox, protocol: Protocol = 1) -> None:
+    def __init__(self, user: User, channel: SessionChannel, queue: SendQueue, protocol: Protocol = 1) -> None:
         self.channel = channel
         self._protocol = protocol
-        self._user, self._outbox = user, outbox
+        self._user, self._queue = user, queue
         self._sent = 0
-        self._held: list[EventMessages | bytes] = []
+        self._held_back: list[EventMessages | bytes] = []
         self._live = False
         channel.listeners.add(self)
 
     def audience(self, session: Session) -> Audience:
         return Audience.of(self._user, session, self._protocol)
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         self._live = False
 
-    def release(self, version: int) -> None:
-        """Go live after `version`: what was held back up to it has been told already."""
+    def go_live(self, version: int) -> None:
+        """Go live after `version`. Messages held back up to it have been sent already."""
         self._live, self._sent = True, version
-        for item in self._take_held():
-            self._pass_on(item)
+        for item in self._take_held_back():
+            self._send(item)
 
-    def drop(self) -> None:
-        """Forget what was held back: nobody will see it."""
-        self._take_held()
+    def discard(self) -> None:
+        """Discard what was held back."""
+        self._take_held_back()
 
-    def heard(self, told: EventMessages) -> None:
-        self._take(told)
+    def on_event(self, messages: EventMessages) -> None:
+        self._receive(messages)
 
-    def heard_delta(self, body: bytes) -> None:
-        self._take(body)
+    def on_delta(self, body: bytes) -> None:
+        self._receive(body)
 
-    def heard_error(self, body: bytes) -> None:
-        self._take(body)
+    def on_error(self, body: bytes) -> None:
+        self._receive(body)
 
-    def _take(self, item: EventMessages | bytes) -> None:
-        if self.channel.session and not sees(self._user, self.channel.session):
+    def _receive(self, item: EventMessages | bytes) -> None:
+        if self.channel.session and not can_read(self._user, self.channel.session):
             return
         if self._live:
-            self._pass_on(item)
-        elif len(self._held) >= MAX_HELD:
-            self._outbox.overflow()
-        elif self._outbox.hold(_size(item)):
-            self._held.append(item)
+            self._send(item)
+        elif len(self._held_back) >= MAX_HELD_BACK:
+            self._queue.overflow()
+        elif self._queue.reserve(_size(item)):
+            self._held_back.append(item)
 
-    def _take_held(self) -> list[EventMessages | bytes]:
-        held, self._held = self._held, []
-        self._outbox.release(sum(map(_size, held)))
-        return held
+    def _take_held_back(self) -> list[EventMessages | bytes]:
+        items, self._held_back = self._held_back, []
+        self._queue.release(sum(map(_size, items)))
+        return items
 
-    def _pass_on(self, item: EventMessages | bytes) -> None:
+    def _send(self, item: EventMessages | bytes) -> None:
         if isinstance(item, bytes):
-            self._outbox.put(OutgoingMessage(item, self.channel.id))
+            self._queue.put(OutgoingMessage(item, self.channel.id))
         elif item.version > self._sent:
             self._sent = item.version
-            for body, shown in item.messages:
-                self._outbox.put(OutgoingMessage(body, self.channel.id, shown))
+            for body, target in item.messages:
+                self._queue.put(OutgoingMessage(body, self.channel.id, target))
 
 
 def _size(item: EventMessages | bytes) -> int:

@@ -1,4 +1,4 @@
-"""The page's scripts and styles: their names change with their content, so a browser asks for each only once."""
+"""The page's scripts and styles. Their names change with their content, so browsers may cache them forever."""
 
 from os import stat_result
 from typing import override
@@ -9,36 +9,36 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-FOREVER = "public, max-age=31536000, immutable"
-ENCODINGS = {"br": ".br", "gzip": ".gz"}  # the smaller one first
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+ENCODINGS = {"br": ".br", "gzip": ".gz"}  # smallest first
 
 
 class Assets(StaticFiles):
-    """Files that never change, sent as the build compressed them where the browser can read that."""
+    """Immutable files, sent compressed by the build if the browser accepts that."""
 
     @override
     async def get_response(self, path: str, scope: Scope) -> Response:
-        wanted = accepted(Headers(scope=scope).get("accept-encoding", ""))
+        encodings = accepted_encodings(Headers(scope=scope).get("accept-encoding", ""))
         for encoding, suffix in ENCODINGS.items():
-            if encoding in wanted:
-                full, found = await run_sync(self.lookup_path, path + suffix)
-                if found:
-                    return self._compressed(full, found, scope, encoding)
-        return self._kept(await super().get_response(path, scope))
+            if encoding in encodings:
+                full, stat = await run_sync(self.lookup_path, path + suffix)
+                if stat:
+                    return self._compressed(full, stat, scope, encoding)
+        return self._cached_forever(await super().get_response(path, scope))
 
-    def _compressed(self, full: str, found: stat_result, scope: Scope, encoding: str) -> Response:
-        response = self._kept(self.file_response(full, found, scope))
+    def _compressed(self, full: str, stat: stat_result, scope: Scope, encoding: str) -> Response:
+        response = self._cached_forever(self.file_response(full, stat, scope))
         if isinstance(response, FileResponse):
             response.headers["Content-Encoding"] = encoding
         return response
 
-    def _kept(self, response: Response) -> Response:
-        response.headers["Cache-Control"] = FOREVER
+    def _cached_forever(self, response: Response) -> Response:
+        response.headers["Cache-Control"] = CACHE_FOREVER
         response.headers["Vary"] = "Accept-Encoding"
         return response
 
 
-def accepted(header: str) -> frozenset[str]:
-    """The encodings that an Accept-Encoding names, without those that it forbids with `q=0`."""
+def accepted_encodings(header: str) -> frozenset[str]:
+    """The encodings that an Accept-Encoding header accepts: those without `q=0`."""
     parts = (part.replace(" ", "").partition(";q=") for part in header.lower().split(","))
     return frozenset(name for name, _, quality in parts if quality.strip("0.") or not quality)

@@ -1,4 +1,4 @@
-"""Requests with a body: who sends it is known before a byte of it is read, and it is read as messages of `/ws` are."""
+"""Request bodies: read only after authentication, and as strictly as messages of `/ws`."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -8,28 +8,28 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.inbound import read_json
-from services.gateway.rest.refusals import answer, slowly
+from services.gateway.api_errors import ApiError
+from services.gateway.parsing import read_json
+from services.gateway.rest.error_responses import delay_refusal, problem_response
 from services.gateway.state import authenticate
-from services.gateway.trouble import Trouble
 
-API = "/api/"
+API_PREFIX = "/api/"
 
 
-class LoginFirst:
-    """Everything under /api/ is for those who have logged in: all others learn that, and nothing else."""
+class RequireLogin:
+    """ASGI middleware that requires a login under /api/, before the body is read or a route is matched."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(API):
+        if scope["type"] == "http" and scope["path"].startswith(API_PREFIX):
             request = Request(scope)
             try:
                 request.state.login = authenticate(request)
-            except Trouble as trouble:
-                await slowly(request, trouble)
-                await answer(trouble)(scope, receive, send)
+            except ApiError as error:
+                await delay_refusal(request, error)
+                await problem_response(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -51,5 +51,5 @@ class _StrictRequest(Request):
         body = await self.body()
         try:
             return read_json(body)
-        except Trouble as trouble:
-            raise HTTPException(trouble.status) from trouble  # the framework lets only this one through
+        except ApiError as error:
+            raise HTTPException(error.status) from error  # FastAPI passes only this exception through

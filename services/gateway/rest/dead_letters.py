@@ -1,29 +1,29 @@
-"""REST: messages that were put aside."""
+"""REST: dead letters, for the operator."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
 from services.gateway.access.users import User
+from services.gateway.api_errors import ApiError
 from services.gateway.ports import query
+from services.gateway.rest.error_responses import ERROR_RESPONSES
 from services.gateway.rest.parameters import Limit, Offset
-from services.gateway.rest.refusals import REFUSALS
-from services.gateway.state import Behind, Me
-from services.gateway.trouble import Trouble
+from services.gateway.state import CoreDep, UserDep
 from shared import store_api as api
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
 
 
 @router.get("/dead")
 async def dead(
-    user: Me, core: Behind, limit: Limit = 100, offset: Offset = 0, dismissed: Annotated[bool, Query()] = False
+    user: UserDep, core: CoreDep, limit: Limit = 100, offset: Offset = 0, dismissed: Annotated[bool, Query()] = False
 ) -> api.DeadPage:
-    """Messages that were put aside: no event of their session, or given up by a consumer. For the operator.
+    """Dead letters: messages that are not a valid event of their session, or that a consumer gave up on.
 
-    With `dismissed` those that were put away since.
+    With `dismissed`, those that have been dismissed. For the operator.
     """
-    _only_the_operator(user)
+    _check_operator(user)
     return await query(core.store, api.DEAD_LIST, api.ListDead(limit=limit, offset=offset, dismissed=dismissed))
 
 
@@ -31,19 +31,19 @@ async def dead(
 async def dismiss(
     stream: Annotated[str, Path(min_length=1, max_length=64)],
     stream_seq: Annotated[int, Path(ge=1, le=2**53)],
-    user: Me,
-    core: Behind,
+    user: UserDep,
+    core: CoreDep,
 ) -> api.DismissedDead:
-    """Put away what is listed of this message; who did so, and when, is kept. For the operator.
+    """Dismiss a dead letter; who did so, and when, is recorded. For the operator.
 
-    It carries nothing out: `retry`, as a message to the session, has the stage done again that failed.
+    This does not process it: send `retry` to the session to repeat the failed stage.
     """
-    _only_the_operator(user)
-    gone = api.DismissDead(stream=stream, stream_seq=stream_seq, user=user.id)
-    return await query(core.store, api.DEAD_DISMISS, gone)
+    _check_operator(user)
+    request = api.DismissDead(stream=stream, stream_seq=stream_seq, user=user.id)
+    return await query(core.store, api.DEAD_DISMISS, request)
 
 
-def _only_the_operator(user: User) -> None:
-    """Raises Trouble(forbidden) for anybody else."""
-    if not user.everything:
-        raise Trouble("forbidden", "Only the operator sees what was put aside.", "Use `parley dead` on the server.")
+def _check_operator(user: User) -> None:
+    """Raises ApiError(forbidden) for other users."""
+    if not user.is_operator:
+        raise ApiError("forbidden", "Only the operator sees what was put aside.", "Use `parley dead` on the server.")

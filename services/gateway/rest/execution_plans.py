@@ -1,4 +1,4 @@
-"""REST: execution plans by their task: made, changed, approved, carried out, cancelled, read and deleted."""
+"""REST: execution plans by task: create, change, approve, execute, cancel, read and delete."""
 
 from collections.abc import Mapping
 
@@ -10,243 +10,249 @@ from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews, PlanStatus
 from services.gateway import handlers
+from services.gateway.api_errors import ApiError
 from services.gateway.commands import SessionMessage
 from services.gateway.plan_previews import plan_previews
 from services.gateway.ports import query
 from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.execution_plan_caller import Calling, Timeout, told
-from services.gateway.rest.execution_plan_models import (
-    Approve,
-    Asked,
-    Execute,
-    Generate,
-    Modify,
-    Skip,
-    StepPath,
-    Store,
-    TaskId,
-)
-from services.gateway.rest.execution_plan_tasks import task, task_seen, tasks_of, tasks_page, versions_seen
-from services.gateway.rest.flow_requests import REFUSALS as WAITING
+from services.gateway.rest.error_responses import ERROR_RESPONSES
+from services.gateway.rest.flow_requests import WAITING_RESPONSES
 from services.gateway.rest.parameters import From, Limit, Offset, OfSession, To
-from services.gateway.rest.refusals import REFUSALS
-from services.gateway.rest.sessions import readable
-from services.gateway.state import Behind, Here, Me
-from services.gateway.trouble import Trouble
-from services.gateway.views.execution_plan import formatted, plan_status, statuses
+from services.gateway.rest.plan_caller import CallerDep, Timeout, plan_response
+from services.gateway.rest.plan_models import (
+    ApproveRequest,
+    ExecuteRequest,
+    GenerateRequest,
+    ModifyRequest,
+    SkipRequest,
+    StepPath,
+    StoreRequest,
+    TaskId,
+    TaskRequest,
+)
+from services.gateway.rest.plan_tasks import current_task, plan_tasks, task_state, task_versions, tasks_page
+from services.gateway.rest.sessions import readable_session
+from services.gateway.state import CoreDep, GatewayDep, UserDep
+from services.gateway.views.execution_plan import plan_markdown, plan_status, step_statuses
 from shared import store_api as api
 from shared.domain.plan_steps import task_status
 from shared.domain.session import SERVICE_OF
 
 WORKFLOW = "execution_plan"
 router = APIRouter(
-    prefix="/api/execution-plans", tags=["execution plans"], responses=REFUSALS | WAITING, route_class=JsonRoute
+    prefix="/api/execution-plans",
+    tags=["execution plans"],
+    responses=ERROR_RESPONSES | WAITING_RESPONSES,
+    route_class=JsonRoute,
 )
 
 
 @router.post("", status_code=201)
-async def generate(asked: Generate, me: Calling) -> ExecutionPlan:
-    """A plan for a request, for you to approve; or the question that comes before it."""
-    named = asked.model_dump(include={"generator", "tools", "model", "instructions"}, exclude_none=True)
-    settings = (asked.settings or SessionSettings()).model_copy(update=named) if named else asked.settings
+async def generate(body: GenerateRequest, caller: CallerDep) -> ExecutionPlan:
+    """Make a plan for a request. Returns the plan to approve, or a question to answer first."""
+    choices = body.model_dump(include={"generator", "tools", "model", "instructions"}, exclude_none=True)
+    settings = (body.settings or SessionSettings()).model_copy(update=choices) if choices else body.settings
     message = m.UserMessage(
         type="user_message",
-        content=asked.request,
+        content=body.request,
         workflow=WORKFLOW,
         settings=settings,
-        knowledge=asked.knowledge,
+        knowledge=body.knowledge,
     )
-    return await me.does(message, me.new(asked), asked)
+    return await caller.act(message, caller.new_session_id(body), body)
 
 
 @router.post("/store", status_code=201)
-async def store(asked: Store, me: Calling) -> ExecutionPlan:
-    """A plan of your own, held against the tools there are, for you to approve."""
-    own = OwnPlan(goal=asked.description, steps=asked.steps, notes=asked.notes)
+async def store(body: StoreRequest, caller: CallerDep) -> ExecutionPlan:
+    """Store a plan of your own. It is checked against the available tools, and awaits your approval."""
+    own = OwnPlan(goal=body.description, steps=body.steps, notes=body.notes)
     message = m.UserMessage(
-        type="user_message", content=asked.description, workflow=WORKFLOW, settings=asked.settings, plan=own
+        type="user_message", content=body.description, workflow=WORKFLOW, settings=body.settings, plan=own
     )
-    return await me.does(message, me.new(asked), asked)
+    return await caller.act(message, caller.new_session_id(body), body)
 
 
 @router.get("")
-async def listed(user: Me, core: Behind, session: OfSession = None, limit: Limit = 50, offset: Offset = 0) -> PlanList:
-    """My execution plans, the newest of each session, newest first; or, of one `session`, those of all its tasks."""
+async def listed(
+    user: UserDep, core: CoreDep, session: OfSession = None, limit: Limit = 50, offset: Offset = 0
+) -> PlanList:
+    """My execution plans, newest first: the newest plan of each session, or with `session` those of all its tasks."""
     if session is not None:
-        await readable(core, session, user)
-        return tasks_page(session, await tasks_of(core, session), limit, offset)
-    wanted = api.ListPlans(user=user.scope, kinds=("execution",), limit=limit, offset=offset)
-    page = await query(core.store, api.PLAN_LIST, wanted)
+        await readable_session(core, session, user)
+        return tasks_page(session, await plan_tasks(core, session), limit, offset)
+    request = api.ListPlans(user=user.scope, kinds=("execution",), limit=limit, offset=offset)
+    page = await query(core.store, api.PLAN_LIST, request)
     plans = tuple(
         PlanLine(
-            task_id=one.session_id,
-            version=one.version,
-            description=one.goal,
-            status=one.status,
-            steps=len(one.steps),
-            updated_at=one.at,
+            task_id=record.session_id,
+            version=record.version,
+            description=record.goal,
+            status=record.status,
+            steps=len(record.steps),
+            updated_at=record.at,
         )
-        for one in page.plans
+        for record in page.plans
     )
     return PlanList(plans=plans, total=page.total)
 
 
 @router.get("/{task_id}")
-async def plan(task_id: TaskId, me: Calling, timeout: Timeout = 0) -> ExecutionPlan:  # noqa: ASYNC109  told to clients
-    """The plan as it stands, or as it stands when it asks something or has ended, within the `timeout`.
+async def plan(task_id: TaskId, caller: CallerDep, timeout: Timeout = 0) -> ExecutionPlan:  # noqa: ASYNC109  a query parameter
+    """The plan. With `timeout`, wait so many seconds for it to end or to need you.
 
-    Of an earlier task of the session: as it stood when the next one began.
+    An earlier task of the session is shown as it was when the next one began.
     """
-    seen = await task_seen(task_id, me.user, me.core)
+    state = await task_state(task_id, caller.user, caller.core)
     try:
-        if seen.current:
-            return await me.comes(seen.session, timeout)
-    except Trouble as trouble:
-        if trouble.code != "timed_out":
+        if state.current:
+            return await caller.wait_for_plan(state.session, timeout)
+    except ApiError as error:
+        if error.code != "timed_out":
             raise
-        seen = await task_seen(task_id, me.user, me.core)
-    return await told(seen.session, me.core, current=seen.current)
+        state = await task_state(task_id, caller.user, caller.core)
+    return await plan_response(state.session, caller.core, current=state.current)
 
 
 @router.get("/{task_id}/status")
-async def status(task_id: TaskId, user: Me, core: Behind) -> PlanStatus:
-    """How far it has come."""
-    return plan_status((await task_seen(task_id, user, core)).session)
+async def status(task_id: TaskId, user: UserDep, core: CoreDep) -> PlanStatus:
+    """The status of the plan and of each step."""
+    return plan_status((await task_state(task_id, user, core)).session)
 
 
 @router.get("/{task_id}/format", response_class=Response)
-async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
-    """The plan with all its steps and what has come of them, as Markdown."""
-    text = formatted((await task_seen(task_id, user, core)).session)
+async def formatted_plan(task_id: TaskId, user: UserDep, core: CoreDep) -> Response:
+    """The plan with its steps and their outcomes, as Markdown."""
+    text = plan_markdown((await task_state(task_id, user, core)).session)
     return Response(text, media_type="text/markdown; charset=utf-8")
 
 
 @router.get("/{task_id}/previews")
-async def previewed(task_id: TaskId, user: Me, core: Behind) -> PlanPreviews:
-    """What the plan's changes would make of what is there now, step by step, as far as their tools can tell.
+async def previewed(task_id: TaskId, user: UserDep, core: CoreDep) -> PlanPreviews:
+    """Previews of the plan's changes to the current data, by step, where the tools can tell.
 
-    Only of steps that have not begun, and whose every argument the plan shows; of the first 20 of these. Of an earlier
-    task of the session nothing is to come.
+    They cover the first 20 steps that have not started and whose arguments are all known. An earlier task has none.
     """
-    seen = await task_seen(task_id, user, core)
-    return await plan_previews(seen.session, core.bus, current=seen.current)
+    state = await task_state(task_id, user, core)
+    return await plan_previews(state.session, core.bus, current=state.current)
 
 
 @router.get("/{task_id}/versions")
-async def versions(task_id: TaskId, user: Me, core: Behind) -> api.PlanHistory:
+async def versions(task_id: TaskId, user: UserDep, core: CoreDep) -> api.PlanHistory:
     """Every version of the task's plan, oldest first."""
-    session_id, mine = await versions_seen(task_id, user, core)
+    session_id, own_versions = await task_versions(task_id, user, core)
     history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session_id))
-    return api.PlanHistory(plans=tuple(one for one in history.plans if one.version in mine))
+    return api.PlanHistory(plans=tuple(plan for plan in history.plans if plan.version in own_versions))
 
 
 @router.get("/{task_id}/diff")
-async def difference(task_id: TaskId, user: Me, core: Behind, old: From, new: To) -> api.PlanDiff:
-    """What changed between two versions of the task's plan, step by step and as a unified diff.
+async def difference(task_id: TaskId, user: UserDep, core: CoreDep, old: From, new: To) -> api.PlanDiff:
+    """What changed between two versions of the task's plan, by step and as a unified diff.
 
-    It tells, too, who made them and why, and what has come of each step by now.
+    It includes who made each version and why, and each step's current status.
     """
-    session_id, mine = await versions_seen(task_id, user, core)
-    if wrong := [version for version in (old, new) if version not in mine]:
-        hint = f"Its versions are {', '.join(map(str, mine)) or 'not there yet'}."
-        raise Trouble("not_found", f"Version {wrong[0]} is none of this task's.", hint, session_id=session_id)
+    session_id, own_versions = await task_versions(task_id, user, core)
+    if foreign_versions := [version for version in (old, new) if version not in own_versions]:
+        hint = f"Its versions are {', '.join(map(str, own_versions)) or 'not there yet'}."
+        raise ApiError(
+            "not_found", f"Version {foreign_versions[0]} does not belong to this task.", hint, session_id=session_id
+        )
     diff = await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
-    stands = statuses((await task_seen(task_id, user, core)).session)
-    return diff.model_copy(update={"steps": tuple(_with_status(change, stands) for change in diff.steps)})
+    statuses = step_statuses((await task_state(task_id, user, core)).session)
+    return diff.model_copy(update={"steps": tuple(_with_status(change, statuses) for change in diff.steps)})
 
 
-def _with_status(change: api.StepChange, stands: Mapping[str, str]) -> api.StepChange:
-    """A step that was left out and never took effect has no status."""
+def _with_status(change: api.StepChange, statuses: Mapping[str, str]) -> api.StepChange:
+    """A step that was removed before it started has no status."""
     step = change.after or change.before
-    status = stands.get((step.id if step else None) or "", "planned" if change.after else None)
+    status = statuses.get((step.id if step else None) or "", "planned" if change.after else None)
     return change.model_copy(update={"status": status})
 
 
 @router.post("/{task_id}/modify")
-async def modify(task_id: TaskId, asked: Modify, me: Calling) -> ExecutionPlan:
-    """Another version: as the planner makes it of your feedback, or your own."""
-    session = await me.session(task_id)
-    if (asked.feedback is None) == (asked.steps is None):
-        raise Trouble("invalid", "Give either `feedback` or `steps`.")
-    if asked.feedback is not None:
-        message: SessionMessage = m.UserMessage(type="user_message", content=asked.feedback)
-        if session.asking or session.phase in SERVICE_OF:
-            message = m.Feedback(type="feedback", content=asked.feedback)
-        return await me.does(message, session.id, asked)
-    if asked.version is None:
-        raise Trouble("invalid", "Name the `version` that your steps are made from.")
-    edit = m.Edit(type="edit", version=asked.version, goal=asked.description, steps=asked.steps, notes=asked.notes)
-    return await me.does(edit, session.id, asked)
+async def modify(task_id: TaskId, body: ModifyRequest, caller: CallerDep) -> ExecutionPlan:
+    """Make another version: by the planner from your feedback, or your own."""
+    session = await caller.session(task_id)
+    if (body.feedback is None) == (body.steps is None):
+        raise ApiError("invalid", "Give either `feedback` or `steps`.")
+    if body.feedback is not None:
+        message: SessionMessage = m.UserMessage(type="user_message", content=body.feedback)
+        if session.is_awaiting_user or session.phase in SERVICE_OF:
+            message = m.Feedback(type="feedback", content=body.feedback)
+        return await caller.act(message, session.id, body)
+    if body.version is None:
+        raise ApiError("invalid", "Name the `version` that your steps are made from.")
+    edit = m.Edit(type="edit", version=body.version, goal=body.description, steps=body.steps, notes=body.notes)
+    return await caller.act(edit, session.id, body)
 
 
 @router.post("/{task_id}/approve")
-async def approve(task_id: TaskId, asked: Approve, me: Calling) -> ExecutionPlan:
-    """Approve this version and carry it out; the answer comes when it asks you something, or has come to its end.
+async def approve(task_id: TaskId, body: ApproveRequest, caller: CallerDep) -> ExecutionPlan:
+    """Approve this version and execute it. Responds when the plan ends or needs you.
 
     Without `start` it is only approved: `execute` starts it.
     """
-    session = await me.session(task_id)
+    session = await caller.session(task_id)
     message = m.Approval(
         type="approval",
         approved=True,
-        version=asked.version,
-        hash=asked.hash,
-        preapprove=asked.preapprove,
-        start=asked.start,
+        version=body.version,
+        hash=body.hash,
+        preapprove=body.preapprove,
+        start=body.start,
     )
-    return await me.does(message, session.id, asked)
+    return await caller.act(message, session.id, body)
 
 
 @router.post("/{task_id}/execute")
-async def execute(task_id: TaskId, asked: Execute, me: Calling) -> ExecutionPlan:
-    """The result of an approved plan, when there is one.
+async def execute(task_id: TaskId, body: ExecuteRequest, caller: CallerDep) -> ExecutionPlan:
+    """Execute an approved plan and wait for the result.
 
-    A plan that was approved and not started begins; one that was stopped, or that failed, goes on.
+    A plan that has not started starts; one that was stopped or failed goes on.
     """
-    session = await me.session(task_id)
+    session = await caller.session(task_id)
     match task_status(session):
         case "draft" | "pending_approval":
-            raise Trouble("not_now", "The plan is not approved.", "Approve it: that starts it, too.")
+            raise ApiError("not_now", "The plan is not approved.", "Approve it: that starts it, too.")
         case "cancelled":
-            raise Trouble("not_now", "The plan was cancelled.", "Generate or store another one.")
+            raise ApiError("not_now", "The plan was cancelled.", "Generate or store another one.")
         case "paused" if session.paused:
-            return await me.does(m.Unpause(type="unpause"), session.id, asked)
+            return await caller.act(m.Unpause(type="unpause"), session.id, body)
         case "approved" | "paused" | "failed":
-            return await me.does(m.Retry(type="retry"), session.id, asked)
-    return await me.comes(session, asked.timeout)
+            return await caller.act(m.Retry(type="retry"), session.id, body)
+    return await caller.wait_for_plan(session, body.timeout)
 
 
 @router.post("/{task_id}/cancel")
-async def cancel(task_id: TaskId, asked: Asked, me: Calling) -> ExecutionPlan:
-    """What has not begun is not done any more; what has begun ends, and is recorded."""
-    session = await me.session(task_id)
-    return await me.does(m.Cancel(type="cancel"), session.id, asked)
+async def cancel(task_id: TaskId, body: TaskRequest, caller: CallerDep) -> ExecutionPlan:
+    """Cancel the plan. Steps that have not started never will; running ones end and are recorded."""
+    session = await caller.session(task_id)
+    return await caller.act(m.Cancel(type="cancel"), session.id, body)
 
 
 @router.post("/{task_id}/steps/{step_id}/skip")
-async def skip(task_id: TaskId, step_id: StepPath, asked: Skip, me: Calling) -> ExecutionPlan:
-    """Leave a step out: alone, with the steps that use its output, or with an output given in its place."""
-    session = await me.session(task_id)
+async def skip(task_id: TaskId, step_id: StepPath, body: SkipRequest, caller: CallerDep) -> ExecutionPlan:
+    """Skip a step: alone, with the steps that use its output, or with an output of your own in its place."""
+    session = await caller.session(task_id)
     plan = session.plan
     if plan is None or step_id.partition("[")[0] not in [step.id for step in plan.steps]:
         hint = f"Its steps are {', '.join(step.id or '' for step in plan.steps)}." if plan else "There is no plan yet."
-        raise Trouble("not_found", f"The plan has no step {step_id}.", hint, session_id=session.id)
+        raise ApiError("not_found", f"The plan has no step {step_id}.", hint, session_id=session.id)
     if session.turn is None:
-        raise Trouble("not_now", "The plan is not being carried out.", "Before it is approved, edit the plan instead.")
+        raise ApiError("not_now", "The plan is not being carried out.", "Before it is approved, edit the plan instead.")
     message = m.Skip(
         type="skip",
         action_id=f"{plan.task}.{step_id}",
-        output=asked.output,
-        with_dependents=asked.with_dependents,
+        output=body.output,
+        with_dependents=body.with_dependents,
     )
-    return await me.does(message, session.id, asked)
+    return await caller.act(message, session.id, body)
 
 
 @router.delete("/{task_id}")
-async def delete(task_id: TaskId, user: Me, core: Behind, here: Here) -> PlanStatus:
-    """Delete the plan; the session and its journal stay. Refused while it runs."""
-    session = await task(task_id, user, core)
-    last = plan_status(session)
+async def delete(task_id: TaskId, user: UserDep, core: CoreDep, gateway: GatewayDep) -> PlanStatus:
+    """Delete the plan. The session and its journal stay. Refused while the plan runs."""
+    session = await current_task(task_id, user, core)
+    status = plan_status(session)
     await handlers.act(m.DeletePlan(type="delete_plan"), session.id, handlers.Sender(user), core)
-    here.hub.nudge(session.id)
-    return last
+    gateway.hub.wake(session.id)
+    return status

@@ -1,4 +1,4 @@
-"""REST: a session's own files, listed and downloaded. They are never shown: a file may be a page with a script."""
+"""REST: a session's files, listed and downloaded. Browsers must not display them: a file may be HTML with a script."""
 
 import re
 import unicodedata
@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel
 
 from services.gateway.files import file_bytes
+from services.gateway.rest.error_responses import ERROR_RESPONSES
 from services.gateway.rest.parameters import SessionId
-from services.gateway.rest.refusals import REFUSALS
-from services.gateway.rest.sessions import readable
-from services.gateway.state import Behind, Me
+from services.gateway.rest.sessions import readable_session
+from services.gateway.state import CoreDep, UserDep
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
 
 FileName = Annotated[str, Path(min_length=1, max_length=1_000)]
 
@@ -28,34 +28,34 @@ class SessionFile(BaseModel):
 
 
 class SessionFiles(BaseModel):
-    """In order of name. `bytes`: of all of them."""
+    """The files by name. `bytes`: their total size."""
 
     files: list[SessionFile]
     bytes: int
 
 
 @router.get("/sessions/{session_id}/files")
-async def files(session_id: SessionId, user: Me, core: Behind) -> SessionFiles:
+async def files(session_id: SessionId, user: UserDep, core: CoreDep) -> SessionFiles:
     """The session's files."""
-    refs = sorted((await readable(core, session_id, user)).files.items())
-    listed = [SessionFile(name=name, size=ref.size, sha256=ref.sha256) for name, ref in refs]
-    return SessionFiles(files=listed, bytes=sum(one.size for one in listed))
+    refs = sorted((await readable_session(core, session_id, user)).files.items())
+    entries = [SessionFile(name=name, size=ref.size, sha256=ref.sha256) for name, ref in refs]
+    return SessionFiles(files=entries, bytes=sum(file.size for file in entries))
 
 
 @router.get("/sessions/{session_id}/files/{name:path}", response_class=Response)
-async def file(session_id: SessionId, name: FileName, user: Me, core: Behind) -> Response:
-    """What a file holds, as a download."""
+async def file(session_id: SessionId, name: FileName, user: UserDep, core: CoreDep) -> Response:
+    """The content of a file, as a download."""
     name = unicodedata.normalize("NFC", name)
-    data = await file_bytes(await readable(core, session_id, user), name, core)
+    data = await file_bytes(await readable_session(core, session_id, user), name, core)
     return Response(
         data,
         media_type="application/octet-stream",
-        headers={"Content-Disposition": _attachment(name), "X-Content-Type-Options": "nosniff"},
+        headers={"Content-Disposition": _attachment_header(name), "X-Content-Type-Options": "nosniff"},
     )
 
 
-def _attachment(name: str) -> str:
-    """The header of RFC 6266: the last part of the name, for old programs in ASCII."""
+def _attachment_header(name: str) -> str:
+    """A Content-Disposition header (RFC 6266) with the last part of the name, also in ASCII for old clients."""
     last = name.rpartition("/")[2]
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", last)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(last, safe='')}"

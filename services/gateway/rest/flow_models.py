@@ -1,4 +1,4 @@
-"""What REST takes and answers about flows, planned paths and chats."""
+"""Request and response models of flows, planned paths and chats."""
 
 from typing import Annotated, Literal
 
@@ -7,19 +7,19 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 from parley.events.values import Confirm, Line, Planning, SessionId, Text
 from parley.protocol.flows import FlowSpec
 from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
-from services.gateway.rest.models import Answer
+from services.gateway.rest.models import ResponseModel
 
-LEAST_WAIT, MOST_WAIT = 5.0, 600.0  # seconds that a request waits for its session
+MIN_WAIT, MAX_WAIT = 5.0, 600.0  # seconds that a request may wait for its session
 
 
 class FlowView(FlowSpec):
-    """A flow with its ordinary way from the first node to an end."""
+    """A flow with its default path from the first node to an end."""
 
     full_path: tuple[Line, ...]
 
 
-class FlowList(Answer):
-    """`troubles`: flows that could not be loaded, and why."""
+class FlowList(ResponseModel):
+    """All flows. `troubles`: flows that could not be loaded, and why."""
 
     flows: tuple[FlowView, ...]
     troubles: tuple[str, ...] = ()
@@ -32,10 +32,10 @@ class ChatMessage(BaseModel):
     content: Text
 
 
-class Asked(BaseModel):
-    """What both ways to ask for a path have in common. What is not given stays as it is by default, or in the session.
+class PlanningRequest(BaseModel):
+    """What requests for a path have in common. Missing fields keep their defaults, or the session's values.
 
-    `id` is your own id of this request: sent twice, it is done once. `timeout` in seconds.
+    `id` is your own id of this request: sent twice, it is carried out once. `timeout` in seconds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,14 +47,14 @@ class Asked(BaseModel):
     fallback_enabled: StrictBool | None = None
     cache: StrictBool | None = None
 
-    def planning(self, now: Planning) -> Planning:
-        """`now` with what was asked for."""
-        named = {name: getattr(self, name) for name in Planning.model_fields if name in self.model_fields_set}
-        return now.model_copy(update={name: value for name, value in named.items() if value is not None})
+    def planning(self, current: Planning) -> Planning:
+        """`current` with the fields of this request."""
+        overrides = {name: getattr(self, name) for name in Planning.model_fields if name in self.model_fields_set}
+        return current.model_copy(update={name: value for name, value in overrides.items() if value is not None})
 
 
-class PlanRequest(Asked):
-    """A request whose path is wanted, and what was said before it."""
+class PlanRequest(PlanningRequest):
+    """A request to plan a path for, and the messages before it."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"request": "How many orders are pending?", "flow": "text_to_sql"}]}
@@ -62,16 +62,15 @@ class PlanRequest(Asked):
 
     request: Text
     messages: Annotated[tuple[ChatMessage, ...], Field(max_length=200)] = ()
-    timeout: Annotated[float, Field(ge=LEAST_WAIT, le=MOST_WAIT, strict=True)] = 60.0
+    timeout: Annotated[float, Field(ge=MIN_WAIT, le=MAX_WAIT, strict=True)] = 60.0
 
 
-class ChatRequest(Asked):
-    """A conversation whose last message is the user's: the request of a new session, which may go on from the messages
-    before it; or the next word in `session_id`, which knows the earlier ones: an answer to what it asks, or another
-    request.
+class ChatRequest(PlanningRequest):
+    """A conversation whose last message is the user's. Without `session_id` it starts a session, with the earlier
+    messages as context. With one, it is the next message there: an answer to the open question, or another request.
 
-    Without `use_planning` the full graph is walked, of `flow` or of the first flow. `confirm`: where the path stops for
-    a person. `stream`: told as it happens.
+    Without `use_planning` the full graph of `flow`, or of the first flow, runs. `confirm`: where the path waits for a
+    person. `stream`: respond with events as they happen.
     """
 
     model_config = ConfigDict(
@@ -88,11 +87,11 @@ class ChatRequest(Asked):
     session_id: SessionId | None = None
     confirm: Confirm = "nothing"
     stream: StrictBool = False
-    timeout: Annotated[float, Field(ge=LEAST_WAIT, le=MOST_WAIT, strict=True)] = 120.0
+    timeout: Annotated[float, Field(ge=MIN_WAIT, le=MAX_WAIT, strict=True)] = 120.0
 
 
 class PathToCheck(BaseModel):
-    """A path as a person has it now: its nodes as `<flow>.<node>`, and the values that they set by hand."""
+    """A path that a person is editing: its nodes as `<flow>.<node>`, and the values that they set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -101,7 +100,7 @@ class PathToCheck(BaseModel):
 
 
 class LibraryQuery(BaseModel):
-    """Which entries to list: `q` in request, question or SQL (every word)."""
+    """Filters of the library: every word of `q` occurs in request, question or SQL."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -111,15 +110,15 @@ class LibraryQuery(BaseModel):
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
 
 
-class FlowPath(Answer):
+class FlowNodes(ResponseModel):
     """Nodes of one flow, in order."""
 
     flow: str
     nodes: tuple[str, ...]
 
 
-class Walk(Answer):
-    """How a session stands, and its path. `path`: as it is now, walked and to come; nodes are `<flow>.<node>`."""
+class PathStatus(ResponseModel):
+    """A session's state and its path. `path`: the nodes that have run and those to come, as `<flow>.<node>`."""
 
     session_id: str
     version: int
@@ -132,32 +131,32 @@ class Walk(Answer):
     failure: FailureView | None = None
 
 
-class PathReply(Walk):
-    """The planned path, not yet walked: `version` and `hash` are what an approval names. `paths`: flow by flow.
+class PlannedPathReply(PathStatus):
+    """A planned path that has not started: an approval names its `version` and `hash`. `paths`: by flow.
 
-    With a `question`, or a `failure`, there is none.
+    There is none if there is a `question` or a `failure`.
     """
 
     hash: str = ""
-    paths: tuple[FlowPath, ...] = ()
+    paths: tuple[FlowNodes, ...] = ()
     planned_execution_path: tuple[str, ...] = ()
     attempts: int = 0
     reasoning: str = ""
     proposal: NodeProposalView | None = None
 
 
-class PathMetadata(Answer):
-    """The path as it was planned, and the position in `path`, from 0."""
+class PathMetadata(ResponseModel):
+    """The path as planned, and the position in `path`, from 0."""
 
     planned_execution_path: tuple[str, ...] = ()
     current_path_index: int = 0
 
 
-class ChatReply(Walk):
-    """Where the session has come to: its `answer` or `failure`, or what it waits for: an answer to its `question`, the
-    `approval` of an action, or a yes to the path in `review`. To a remark the `answer` is the reply in words.
+class ChatReply(PathStatus):
+    """The session's `answer` or `failure`, or what it waits for: an answer to its `question`, the `approval` of an
+    action, or the approval of the path in `review`. `answer` is also the reply to a remark.
 
-    `sql` and `result`: what the path made under these names, if it did.
+    `sql` and `result`: the path's values with these names, if it made any.
     """
 
     answer: str = ""

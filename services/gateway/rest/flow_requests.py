@@ -1,71 +1,73 @@
-"""A request over REST becomes what a person says in a session: the first word of a new one, or the next of another."""
+"""Sends REST requests as user messages: the first of a new session, or the next of an existing one."""
 
 from collections.abc import Callable, Sequence
 
 from parley.events.values import Confirm, Knowledge, Planning, SessionSettings
 from parley.protocol import client as m
 from services.gateway import handlers
-from services.gateway.access.users import User, may_write, missing
+from services.gateway.access.users import User, check_can_write, session_not_found
+from services.gateway.api_errors import ApiError
 from services.gateway.flows import flow_page, known_flow
-from services.gateway.live.following import Follower
+from services.gateway.live.follower import Follower
 from services.gateway.ports import Core
-from services.gateway.rest.flow_models import Asked, ChatMessage, ChatRequest
-from services.gateway.rest.models import Problem
-from services.gateway.trouble import Trouble
-from shared.domain.said import SAID_BEFORE
+from services.gateway.rest.flow_models import ChatMessage, ChatRequest, PlanningRequest
+from services.gateway.rest.models import ProblemDetails
+from shared.domain.messages import CHAT_HISTORY
 from shared.domain.session import SERVICE_OF, Session
 
-REFUSALS: dict[int | str, dict[str, object]] = {
-    400: {"model": Problem, "description": "The body cannot be read"},
-    429: {"model": Problem, "description": "Too many requests wait at once"},
-    504: {"model": Problem, "description": "Nothing came of it in time; the session goes on"},
+WAITING_RESPONSES: dict[int | str, dict[str, object]] = {
+    400: {"model": ProblemDetails, "description": "The body cannot be read"},
+    429: {"model": ProblemDetails, "description": "Too many requests wait at once"},
+    504: {"model": ProblemDetails, "description": "Nothing came of it in time; the session goes on"},
 }
-REMEMBERED = 50_000  # characters of what was said before
+MAX_HISTORY_CHARS = 50_000  # of the earlier messages
 
 
-def first(asked: Asked, words: str, before: Sequence[ChatMessage], *, confirm: Confirm) -> m.UserMessage:
-    """The first request of a session."""
-    settings = SessionSettings(confirm=confirm, planning=asked.planning(Planning()))
-    said = "\n\n".join(f"{message.role}: {message.content}" for message in before)[-REMEMBERED:]
-    knowledge = (Knowledge(name=SAID_BEFORE, text=said),) if said else ()
-    return _message(asked, words, settings).model_copy(update={"knowledge": knowledge})
+def first_message(
+    body: PlanningRequest, text: str, history: Sequence[ChatMessage], *, confirm: Confirm
+) -> m.UserMessage:
+    """The message that begins a session."""
+    settings = SessionSettings(confirm=confirm, planning=body.planning(Planning()))
+    transcript = "\n\n".join(f"{message.role}: {message.content}" for message in history)[-MAX_HISTORY_CHARS:]
+    knowledge = (Knowledge(name=CHAT_HISTORY, text=transcript),) if transcript else ()
+    return _with_settings(body, text, settings).model_copy(update={"knowledge": knowledge})
 
 
-def following(asked: ChatRequest, words: str, session: Session) -> m.UserMessage:
-    """The next word in a session, whose settings stay as they are but for what was asked for. Raises Trouble."""
+def next_message(body: ChatRequest, text: str, session: Session) -> m.UserMessage:
+    """The next message of a session; it changes only the settings that the request names. Raises ApiError."""
     if session.version == 0:
-        raise missing(session.id)
-    confirm = asked.confirm if "confirm" in asked.model_fields_set else session.settings.confirm
-    planning = asked.planning(session.settings.planning)
-    return _message(asked, words, session.settings.model_copy(update={"confirm": confirm, "planning": planning}))
+        raise session_not_found(session.id)
+    confirm = body.confirm if "confirm" in body.model_fields_set else session.settings.confirm
+    planning = body.planning(session.settings.planning)
+    return _with_settings(body, text, session.settings.model_copy(update={"confirm": confirm, "planning": planning}))
 
 
-def _message(asked: Asked, words: str, settings: SessionSettings) -> m.UserMessage:
-    return m.UserMessage(type="user_message", id=asked.id, content=words, workflow="flow", settings=settings)
+def _with_settings(body: PlanningRequest, text: str, settings: SessionSettings) -> m.UserMessage:
+    return m.UserMessage(type="user_message", id=body.id, content=text, workflow="flow", settings=settings)
 
 
-async def say(
-    asked: Asked, words: Callable[[Session], m.UserMessage], user: User, core: Core, follower: Follower
+async def send_once(
+    body: PlanningRequest, message_for: Callable[[Session], m.UserMessage], user: User, core: Core, follower: Follower
 ) -> int:
-    """Say it, once; the version after it. Raises Trouble, a Refused, or one of AWAY."""
-    if asked.flow:
-        known_flow(asked.flow, await flow_page(core.bus))
-    session = await follower.look()
-    may_write(user, session)
-    message = words(session)
-    sent_before = f"{session.id}:{asked.id}" in session.recent_commands
+    """Send the message once. Returns the version after it. Raises ApiError, CommandRefused, or one of UNAVAILABLE."""
+    if body.flow:
+        known_flow(body.flow, await flow_page(core.bus))
+    session = await follower.refresh()
+    check_can_write(user, session)
+    message = message_for(session)
+    sent_before = f"{session.id}:{body.id}" in session.recent_commands
     if not sent_before:
-        _free(session)
+        _check_idle(session)
     return (await handlers.act(message, session.id, handlers.Sender(user), core, follower.channel)).version
 
 
-def _free(session: Session) -> None:
-    """A word to a session at work would only be taken in later, and its answer be that of the work."""
+def _check_idle(session: Session) -> None:
+    """Raises ApiError while the session works: it would read the message only later, and answer something else."""
     if session.paused:
-        raise Trouble("not_now", "The session is paused.", "Send `unpause` to it first.", session_id=session.id)
+        raise ApiError("not_now", "The session is paused.", "Send `unpause` to it first.", session_id=session.id)
     if session.phase in SERVICE_OF:
         hint = (
             f"Wait for it (/api/sessions/{session.id}), stop it, or send a user_message to "
             f"/api/sessions/{session.id}/messages: that is taken in while it works."
         )
-        raise Trouble("not_now", f"The session is {session.phase} now.", hint, session_id=session.id)
+        raise ApiError("not_now", f"The session is {session.phase} now.", hint, session_id=session.id)

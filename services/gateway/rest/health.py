@@ -1,24 +1,24 @@
-"""Is the process alive, and can it do its work?"""
+"""Liveness and readiness probes."""
 
 from fastapi import APIRouter, Response
 
-from services.gateway.readiness import CHECKS
+from services.gateway.readiness import REQUIRED_CHECKS
 from services.gateway.rest.models import Alive, Readiness
-from services.gateway.state import Here
+from services.gateway.state import GatewayDep
 
 router = APIRouter()
 
 
 @router.get("/healthz")
 async def alive() -> Alive:
-    """The process runs; what it depends on may not."""
+    """The process is alive. Its dependencies may not be."""
     return Alive()
 
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
-async def ready(here: Here, response: Response) -> Readiness:
-    """The gateway, NATS and plan_store work. Workers that do not answer and a page that is not built are named, too."""
-    checks = await here.readiness.checks()
-    is_ready = all(checks[name] == "ok" for name, *_ in CHECKS)
+async def ready(gateway: GatewayDep, response: Response) -> Readiness:
+    """Whether the gateway, NATS and plan_store work. Also lists silent workers, and a page that is not built."""
+    checks = await gateway.readiness.checks()
+    is_ready = all(checks[name] == "ok" for name, *_ in REQUIRED_CHECKS)
     response.status_code = 200 if is_ready else 503
-    return Readiness(ready=is_ready, checks=checks | {"page": here.page})
+    return Readiness(ready=is_ready, checks=checks | {"page": gateway.page})

@@ -1,4 +1,4 @@
-"""/metrics, and what the gateway counts: requests by route, sockets and their messages."""
+"""/metrics, and the gateway's own metrics: requests by route, sockets and their messages."""
 
 import time
 from hmac import compare_digest
@@ -6,29 +6,29 @@ from hmac import compare_digest
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.state import Here, authenticate, bearer
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
+from services.gateway.state import GatewayDep, authenticate, bearer_token
 from shared.telemetry import metrics
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-OTHER = "other"
+KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+OTHER_LABEL = "other"
 
 router = APIRouter()
 
 
 @router.get("/metrics", include_in_schema=False)
-async def figures(request: Request, here: Here) -> Response:
-    """For Prometheus, with the token of PARLEY_METRICS_TOKEN, and for the operator: they tell of everybody's work."""
-    wanted = here.settings.parley_metrics_token.get_secret_value()
-    scrapes = wanted and compare_digest(bearer(request).encode(), wanted.encode())
-    if not (scrapes or authenticate(request).user.everything):
+async def prometheus_metrics(request: Request, gateway: GatewayDep) -> Response:
+    """Metrics for Prometheus, which sends PARLEY_METRICS_TOKEN, and for the operator: they cover all users."""
+    token = gateway.settings.parley_metrics_token.get_secret_value()
+    is_scraper = token and compare_digest(bearer_token(request).encode(), token.encode())
+    if not (is_scraper or authenticate(request).user.is_operator):
         hint = "Send PARLEY_METRICS_TOKEN as Authorization: Bearer."
-        raise Trouble("forbidden", "These figures tell of everybody: only the operator sees them.", hint)
+        raise ApiError("forbidden", "These metrics cover all users: only the operator may see them.", hint)
     return Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)
 
 
-class Measured:
-    """Around the whole application: every request and every socket, by names known beforehand."""
+class MetricsMiddleware:
+    """ASGI middleware that measures requests and sockets, with a bounded set of labels."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -45,28 +45,28 @@ class Measured:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), "500"
 
-        async def noticed(message: Message) -> None:
+        async def send_noting_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = str(message["status"])
             await send(message)
 
         try:
-            await self._app(scope, receive, noticed)
+            await self._app(scope, receive, send_noting_status)
         finally:
-            method = scope["method"] if scope["method"] in METHODS else OTHER
-            metrics.HTTP.labels(method, _route(scope), status).observe(time.perf_counter() - began)
+            method = scope["method"] if scope["method"] in KNOWN_METHODS else OTHER_LABEL
+            metrics.HTTP.labels(method, _route_template(scope), status).observe(time.perf_counter() - began)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_open = False
 
-        async def heard() -> Message:
+        async def receive_counted() -> Message:
             message = await receive()
             if message["type"] == "websocket.receive":
                 metrics.WEBSOCKET_MESSAGES.labels("in").inc()
             return message
 
-        async def told(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal is_open
             await send(message)
             if message["type"] == "websocket.send":
@@ -76,12 +76,12 @@ class Measured:
                 metrics.WEBSOCKETS.inc()
 
         try:
-            await self._app(scope, heard, told)
+            await self._app(scope, receive_counted, send_counted)
         finally:
             if is_open:
                 metrics.WEBSOCKETS.dec()
 
 
-def _route(scope: Scope) -> str:
-    """The template of the route that answered; of what is no route, as the page's files, none."""
-    return getattr(scope.get("route"), "path", None) or OTHER
+def _route_template(scope: Scope) -> str:
+    """The path template of the route; "other" for anything else, such as the page's files."""
+    return getattr(scope.get("route"), "path", None) or OTHER_LABEL

@@ -1,4 +1,4 @@
-"""What REST answers where no message of the protocol and no answer of plan_store says it already."""
+"""Request and response models that are neither protocol messages nor models of plan_store."""
 
 from typing import Annotated, Self
 
@@ -6,19 +6,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Line, Text, Workflow
 from parley.protocol.bounds import Arguments, SentKnowledge, Settings
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
 
-PROBLEM = "application/problem+json"  # the media type of RFC 9457
+PROBLEM_MEDIA_TYPE = "application/problem+json"  # the media type of RFC 9457
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Problem(Answer):
-    """Why a request was refused, as RFC 9457 has it, and as `/ws` tells it: `code` for programs, the rest for people.
+class ProblemDetails(ResponseModel):
+    """Why a request was refused: an RFC 9457 problem with the fields of an `error` on `/ws`. `code` is for programs.
 
-    Nothing has changed. After `timed_out` the session goes on: `session_id` is its id.
+    Nothing has changed. After `timed_out` the session goes on; `session_id` is its id.
     """
 
     type: str
@@ -32,23 +32,23 @@ class Problem(Answer):
     session_id: str | None = None
 
     @classmethod
-    def of(cls, trouble: Trouble, status: int | None = None) -> Self:
-        """`status` where it is another one than the code's own."""
+    def of(cls, error: ApiError, status: int | None = None) -> Self:
+        """The problem for this error. `status` overrides the error's own."""
         return cls(
-            type=f"urn:parley:problem:{trouble.code}",
-            title=trouble.code.replace("_", " ").capitalize(),
-            status=status or trouble.status,
-            detail=f"{trouble.message} {trouble.hint}".strip(),
-            code=trouble.code,
-            message=trouble.message,
-            hint=trouble.hint,
-            reply_to=trouble.reply_to,
-            session_id=trouble.session_id,
+            type=f"urn:parley:problem:{error.code}",
+            title=error.code.replace("_", " ").capitalize(),
+            status=status or error.status,
+            detail=f"{error.message} {error.hint}".strip(),
+            code=error.code,
+            message=error.message,
+            hint=error.hint,
+            reply_to=error.reply_to,
+            session_id=error.session_id,
         )
 
 
-class AboutMe(Answer):
-    """`everything`: all sessions are shown, not only one's own."""
+class AboutMe(ResponseModel):
+    """`everything`: this user sees all sessions, not only their own."""
 
     user: str
     everything: bool
@@ -59,15 +59,15 @@ class AboutMe(Answer):
     workflows: tuple[Workflow, ...]
 
 
-class Ticket(Answer):
-    """Opens one socket, once, within so many seconds."""
+class Ticket(ResponseModel):
+    """A ticket that opens one socket, once, within so many seconds."""
 
     ticket: str
     seconds: int
 
 
 class NewSession(BaseModel):
-    """A first request. `id` makes sending it twice begin one session."""
+    """The first request of a session. With an `id`, sending it twice creates only one session."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,8 +78,8 @@ class NewSession(BaseModel):
     knowledge: SentKnowledge = ()
 
 
-class Call(BaseModel):
-    """A call of a tool that a person thinks of making."""
+class ToolCall(BaseModel):
+    """A tool call to preview."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,27 +87,27 @@ class Call(BaseModel):
     arguments: Arguments = Field(default_factory=dict)
 
 
-class Accepted(Answer):
-    """`version` is that of the last event the message made; `fork_id` the new session of a `fork`."""
+class Accepted(ResponseModel):
+    """`version`: of the last event that the message caused. `fork_id`: the new session of a `fork`."""
 
     session_id: str
     version: int
     fork_id: str | None = None
 
 
-class Alive(Answer):
+class Alive(ResponseModel):
     alive: bool = True
 
 
-class Readiness(Answer):
-    """`checks`: "ok", or what is missing, by name."""
+class Readiness(ResponseModel):
+    """`checks`: by name, "ok" or what is missing."""
 
     ready: bool
     checks: dict[str, str]
 
 
 class SessionQuery(BaseModel):
-    """Which sessions to list: `q` in title or requests (every word), `state` as clients name it."""
+    """Filters of the session list: every word of `q` occurs in the session; `state` is the state shown to clients."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""The page, and what stands around every answer: headers that keep a browser safe."""
+"""The web page, and the security headers of every response."""
 
 import secrets
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from services.gateway.state import is_secure
 
 PAGE = Path(__file__).parents[1] / "page"
 NOT_BUILT = "not built: run `make page`"
-NONCE = "PARLEY-NONCE"  # where the built page wants one
-POLICY = (
+NONCE_PLACEHOLDER = "PARLEY-NONCE"  # replaced by a nonce in the built page
+CONTENT_POLICY = (
     "default-src 'self'; style-src 'self'{}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "Content-Security-Policy": POLICY.format(""),
+SAFE_HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY.format(""),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
@@ -32,11 +32,14 @@ HEADERS = {
     "Permissions-Policy": "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), "
     "magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
 }
-STARTS = ("http.response.start", "websocket.http.response.start")  # of an answer, and of a handshake that is refused
-WORDS = "PARLEY-WORDS"
-PLAIN = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+RESPONSE_STARTS = (
+    "http.response.start",
+    "websocket.http.response.start",
+)  # of a response, and of a refused handshake
+WORDS_PLACEHOLDER = "PARLEY-WORDS"
+PLAIN_PAGE = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley</title>
-<link rel="icon" href="/icon.svg"><style nonce="{NONCE}">
+<link rel="icon" href="/icon.svg"><style nonce="{NONCE_PLACEHOLDER}">
 body {{ max-width: 30rem; margin: 20vh auto 0; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif;
   text-align: center; color: light-dark(#1c1f27, #e4e6eb); background: light-dark(#fbfbfd, #16181d) }}
 bdi {{ font-weight: 600; overflow-wrap: anywhere }} .note {{ color: light-dark(#5a6070, #a4a9b6) }}
@@ -44,15 +47,15 @@ form {{ display: flex; flex-wrap: wrap; gap: .75rem; justify-content: center; al
 button, a {{ padding: .6rem 1.25rem; border-radius: .5rem; border: 1px solid light-dark(#c3c8d4, #4a4f5c);
   font: inherit; color: inherit; text-decoration: none; cursor: pointer }}
 button {{ color: #fff; background: #3b5bdb; border-color: #3b5bdb }} :focus-visible {{ outline: 3px solid #74a0ff }}
-</style><main><h1>Parley</h1><p>{WORDS}</p></main></html>"""
+</style><main><h1>Parley</h1><p>{WORDS_PLACEHOLDER}</p></main></html>"""
 
 
 def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
-    """Serve the built page at `/`, or a note that tells how to build it; what readiness says about it."""
+    """Serve the built page at `/`, or a note on how to build it. Returns its readiness: "ok" or what to do."""
     index = directory / "index.html"
     if not index.is_file():
         text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
-        app.add_api_route("/", lambda: plain(text), include_in_schema=False)
+        app.add_api_route("/", lambda: plain_page(text), include_in_schema=False)
         return NOT_BUILT
 
     def page() -> HTMLResponse:
@@ -66,29 +69,29 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     return "ok"
 
 
-def plain(words: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """A page that says only this, in HTML."""
-    return _html(PLAIN.replace(WORDS, words), status, headers)
+def plain_page(words: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """A simple page with this HTML text."""
+    return _html(PLAIN_PAGE.replace(WORDS_PLACEHOLDER, words), status, headers)
 
 
 def _html(text: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """With a nonce for this answer alone, which its styles, and those that libraries make at run time, carry."""
+    """A response with a fresh nonce, for its own styles and for those that libraries add at run time."""
     nonce = secrets.token_urlsafe(16)
-    policy = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
-    return HTMLResponse(text.replace(NONCE, nonce), status, {**policy, **headers})
+    policy = {"Content-Security-Policy": CONTENT_POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
+    return HTMLResponse(text.replace(NONCE_PLACEHOLDER, nonce), status, {**policy, **headers})
 
 
 class SafeHeaders:
-    """Every answer carries `HEADERS`; what depends on a session is not kept by caches."""
+    """ASGI middleware that adds `SAFE_HEADERS` to every response, and forbids caching of API responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
-            if message["type"] in STARTS:
+            if message["type"] in RESPONSE_STARTS:
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SAFE_HEADERS.items():
                     headers.setdefault(name, value)
                 if is_secure(HTTPConnection(scope)):
                     headers.setdefault("Strict-Transport-Security", f"max-age={COOKIE_DAYS * 86_400}")

@@ -1,4 +1,4 @@
-"""What several routes take in their paths and queries."""
+"""Path and query parameters that several routes share."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""REST: templates of plans: made, read, changed, used, and run by schedule. Each is its owner's alone."""
+"""REST: plan templates: create, read, change, use and schedule. Each is visible to its owner only."""
 
 import asyncio
 from typing import Annotated
@@ -11,14 +11,15 @@ from parley.protocol.execution_plans import ExecutionPlan
 from parley.protocol.templates import CandidatePage, Template, TemplatePage, TemplateView
 from services.gateway import handlers, templates
 from services.gateway.access.users import User
+from services.gateway.api_errors import ApiError
 from services.gateway.ports import Core, query
 from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.execution_plan_caller import Calling
-from services.gateway.rest.execution_plan_tasks import task
-from services.gateway.rest.flow_requests import REFUSALS as WAITING
+from services.gateway.rest.error_responses import ERROR_RESPONSES
+from services.gateway.rest.flow_requests import WAITING_RESPONSES
 from services.gateway.rest.parameters import Limit, Offset
-from services.gateway.rest.refusals import REFUSALS
-from services.gateway.rest.sessions import readable
+from services.gateway.rest.plan_caller import CallerDep
+from services.gateway.rest.plan_tasks import current_task
+from services.gateway.rest.sessions import readable_session
 from services.gateway.rest.template_models import (
     ChangedTemplate,
     Document,
@@ -31,135 +32,138 @@ from services.gateway.rest.template_models import (
     TemplateId,
     Use,
 )
-from services.gateway.state import Behind, Me
+from services.gateway.state import CoreDep, UserDep
 from services.gateway.tools import tools_by_name
-from services.gateway.trouble import Trouble
 from shared import store_api as api
 from shared.domain.session import Session
 from shared.domain.state import Plan
-from shared.templates.documents import read_template, written
-from shared.templates.learning import learned, learned_steps
-from shared.templates.making import Wanted, candidates, made_from
-from shared.templates.shipped import shipped
+from shared.templates.documents import read_template, write_template
+from shared.templates.from_session import steps_from_session, template_from_session
+from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps
+from shared.templates.shipped import shipped_templates
 
 MEDIA = {"json": "application/json", "yaml": "application/yaml"}
-router = APIRouter(prefix="/api/templates", tags=["templates"], responses=REFUSALS | WAITING, route_class=JsonRoute)
+router = APIRouter(
+    prefix="/api/templates", tags=["templates"], responses=ERROR_RESPONSES | WAITING_RESPONSES, route_class=JsonRoute
+)
 
 
 @router.get("")
-async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> TemplatePage:
+async def listed(user: UserDep, core: CoreDep, limit: Limit = 50, offset: Offset = 0) -> TemplatePage:
     """My templates, newest first, and those that come with Parley."""
-    wanted = api.ListTemplates(user=user.id, limit=limit, offset=offset)
-    records = await query(core.store, api.TEMPLATE_LIST, wanted)
+    request = api.ListTemplates(user=user.id, limit=limit, offset=offset)
+    records = await query(core.store, api.TEMPLATE_LIST, request)
     tools = await templates.tools_or_none(core)
-    mine = tuple(templates.line(templates.view(one, tools)) for one in records.items)
-    theirs = (templates.shipped_view(name, one, tools) for name, one in shipped().items())
-    return TemplatePage(templates=mine, total=records.total, shipped=tuple(map(templates.line, theirs)))
+    own = tuple(templates.template_line(templates.template_view(record, tools)) for record in records.items)
+    shipped_views = (templates.shipped_view(name, record, tools) for name, record in shipped_templates().items())
+    return TemplatePage(templates=own, total=records.total, shipped=tuple(map(templates.template_line, shipped_views)))
 
 
 @router.post("", status_code=201)
-async def create(new: NewTemplate, user: Me, core: Behind) -> TemplateView:
-    """A template of my own, as values or as a document in JSON or YAML."""
-    return await templates.save(await _read(new), handlers.session_id_for(user, new.id, core), user, core)
+async def create(body: NewTemplate, user: UserDep, core: CoreDep) -> TemplateView:
+    """Create a template from values, or from a document in JSON or YAML."""
+    return await templates.save(await _read_document(body), handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.post("/from-plan", status_code=201)
-async def from_plan(asked: FromPlan, user: Me, core: Behind) -> TemplateView:
-    """An execution plan as a template, with the values that I choose as its parameters."""
-    plan = await _plan(asked.task_id, user, core)
-    wanted = Wanted(asked.name, asked.description, asked.parameters)
-    made = made_from(plan.goal[:500], plan.steps, wanted, await tools_by_name(core.bus))
-    return await templates.save(made, handlers.session_id_for(user, asked.id, core), user, core)
+async def from_plan(body: FromPlan, user: UserDep, core: CoreDep) -> TemplateView:
+    """Create a template from an execution plan, with the chosen values as parameters."""
+    plan = await _plan_of(body.task_id, user, core)
+    choices = TemplateOptions(body.name, body.description, body.parameters)
+    template = template_from_steps(plan.goal[:500], plan.steps, choices, await tools_by_name(core.bus))
+    return await templates.save(template, handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.get("/from-plan")
-async def parameters_of_plan(task_id: TaskId, user: Me, core: Behind) -> CandidatePage:
+async def parameters_of_plan(task_id: TaskId, user: UserDep, core: CoreDep) -> CandidatePage:
     """The values of an execution plan that can become parameters of a template."""
-    plan = await _plan(task_id, user, core)
-    return CandidatePage(name=plan.goal[:200], values=candidates(plan.steps, await tools_by_name(core.bus)))
+    plan = await _plan_of(task_id, user, core)
+    return CandidatePage(name=plan.goal[:200], values=parameter_candidates(plan.steps, await tools_by_name(core.bus)))
 
 
 @router.post("/from-session", status_code=201)
-async def from_session(asked: FromSession, user: Me, core: Behind) -> TemplateView:
-    """A plan learned from what a session did: its finished calls; what came from an earlier one refers to it."""
-    session = await readable(core, asked.session_id, user)
-    wanted = Wanted(asked.name, asked.description, asked.parameters)
-    events, tools = await templates.journal(session.id, core), await tools_by_name(core.bus)
-    made = await asyncio.to_thread(learned, events, _title(session), wanted, tools)
-    return await templates.save(made, handlers.session_id_for(user, asked.id, core), user, core)
+async def from_session(body: FromSession, user: UserDep, core: CoreDep) -> TemplateView:
+    """Create a template from a session's finished calls; values that came from an earlier call become references."""
+    session = await readable_session(core, body.session_id, user)
+    choices = TemplateOptions(body.name, body.description, body.parameters)
+    events, tools = await templates.all_events(session.id, core), await tools_by_name(core.bus)
+    template = await asyncio.to_thread(template_from_session, events, _title(session), choices, tools)
+    return await templates.save(template, handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.get("/from-session")
-async def parameters_of_session(session_id: Annotated[SessionId, Query()], user: Me, core: Behind) -> CandidatePage:
-    """The values of what a session did that can become parameters; what came from an earlier call is none."""
-    session = await readable(core, session_id, user)
-    events, tools = await templates.journal(session.id, core), await tools_by_name(core.bus)
-    steps = await asyncio.to_thread(learned_steps, events, tools)
-    return CandidatePage(name=_title(session)[:200], values=candidates(steps, tools))
+async def parameters_of_session(
+    session_id: Annotated[SessionId, Query()], user: UserDep, core: CoreDep
+) -> CandidatePage:
+    """The values of a session's calls that can become parameters; values that came from an earlier call cannot."""
+    session = await readable_session(core, session_id, user)
+    events, tools = await templates.all_events(session.id, core), await tools_by_name(core.bus)
+    steps = await asyncio.to_thread(steps_from_session, events, tools)
+    return CandidatePage(name=_title(session)[:200], values=parameter_candidates(steps, tools))
 
 
 @router.get("/{template_id}", response_model=TemplateView)
 async def template(
-    template_id: TemplateId, user: Me, core: Behind, form: Annotated[Format | None, Query(alias="format")] = None
+    template_id: TemplateId, user: UserDep, core: CoreDep, form: Annotated[Format | None, Query(alias="format")] = None
 ) -> TemplateView | Response:
-    """The template with what is wrong with it; with a `format` the document alone, for others and for later."""
-    found = await templates.found(template_id, user, core)
+    """The template with its problems; with a `format`, only its document."""
+    view = await templates.get_template(template_id, user, core)
     if form is None:
-        return found
+        return view
     headers = {"Content-Disposition": f'attachment; filename="template.{form}"'}
-    return Response(written(found.template, form), media_type=f"{MEDIA[form]}; charset=utf-8", headers=headers)
+    return Response(write_template(view.template, form), media_type=f"{MEDIA[form]}; charset=utf-8", headers=headers)
 
 
 @router.put("/{template_id}")
-async def change(template_id: TemplateId, new: ChangedTemplate, user: Me, core: Behind) -> TemplateView:
-    """The next version. Saved again, it is held against the tools as they are now."""
-    made = await _read(new)
-    return await templates.save(made, templates.own(template_id), user, core, expected=new.version)
+async def change(template_id: TemplateId, body: ChangedTemplate, user: UserDep, core: CoreDep) -> TemplateView:
+    """Save the next version. It is checked against the current tools."""
+    template = await _read_document(body)
+    return await templates.save(template, templates.check_changeable(template_id), user, core, expected=body.version)
 
 
 @router.put("/{template_id}/schedule")
-async def schedule(template_id: TemplateId, asked: Scheduled, user: Me, core: Behind) -> TemplateView:
-    """Run it each day, or once; each run begins a session whose plan waits for my approval."""
-    wanted = api.ScheduleTemplate(
-        user=user.id, template_id=templates.own(template_id), expected=asked.version, schedule=asked.schedule
+async def schedule(template_id: TemplateId, body: Scheduled, user: UserDep, core: CoreDep) -> TemplateView:
+    """Run the template daily or once. Each run begins a session whose plan awaits my approval."""
+    request = api.ScheduleTemplate(
+        user=user.id, template_id=templates.check_changeable(template_id), expected=body.version, schedule=body.schedule
     )
-    if asked.schedule is not None:
-        templates.begins(await templates.found(template_id, user, core), asked.schedule.values, None)
-    record = await query(core.store, api.TEMPLATE_SCHEDULE, wanted)
-    return templates.view(record, await tools_by_name(core.bus))
+    if body.schedule is not None:
+        templates.first_message(await templates.get_template(template_id, user, core), body.schedule.values, None)
+    record = await query(core.store, api.TEMPLATE_SCHEDULE, request)
+    return templates.template_view(record, await tools_by_name(core.bus))
 
 
 @router.delete("/{template_id}")
-async def delete(template_id: TemplateId, user: Me, core: Behind) -> api.TemplateGone:
-    """Delete it with all its versions; the sessions that were begun with it stay."""
-    wanted = api.DeleteTemplate(user=user.id, template_id=templates.own(template_id))
-    return await query(core.store, api.TEMPLATE_DELETE, wanted)
+async def delete(template_id: TemplateId, user: UserDep, core: CoreDep) -> api.TemplateDeletedReply:
+    """Delete the template with all its versions. Sessions that used it stay."""
+    request = api.DeleteTemplate(user=user.id, template_id=templates.check_changeable(template_id))
+    return await query(core.store, api.TEMPLATE_DELETE, request)
 
 
 @router.post("/{template_id}/use", status_code=201)
-async def use(template_id: TemplateId, asked: Use, me: Calling) -> ExecutionPlan:
-    """Begin a session with its plan, filled in, for me to approve; or with a request, and the template as a hint."""
-    found = await templates.found(template_id, me.user, me.core)
-    message = templates.begins(found, asked.values, asked.request)
-    return await me.does(message.model_copy(update={"settings": asked.settings}), me.new(asked), asked)
+async def use(template_id: TemplateId, body: Use, caller: CallerDep) -> ExecutionPlan:
+    """Begin a session with the template's plan to approve, or with a request and the template as a hint."""
+    template = await templates.get_template(template_id, caller.user, caller.core)
+    message = templates.first_message(template, body.values, body.request)
+    return await caller.act(message.model_copy(update={"settings": body.settings}), caller.new_session_id(body), body)
 
 
 def _title(session: Session) -> str:
     return session.title or "Do it again"
 
 
-async def _plan(task_id: str, user: User, core: Core) -> Plan:
-    """Raises Trouble."""
-    plan = (await task(task_id, user, core)).plan
+async def _plan_of(task_id: str, user: User, core: Core) -> Plan:
+    """Raises ApiError."""
+    plan = (await current_task(task_id, user, core)).plan
     if plan is None:
-        raise Trouble("not_now", "There is no version of this plan yet.", "Wait until it is drafted.")
+        raise ApiError("not_now", "There is no version of this plan yet.", "Wait until it is drafted.")
     return plan
 
 
-async def _read(new: Document) -> Template:
-    """Raises Trouble, Invalid."""
-    if (new.template is None) == (new.document is None):
-        raise Trouble("invalid", "Give either a `template`, or a `document` that holds one.")
-    if new.template is not None:
-        return new.template
-    return await asyncio.to_thread(read_template, new.document or "", new.format)
+async def _read_document(body: Document) -> Template:
+    """Raises ApiError, Invalid."""
+    if (body.template is None) == (body.document is None):
+        raise ApiError("invalid", "Give either a `template`, or a `document` that holds one.")
+    if body.template is not None:
+        return body.template
+    return await asyncio.to_thread(read_template, body.document or "", body.format)

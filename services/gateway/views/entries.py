@@ -1,6 +1,6 @@
-"""What an event adds to the journal, in words. Pure of the event alone: no session is looked at.
+"""The journal entries of an event. They depend on the event alone, not on the session.
 
-So a journal that is read later, in parts or from another gateway is the one that was told live.
+So a journal that is read later, in parts, or from another gateway equals the one that was sent live.
 """
 
 from collections.abc import Iterator
@@ -10,41 +10,48 @@ from parley.events.values import ActionSpec, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import JOURNAL, VERDICTS
-from services.gateway.views.gist import chosen
+from services.gateway.views.action_updates import action_updates, entry_fields, pluralize, update
 from services.gateway.views.notes import note
-from services.gateway.views.outcomes import base, counted, outcomes, update
-from services.gateway.views.phrases import ACTION_TONES, VERDICT_TONES, confidence_text, title, waiting, word_of
+from services.gateway.views.phrases import (
+    ACTION_TONES,
+    VERDICT_TONES,
+    confidence_text,
+    numbered_title,
+    state_label,
+    waiting_text,
+)
+from services.gateway.views.summary import describe_answer
 
-SURE = 0.4  # from this confidence on an answer is shown as a success
-PLACES = 1_000  # more than an event has actions
+SURE_CONFIDENCE = 0.4  # answers with this confidence or more are shown as a success
+MAX_PLACES = 1_000  # more than an event has actions
 
 
 def entries(event: SessionEvent) -> tuple[j.EntryOrUpdate, ...]:
     """The journal's new entries and updates, in order."""
-    told: list[j.EntryOrUpdate] = [*_made(event), *outcomes(event)]
+    result: list[j.EntryOrUpdate] = [*_content_entries(event), *action_updates(event)]
     if text := note(event):
-        told.append(text)
+        result.append(text)
     for number, call in enumerate(event.usage):
         if call.action_id:
             tokens = call.prompt_tokens + call.completion_tokens
             key = f"tokens:{event.version}.{number}"
-            told.append(j.TokensEntry(**base(event, key), action_id=call.action_id, tokens=tokens))
-    return tuple(told)
+            result.append(j.TokensEntry(**entry_fields(event, key), action_id=call.action_id, tokens=tokens))
+    return tuple(result)
 
 
-def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0912  one case a fact
-    """What was said, planned, written, asked and answered."""
+def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0912  one case a fact
+    """Entries about messages, plans, code, questions, turns and answers."""
     match event:
         case facts.MessageReceived():
             yield j.SaidEntry(
-                **base(event, f"said:{event.version}"),
+                **entry_fields(event, f"said:{event.version}"),
                 text=event.text,
                 intent=event.intent,
                 label=JOURNAL.get(event.intent, ""),
-                knowledge=tuple(one.name for one in event.knowledge),
+                knowledge=tuple(item.name for item in event.knowledge),
             )
         case facts.RemarkAnswered():
-            yield j.ReplyEntry(**base(event, f"reply:{event.version}"), text=event.text)
+            yield j.ReplyEntry(**entry_fields(event, f"reply:{event.version}"), text=event.text)
         case facts.PlanDrafted() | facts.PlanEdited():
             yield _plan(event)
         case facts.PlanApproved(turn=int()) | facts.TurnPlanned(plan_version=int()):
@@ -52,10 +59,10 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
         case facts.CodeDrafted() | facts.CodeEdited():
             yield _code(event)
         case facts.CodeVerified():
-            yield update(f"code:{event.code_version}", checks=[one.model_dump(mode="json") for one in event.checks])
+            yield update(f"code:{event.code_version}", checks=[item.model_dump(mode="json") for item in event.checks])
         case facts.QuestionAsked():
             yield j.QuestionEntry(
-                **base(event, f"question:{event.version}"),
+                **entry_fields(event, f"question:{event.version}"),
                 question_id=event.question_id,
                 text=event.text,
                 options=tuple(option.label for option in event.options),
@@ -63,30 +70,34 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
             )
         case facts.QuestionAnswered():
             if event.asked_version:
-                yield update(f"question:{event.asked_version}", answer=chosen(event.text))
+                yield update(f"question:{event.asked_version}", answer=describe_answer(event.text))
             elif event.kind != "uncertain":  # an older release did not say which question it was
                 yield j.SaidEntry(
-                    **base(event, f"said:{event.version}"), text=event.text, intent="remark", label="", knowledge=()
+                    **entry_fields(event, f"said:{event.version}"),
+                    text=event.text,
+                    intent="remark",
+                    label="",
+                    knowledge=(),
                 )
         case facts.TurnPlanned() | facts.TurnRequested():
             yield _turn(event)
             yield from _actions(event, event.turn, event.actions)
         case facts.TurnChanged():
-            yield from _rest(event)
+            yield from _changed_turn(event)
         case facts.TurnVerified():
             yield update(f"turn:{event.turn}", verdict=_verdict(event).model_dump(mode="json"))
         case facts.AnswerGiven():
             yield j.AnswerEntry(
-                **base(event, f"answer:{event.version}"),
+                **entry_fields(event, f"answer:{event.version}"),
                 text=event.text,
                 confidence=event.confidence,
                 confidence_text=confidence_text(event.confidence),
-                tone="good" if event.confidence >= SURE else "plain",
+                tone="good" if event.confidence >= SURE_CONFIDENCE else "plain",
                 evidence=event.evidence,
             )
         case facts.SessionFailed():
             yield j.FailureEntry(
-                **base(event, f"failure:{event.version}"),
+                **entry_fields(event, f"failure:{event.version}"),
                 title=JOURNAL["failed_while"].format(stage=event.phase),
                 reason=event.reason,
                 retryable=event.retryable,
@@ -94,17 +105,17 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
 
 
 def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
-    """An edit says no more which path was planned: it is the person's own now."""
+    """A plan's entry. An edit has no planned path: the path is the user's own."""
     if isinstance(event, facts.PlanDrafted):
         path = _path(event.path)
     else:
         nodes = tuple(step.tool for step in event.steps if step.tool and not step.id)
         path = PlannedPathView(nodes=nodes) if len(nodes) == len(event.steps) else None
     return j.PlanEntry(
-        **base(event, f"plan:{event.version}"),
+        **entry_fields(event, f"plan:{event.version}"),
         number=event.number,
-        title=title("path" if path else "plan", event.number),
-        summary=counted(len(event.steps), "step"),
+        title=numbered_title("path" if path else "plan", event.number),
+        summary=pluralize(len(event.steps), "step"),
         goal=event.goal,
         path=path,
     )
@@ -112,10 +123,10 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
 
 def _code(event: facts.CodeDrafted | facts.CodeEdited) -> j.CodeEntry:
     return j.CodeEntry(
-        **base(event, f"code:{event.version}"),
+        **entry_fields(event, f"code:{event.version}"),
         number=event.number,
-        title=title("code", event.number),
-        summary=counted(len(event.code.rstrip().splitlines()), "line"),
+        title=numbered_title("code", event.number),
+        summary=pluralize(len(event.code.rstrip().splitlines()), "line"),
         checks=None,
     )
 
@@ -125,7 +136,7 @@ def _path(path: PathPlan | None) -> PlannedPathView | None:
 
 
 def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
-    entry = j.TurnEntry(**base(event, f"turn:{event.turn}"), number=event.turn, sub_goal=event.sub_goal)
+    entry = j.TurnEntry(**entry_fields(event, f"turn:{event.turn}"), number=event.turn, sub_goal=event.sub_goal)
     if isinstance(event, facts.TurnRequested):
         return entry
     planned = {
@@ -140,14 +151,14 @@ def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
 
 
 def _approved_turn(event: facts.PlanApproved | facts.TurnPlanned) -> Iterator[j.EntryOrUpdate]:
-    """The turn that an approved plan begins: what it is for is in the plan's own entry."""
+    """The turn that an approved plan starts; its goal is in the plan's entry."""
     turn, plan = event.turn or 0, f"plan:{event.plan_version}"
-    yield j.TurnEntry(**base(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
+    yield j.TurnEntry(**entry_fields(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
     yield from _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.already_done))
 
 
-def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
-    """Another rest of a turn: what it drops, what the person set, and the actions that come now."""
+def _changed_turn(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
+    """A changed turn: dropped actions, values that the user set, and the actions that follow."""
     for dropped in event.dropped:
         yield update(f"action:{dropped}", state="dropped")
     if event.override_id:
@@ -157,7 +168,7 @@ def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
         yield _action(event, event.turn, spec, 0).model_copy(
             update={
                 "state": "finished",
-                "word": word_of("finished"),
+                "word": state_label("finished"),
                 "tone": ACTION_TONES["finished"],
                 "gist": about,
                 "result_in": event.version,
@@ -168,7 +179,7 @@ def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
         same = entry.action_id in event.unchanged
         yield update(entry.key, place=entry.place, spec_in=entry.spec_in) if same else entry
     text = event.reason or ("changed the rest of the path" if event.actor.startswith("user:") else "")
-    yield j.PathChangeEntry(**base(event, f"path_change:{event.version}"), turn=event.turn, text=text)
+    yield j.PathChangeEntry(**entry_fields(event, f"path_change:{event.version}"), turn=event.turn, text=text)
 
 
 def _actions(event: SessionEvent, turn: int, specs: tuple[ActionSpec, ...]) -> Iterator[j.ActionEntry]:
@@ -177,20 +188,20 @@ def _actions(event: SessionEvent, turn: int, specs: tuple[ActionSpec, ...]) -> I
 
 
 def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.ActionEntry:
-    """What the domain ruled out is decided from the beginning."""
+    """An action's entry; one that the domain ruled out is skipped or denied from the start."""
     ruled_out: dict[str, j.ActionState] = {"skip": "skipped", "deny": "denied"}
     state = ruled_out.get(spec.decision, "planned")
     return j.ActionEntry(
-        **base(event, f"action:{spec.id}"),
+        **entry_fields(event, f"action:{spec.id}"),
         action_id=spec.id,
         turn=turn,
         tool=spec.tool,
-        place=event.version * PLACES + place,
+        place=event.version * MAX_PLACES + place,
         spec_in=event.version,
         state=state,
-        word=word_of(state),
+        word=state_label(state),
         tone=ACTION_TONES[state],
-        gist=waiting(spec.approval_reason) if state == "planned" else spec.decision_reason or word_of(state),
+        gist=waiting_text(spec.approval_reason) if state == "planned" else spec.decision_reason or state_label(state),
         error=spec.decision_reason,
         result_in=None,
         seconds=0,
@@ -212,8 +223,11 @@ def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
         next=VERDICTS["ended" if ended else event.next_action],
         sub_goals=tuple(
             j.SubGoalLine(
-                sub_goal=one.sub_goal, word=VERDICTS[one.status], tone=VERDICT_TONES[one.status], text=one.reasoning
+                sub_goal=verdict.sub_goal,
+                word=VERDICTS[verdict.status],
+                tone=VERDICT_TONES[verdict.status],
+                text=verdict.reasoning,
             )
-            for one in event.sub_goals
+            for verdict in event.sub_goals
         ),
     )

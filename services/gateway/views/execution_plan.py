@@ -1,4 +1,4 @@
-"""An execution plan as REST tells of it: its steps, what has come of each, and where the whole of it stands. Pure."""
+"""Execution plans as the REST API shows them: steps with their outcomes, and the overall status. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from parley.events.values import Effect
 from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress, TaskStatus
 from parley.protocol.screen import PollView
 from parley.protocol.words import JOURNAL
-from services.gateway.trouble import Trouble
-from services.gateway.views.gist import gist
-from services.gateway.views.phrases import looking
+from services.gateway.api_errors import ApiError
+from services.gateway.views.phrases import polling_text
 from services.gateway.views.sections import poll_view
-from shared.domain.plan_approval import preapprovable
+from services.gateway.views.summary import summarize
+from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.state import Action, Plan
@@ -31,13 +31,13 @@ def task_id(session: Session) -> str:
 
 
 def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, current: bool = True) -> ExecutionPlan:
-    """`versions` tell when the plan was made and changed. Nothing is worked on or asked where it is not `current`.
+    """The plan of the session's task. `versions` give its times. Without `current` it shows no open work or question.
 
-    Raises Trouble(not_found) in a session without such plans.
+    Raises ApiError(not_found) in a session without such plans.
     """
     plan = _plan(session)
     first = int(session.task[1:]) if session.task else session.version + 1
-    mine = [one for one in versions if first <= one.version <= session.version]
+    own_versions = [version for version in versions if first <= version.version <= session.version]
     status, steps = task_status(session), _steps(session, plan)
     return ExecutionPlan(
         task_id=task_id(session),
@@ -50,13 +50,13 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         steps=steps,
         status=status,
         user_approved=plan is not None and plan.status in APPROVED and not plan.approved_by_setting,
-        created_at=min((one.at for one in mine), default=None),
-        updated_at=max((one.at for one in mine), default=None),
+        created_at=min((version.at for version in own_versions), default=None),
+        updated_at=max((version.at for version in own_versions), default=None),
         working=current and session.phase in SERVICE_OF,
         question=session.question.text if session.question and current else "",
         problem=session.failure.reason if session.failure else "",
         result=session.answer.text,
-        text=formatted(session),
+        text=plan_markdown(session),
         current=current,
         checks=plan.checks if plan else (),
         progress=_progress(steps),
@@ -64,8 +64,8 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
     )
 
 
-def come_to(session: Session) -> str:
-    """In words, which steps were done, which ones run still, and which ones were not done; "" without such a plan."""
+def progress_text(session: Session) -> str:
+    """Which steps are done, running and not done, in words; "" without an execution plan."""
     if session.plan is None or not session.plan.task or session.plan.task != session.task:
         return ""
     return _progress(_steps(session, session.plan)).text
@@ -75,9 +75,9 @@ def _progress(steps: Sequence[PlanStep]) -> Progress:
     done = tuple(step.id for step in steps if step.status == "finished")
     running = tuple(step.id for step in steps if step.status in ("started", "uncertain"))
     others = tuple(step.id for step in steps if step.id not in (*done, *running))
-    named = {step.id: f"{step.number}. {step.description}{_DOUBT.get(step.status, '')}" for step in steps}
+    labels = {step.id: f"{step.number}. {step.description}{_DOUBT.get(step.status, '')}" for step in steps}
     parts = (("Done", done), ("Still running", running), ("Not done", others))
-    text = " ".join(f"{word}: {'; '.join(named[one] for one in ids)}." for word, ids in parts if ids)
+    text = " ".join(f"{word}: {'; '.join(labels[step_id] for step_id in ids)}." for word, ids in parts if ids)
     return Progress(done=done, running=running, not_done=others, text=text)
 
 
@@ -87,53 +87,53 @@ def plan_status(session: Session) -> PlanStatus:
     return PlanStatus(task_id=task_id(session), status=task_status(session), steps=steps)
 
 
-def formatted(session: Session) -> str:
-    """The plan with all its steps and what has come of them, as Markdown."""
+def plan_markdown(session: Session) -> str:
+    """The plan with its steps and their outcomes, as Markdown."""
     plan = _plan(session)
     if plan is None:
         return ""
-    lines = [f"# {plan.goal}", "", f"Status: {_in_words(task_status(session))}", ""]
+    lines = [f"# {plan.goal}", "", f"Status: {_status_text(task_status(session))}", ""]
     for step in (steps := _steps(session, plan)):
         arguments = ", ".join(f"{name}={value!r}" for name, value in step.parameters.items())
-        numbers = [str(one.number) for one in steps if one.id in step.after]
+        numbers = [str(other.number) for other in steps if other.id in step.after]
         after = f" (after {', '.join(numbers)})" if numbers else ""
         each = f" for each of {step.for_each}" if step.for_each else ""
         lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
         lines.append(f"   `{step.tool}({arguments})`")
-        lines += [f"   {_change(step)}"] if step.effect in CHANGES else []
+        lines += [f"   {_effect_text(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
-        lines += [f"   {_looks(step.poll)}"] if step.poll and step.status == "waiting" else []
+        lines += [f"   {_poll_text(step.poll)}"] if step.poll and step.status == "waiting" else []
         lines += [f"   Given output: {json.dumps(step.output, ensure_ascii=False)}"] if step.given else []
     notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
     lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
 
 
-def _change(step: PlanStep) -> str:
+def _effect_text(step: PlanStep) -> str:
     return f"{CHANGES[step.effect]} {PREAPPROVED if step.preapproved else ''}".rstrip()
 
 
 def _plan(session: Session) -> Plan | None:
-    """The plan of the task at hand, None while there is none."""
+    """The plan of the current task; None while there is none. Raises ApiError(not_found)."""
     if session.workflow != "execution_plan" and not (session.plan and session.plan.task):
-        raise Trouble("not_found", f"The session {session.id} has no execution plan.", session_id=session.id)
+        raise ApiError("not_found", f"The session {session.id} has no execution plan.", session_id=session.id)
     return session.plan if session.plan and session.plan.task == session.task else None
 
 
-def statuses(session: Session) -> dict[str, str]:
-    """What has come of the steps that were begun or are planned now, by id, also of those that a version left out."""
-    return {name.partition(".")[2]: action.shown_status for name, action in _stands(session).items()}
+def step_statuses(session: Session) -> dict[str, str]:
+    """The status of each started or planned step by id, including steps that a later version removed."""
+    return {name.partition(".")[2]: action.shown_status for name, action in _actions_by_id(session).items()}
 
 
-def _stands(session: Session) -> dict[str, Action]:
-    """By action; what a step has come to in the version at hand goes before what it came to in one before."""
+def _actions_by_id(session: Session) -> dict[str, Action]:
+    """Actions by id; the current version's action replaces one of an earlier version."""
     turn = session.turn
     now = turn.actions if turn and turn.rules.by_step else ()
     return {action.spec.id: action for action in (*session.begun_steps, *now)}
 
 
 def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
-    stands = _stands(session)
+    actions = _actions_by_id(session)
     return tuple(
         PlanStep(
             id=step.id or "",
@@ -144,22 +144,22 @@ def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
             after=step.after,
             for_each=step.for_each,
             effect=step.effect,
-            preapprovable=preapprovable(step),
+            preapprovable=is_preapprovable(step),
             preapproved=step.id in plan.preapproved,
-            **_came_of(stands.get(action_id(plan, step))),
+            **_step_outcome(actions.get(action_id(plan, step))),
         )
         for number, step in enumerate(plan.steps if plan else (), 1)
         if plan
     )
 
 
-def _came_of(action: Action | None) -> dict[str, object]:
+def _step_outcome(action: Action | None) -> dict[str, object]:
     if action is None:
         return {"status": "planned", "attempt": 1, "output": None, "error": "", "seconds": 0.0}
     return {
         "status": action.shown_status,
         "attempt": action.attempt,
-        "output": action.result if action.settled else None,
+        "output": action.result if action.has_output else None,
         "error": "" if action.status == "finished" else action.explanation,
         "seconds": action.seconds,
         "poll": poll_view(action),
@@ -168,11 +168,11 @@ def _came_of(action: Action | None) -> dict[str, object]:
     }
 
 
-def _looks(poll: PollView) -> str:
-    """How a step polls, and what it saw last."""
-    seen = JOURNAL["look_failed"].format(error=poll.error) if poll.error else gist(poll.value)
-    return f"{looking(poll.every, poll.looks)}{f': {seen}' if poll.looks else ''}"
+def _poll_text(poll: PollView) -> str:
+    """How a step polls, and its last value."""
+    last_value = JOURNAL["look_failed"].format(error=poll.error) if poll.error else summarize(poll.value)
+    return f"{polling_text(poll.every, poll.looks)}{f': {last_value}' if poll.looks else ''}"
 
 
-def _in_words(status: TaskStatus) -> str:
+def _status_text(status: TaskStatus) -> str:
     return status.replace("_", " ")

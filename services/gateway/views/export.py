@@ -1,4 +1,4 @@
-"""A session to take away: Markdown to read, JSON to process, the program to run. Pure."""
+"""Exports a session as Markdown, as JSON, or as its program. Pure."""
 
 import json
 import re
@@ -12,18 +12,18 @@ from parley.events import SessionEvent, dump_event, facts
 from parley.events.values import Step
 from parley.protocol import journal as j
 from parley.protocol.words import JOURNAL, STATES, WORKFLOWS
-from services.gateway.trouble import Trouble
+from services.gateway.api_errors import ApiError
 from services.gateway.views import messages
+from services.gateway.views.audit_trail import CallRecord, DecisionRecord, calls, decisions
 from services.gateway.views.entries import entries
-from services.gateway.views.execution_plan import execution_plan, formatted
-from services.gateway.views.record import Call, Decision, calls, decisions
+from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
 from shared.domain.session import Session
 from shared.domain.state_names import state_name
 
-LINE = 120  # characters
-SHOWN = 5_000  # characters of a result in Markdown; JSON has it all
-MEDIA = {"md": "text/markdown; charset=utf-8", "json": "application/json", "py": "text/x-python; charset=utf-8"}
+LINE_WIDTH = 120  # characters
+MAX_RESULT_CHARS = 5_000  # of a result in Markdown; JSON has all of it
+MEDIA_TYPES = {"md": "text/markdown; charset=utf-8", "json": "application/json", "py": "text/x-python; charset=utf-8"}
 
 
 class Export(NamedTuple):
@@ -33,9 +33,9 @@ class Export(NamedTuple):
 
 
 def export(session: Session, events: Sequence[SessionEvent], form: str) -> Export:
-    """`form` is "md", "json" or "py". Raises Trouble(not_found) for a program that there is not."""
+    """The file; `form` is "md", "json" or "py". Raises ApiError(not_found) if there is no program."""
     body = {"md": _markdown, "json": _json, "py": _program}[form](session, events)
-    return Export(f"{_slug(session.title)}-{session.id[:8]}.{form}", MEDIA[form], body)
+    return Export(f"{_slug(session.title)}-{session.id[:8]}.{form}", MEDIA_TYPES[form], body)
 
 
 def _slug(title: str) -> str:
@@ -43,54 +43,56 @@ def _slug(title: str) -> str:
 
 
 def _json(session: Session, events: Sequence[SessionEvent]) -> str:
-    """Where it stands, its calls and decisions, the plan of an execution plan with its steps, and every event."""
-    told = _entries(events)
+    """The snapshot, the execution plan, calls, decisions, and every event."""
+    entries = _entries(events)
     whole = {
         "session": messages.snapshot(session).model_dump(mode="json", by_alias=True),
-        "execution_plan": execution_plan(session).model_dump(mode="json") if _acts(session) else None,
-        "calls": [call.model_dump(mode="json") for call in calls(told, events).values()],
-        "decisions": [one.model_dump(mode="json", exclude_defaults=True) for one in decisions(events)],
+        "execution_plan": execution_plan(session).model_dump(mode="json") if _has_execution_plan(session) else None,
+        "calls": [call.model_dump(mode="json") for call in calls(entries, events).values()],
+        "decisions": [decision.model_dump(mode="json", exclude_defaults=True) for decision in decisions(events)],
         "journal": [json.loads(dump_event(event)) for event in events],
     }
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
 
-def _acts(session: Session) -> bool:
-    """Its plan is one of steps that are carried out."""
+def _has_execution_plan(session: Session) -> bool:
+    """Whether the current plan is an execution plan."""
     return bool(session.plan and session.plan.task and session.plan.task == session.task)
 
 
 def _program(session: Session, events: Sequence[SessionEvent]) -> str:
-    """The approved code, or the newest there is."""
+    """The approved code, or else the newest."""
     if session.code is None:
-        own = workflows.WORKFLOWS.get(session.workflow)
-        makes_code = own is not None and own.plans == "text"
+        workflow = workflows.WORKFLOWS.get(session.workflow)
+        makes_code = workflow is not None and workflow.plans == "text"
         hint = (
             "Approve the plan first: the code comes next." if makes_code else "Export it with format=md or format=json."
         )
-        raise Trouble("not_found", "This session has no code yet." if makes_code else "This session has no code.", hint)
+        raise ApiError(
+            "not_found", "This session has no code yet." if makes_code else "This session has no code.", hint
+        )
     return session.code.code.rstrip("\n") + "\n"
 
 
 def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
     parts = [f"# {session.title}", _head(session, events), "## Conversation", *_conversation(session.owner, events)]
     if plan := session.plan:
-        steps = formatted(session).removeprefix("# ").rstrip("\n") if _acts(session) else plan.text
+        steps = plan_markdown(session).removeprefix("# ").rstrip("\n") if _has_execution_plan(session) else plan.text
         parts += [f"## Plan {plan.number} ({plan.status})", steps]
     if session.code:
         parts += [f"## Code {session.code.number} ({session.code.status})", _fenced(session.code.code, "python")]
     if session.answer.text:
         parts += ["## Answer", session.answer.text]
-    if decided := [_decided(one, session.owner) for one in decisions(events)]:
-        parts += ["## Decisions", "\n".join(decided)]
+    if lines := [_decision_text(decision, session.owner) for decision in decisions(events)]:
+        parts += ["## Decisions", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
 def _head(session: Session, events: Sequence[SessionEvent]) -> str:
     state = state_name(session)
     workflow = WORKFLOWS.get(session.workflow, session.workflow)
-    begun = f" Begun {_time(events[0].at)}." if events else ""
-    return f"Session `{session.id}`, version {session.version}: {workflow}, {STATES.get(state, state)}.{begun}"
+    start = f" Begun {_time(events[0].at)}." if events else ""
+    return f"Session `{session.id}`, version {session.version}: {workflow}, {STATES.get(state, state)}.{start}"
 
 
 def _time(at: datetime) -> str:
@@ -98,7 +100,7 @@ def _time(at: datetime) -> str:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """The fence is one backtick longer than any run of them in the text."""
+    """A fenced block; the fence is one backtick longer than any run of backticks in the text."""
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip('\n')}\n{fence}"
 
@@ -111,39 +113,39 @@ def _inline(value: JsonValue) -> str:
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
-def _laid_out(value: JsonValue) -> str:
-    """JSON on one line where it fits."""
+def _pretty_json(value: JsonValue) -> str:
+    """JSON on one line if it fits, else indented."""
     line = json.dumps(value, ensure_ascii=False)
-    return line if len(line) <= LINE else json.dumps(value, ensure_ascii=False, indent=2)
+    return line if len(line) <= LINE_WIDTH else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _entries(events: Sequence[SessionEvent]) -> list[j.AnyEntry]:
-    """The journal as it came out."""
-    kept: j.Kept = {}
+    """The journal's entries in their final state."""
+    journal: j.EntriesByKey = {}
     for event in events:
-        j.keep(kept, entries(event))
-    return [j.read(entry) for entry in kept.values()]
+        j.apply_entries(journal, entries(event))
+    return [j.read_entry(entry) for entry in journal.values()]
 
 
 def _conversation(owner: str, events: Sequence[SessionEvent]) -> list[str]:
-    """A paragraph an entry, with the steps of each plan, and the arguments and the result of each call."""
-    told = _entries(events)
-    made = calls(told, events)
+    """One paragraph per entry, with the steps of plans, and the arguments and results of calls."""
+    entries = _entries(events)
+    calls_by_id = calls(entries, events)
     steps = {event.version: event.steps for event in events if isinstance(event, facts.PlanDrafted | facts.PlanEdited)}
-    lines = (_told(entry, owner, made, steps.get(entry.version, ())) for entry in told)
+    lines = (_entry_text(entry, owner, calls_by_id, steps.get(entry.version, ())) for entry in entries)
     return [line for line in lines if line]
 
 
-def _told(entry: j.AnyEntry, owner: str, made: Mapping[str, Call], steps: Sequence[Step]) -> str:
-    """What a reader of the conversation wants to know; "" for the rest."""
+def _entry_text(entry: j.AnyEntry, owner: str, calls_by_id: Mapping[str, CallRecord], steps: Sequence[Step]) -> str:
+    """The entry as Markdown; "" for entries that a reader does not need."""
     who = f"**{_name(entry.by, owner)}**"
     match entry:
         case j.SaidEntry() | j.ReplyEntry() | j.AnswerEntry():
             line = f"{who}: {entry.text}"
         case j.PlanEntry() | j.CodeEntry():
-            wrote = JOURNAL["edited" if entry.by.startswith("user:") else "wrote"]
+            template = JOURNAL["edited" if entry.by.startswith("user:") else "wrote"]
             goal = f": {entry.goal}" if isinstance(entry, j.PlanEntry) else "."
-            line = f"{who} {wrote.format(what=f'{entry.title} ({entry.summary})')}{goal}"
+            line = f"{who} {template.format(what=f'{entry.title} ({entry.summary})')}{goal}"
             line = "\n\n".join([line, *(["\n".join(map(_step, range(1, 1 + len(steps)), steps))] if steps else [])])
         case j.QuestionEntry():
             answer = f"\n\n> {entry.answer}" if entry.answer else ""
@@ -152,7 +154,7 @@ def _told(entry: j.AnyEntry, owner: str, made: Mapping[str, Call], steps: Sequen
             line = _turn(entry)
         case j.ActionEntry() if entry.state != "dropped":
             word = "" if entry.state == "finished" or entry.word in entry.gist.casefold() else f"{entry.word}: "
-            line = "\n".join([f"- `{entry.tool}`: {word}{entry.gist}", *_details(made[entry.action_id], owner)])
+            line = "\n".join([f"- `{entry.tool}`: {word}{entry.gist}", *_details(calls_by_id[entry.action_id], owner)])
         case j.FailureEntry():
             line = f"{entry.title}: {entry.reason}"
         case j.NoteEntry() | j.PathChangeEntry() if entry.text:
@@ -167,37 +169,48 @@ def _step(number: int, step: Step) -> str:
     return f"{number}. {step.text}{call}"
 
 
-def _details(call: Call, owner: str) -> list[str]:
-    """The lines below a call: what it ran with, who allowed it, and its result."""
+def _details(call: CallRecord, owner: str) -> list[str]:
+    """The lines below a call: its arguments, who approved it, and its result."""
     lines = [f"Arguments: {_inline(call.arguments)}"] if call.arguments else []
     if call.approved_at:
         lines.append(f"Approved by {_name(call.approved_by, owner)}, {_time(call.approved_at)}.")
     if call.result is not None:
-        text = call.result if isinstance(call.result, str) else _laid_out(call.result)
+        text = call.result if isinstance(call.result, str) else _pretty_json(call.result)
         whole = f"; the whole is `{call.artefact.name}`, {call.artefact.size:,} bytes" if call.artefact else ""
-        lines += [f"Result{whole}:", *_fenced(text[:SHOWN]).split("\n")]
-        lines += [f"The first {SHOWN:,} characters of {len(text):,}."] if len(text) > SHOWN else []
+        lines += [f"Result{whole}:", *_fenced(text[:MAX_RESULT_CHARS]).split("\n")]
+        lines += (
+            [f"The first {MAX_RESULT_CHARS:,} characters of {len(text):,}."] if len(text) > MAX_RESULT_CHARS else []
+        )
     return [f"  {line}".rstrip() for line in lines]
 
 
-def _decided(one: Decision, owner: str) -> str:
-    what = f"{one.about} {one.number or ''}".strip() if one.about != "action" else f"`{one.tool}` ({one.action_id})"
-    of = f" {_inline(one.arguments)}" if one.arguments else ""
-    why = f": {one.reason}" if one.reason else ""
-    who = f"**{_name(one.by, owner)}** " if one.decision != "expired" else ""
-    return f"- {_time(one.at)}, {who}{one.decision} {what}{of}{why}"
+def _decision_text(decision: DecisionRecord, owner: str) -> str:
+    what = (
+        f"{decision.about} {decision.number or ''}".strip()
+        if decision.about != "action"
+        else f"`{decision.tool}` ({decision.action_id})"
+    )
+    of = f" {_inline(decision.arguments)}" if decision.arguments else ""
+    why = f": {decision.reason}" if decision.reason else ""
+    who = f"**{_name(decision.by, owner)}** " if decision.decision != "expired" else ""
+    return f"- {_time(decision.at)}, {who}{decision.decision} {what}{of}{why}"
 
 
 def _turn(entry: j.TurnEntry) -> str:
-    """With what became of it and of each of its sub-goals; its actions follow."""
+    """A turn's heading with its verdict and those of its sub-goals; its actions follow."""
     goal = f": {entry.sub_goal}" if entry.sub_goal else ""
     title = f"**Turn {entry.number}{goal}**"
-    if (said := entry.verdict) is None:
+    if (verdict := entry.verdict) is None:
         return title
-    lines = [f"{title} ({said.word}, {said.next}) {said.text}".rstrip()]
-    return "\n".join([*lines, *(f"- “{one.sub_goal}” ({one.word}) {one.text}".rstrip() for one in said.sub_goals)])
+    lines = [f"{title} ({verdict.word}, {verdict.next}) {verdict.text}".rstrip()]
+    return "\n".join(
+        [
+            *lines,
+            *(f"- “{sub_goal.sub_goal}” ({sub_goal.word}) {sub_goal.text}".rstrip() for sub_goal in verdict.sub_goals),
+        ]
+    )
 
 
 def _name(by: str, owner: str) -> str:
-    """“You” for the session's owner."""
+    """The actor's name; “You” for the session's owner."""
     return JOURNAL["you"] if by == f"user:{owner}" else by.removeprefix("user:").replace("_", " ")

@@ -1,8 +1,8 @@
-"""A session as clients see it: what a person is asked, and the snapshot that a screen is drawn from. Pure."""
+"""Protocol 1: the snapshot of a session, and requests to the person. Pure."""
 
 from parley.protocol import server as s
-from services.gateway.views.can import accepted
-from services.gateway.views.parts import (
+from services.gateway.views.allowed_messages import allowed_messages
+from services.gateway.views.view_parts import (
     action_view,
     answer_view,
     code_view,
@@ -13,19 +13,19 @@ from services.gateway.views.parts import (
     planned_path,
     turn_view,
 )
-from shared.domain.plan_steps import unfinished
-from shared.domain.session import SERVICE_OF, Session, put_back, reviewing, undecided
+from shared.domain.plan_steps import is_unfinished
+from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
 from shared.domain.state import Code, Plan
 from shared.domain.state_names import options, rest_reason, state_name
-from shared.domain.workflows import of_plan
+from shared.domain.workflows import workflow_of_plan
 
 
 def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
-    """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything.
+    """The snapshot at `session.version`; `draft` is the one being written, if any.
 
-    What a remark is about can be decided on while it is being answered.
+    While a remark is answered, what it is about can still be decided on.
     """
-    at = put_back(session)
+    reviewed = before_remark(session)
     return s.Snapshot(
         session_id=session.id,
         version=session.version,
@@ -47,28 +47,28 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         answer=session.answer.text,
         answer_view=answer_view(session),
         failure=failure_view(session),
-        review=review(at),
+        review=review(reviewed),
         feedback_request=feedback_request(session),
         question=question(session),
-        approval_request=approval_request(at),
+        approval_request=approval_request(reviewed),
         continue_=continue_(session),
         draft=draft if session.work else None,
         usage=usage(session),
-        can=tuple(one for one in accepted(session) if one not in _newer(at)),
+        can=tuple(kind for kind in allowed_messages(session) if kind not in _hidden_in_protocol_1(reviewed)),
         parent=session.parent_id,
     )
 
 
-def _newer(session: Session) -> tuple[str, ...]:
-    """Messages that a session did not accept when protocol 1 was settled."""
+def _hidden_in_protocol_1(session: Session) -> tuple[str, ...]:
+    """Messages that protocol 1 did not allow in this phase; its clients do not expect them."""
     return ("delete_plan", "edit") if session.phase in SERVICE_OF else ("delete_plan",)
 
 
 def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
-    """The plan or code that now waits for a person; its `version` and `hash` are what an approval names."""
+    """The plan or code in review; an approval names its `version` and `hash`."""
     if session.phase != "awaiting_approval":
         return None
-    target = reviewing(session)
+    target = review_target(session)
     if target == "text" and session.plan:
         return plan_review(session, session.plan)
     if target == "code" and session.code:
@@ -87,8 +87,8 @@ def plan_review(session: Session, plan: Plan) -> s.TextPlanReview:
         notes=plan.notes,
         number=plan.number,
         hash=plan.hash,
-        message=f"Version {plan.number} of the {of_plan(session, plan.kind).noun}. Approve it, say what to change, "
-        "edit it, or ask for another one.",
+        message=f"Version {plan.number} of the {workflow_of_plan(session, plan.kind).noun}. "
+        "Approve it, say what to change, edit it, or ask for another one.",
         path=planned_path(plan.path),
     )
 
@@ -110,10 +110,10 @@ def code_review(session_id: str, code: Code) -> s.CodeReview:
 
 
 def feedback_request(session: Session) -> s.FeedbackRequest | None:
-    """Asked after a refusal, until the feedback comes."""
+    """The request for feedback after a rejection, until the feedback comes."""
     if session.phase != "awaiting_input" or session.question:
         return None
-    code = reviewing(session) == "code"
+    code = review_target(session) == "code"
     return s.FeedbackRequest(
         session_id=session.id,
         version=session.version,
@@ -138,7 +138,7 @@ def question(session: Session) -> s.Question | None:
 
 
 def approval_request(session: Session) -> s.ApprovalRequest | None:
-    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
     if not waiting:
         return None
     return s.ApprovalRequest(
@@ -150,7 +150,7 @@ def approval_request(session: Session) -> s.ApprovalRequest | None:
 
 
 def continue_(session: Session) -> s.Continue | None:
-    """Offered while the session rests after something was done in it."""
+    """The options while the session rests after work."""
     if session.phase != "resting" or session.rest_reason == "new":
         return None
     message = {
@@ -159,7 +159,7 @@ def continue_(session: Session) -> s.Continue | None:
         "approved": "Approved, and not started. Start it, change it, or discard it.",
         "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
     }.get(session.rest_reason, "What next?")
-    if session.rest_reason == "answered" and unfinished(session):
+    if session.rest_reason == "answered" and is_unfinished(session):
         message = "The plan is not finished. Retry what failed, skip it, change the plan, or say what to do instead."
     content = s.ContinueContent(message=message, options=options(session))
     return s.Continue(session_id=session.id, version=session.version, content=content)
@@ -185,7 +185,7 @@ def usage(session: Session) -> s.Usage:
 
 
 def completion(session: Session) -> s.Completion:
-    """What was approved in this round; "" for what was not."""
+    """The plan and code approved in this round; "" for what was not approved."""
     plan, code = session.plan, session.code
     approved_plan = plan is not None and plan.status in ("approved", "executing", "completed")
     approved_code = code is not None and code.status == "approved"
@@ -194,10 +194,10 @@ def completion(session: Session) -> s.Completion:
         version=session.version,
         final_plan=plan.text if plan and approved_plan else "",
         final_code=code.code if code and approved_code else "",
-        message=_judged(session) or "This is what you approved.",
+        message=_verdict_text(session) or "This is what you approved.",
     )
 
 
-def _judged(session: Session) -> str:
-    """What the verifier said about the run that has just ended."""
+def _verdict_text(session: Session) -> str:
+    """The verifier's reasoning about the last turn."""
     return session.turn.verdict.reasoning if session.turn and session.turn.verdict else ""

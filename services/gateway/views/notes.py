@@ -1,17 +1,17 @@
-"""What people and services did, in one line each, to be read after their name. Pure of the event alone."""
+"""One-line notes on what users and services did, to be read after their name. They depend on the event alone."""
 
 from parley.events import SessionEvent, facts
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES, WORKFLOWS
-from services.gateway.views.outcomes import base
+from services.gateway.views.action_updates import entry_fields
 
 
 def note(event: SessionEvent) -> j.NoteEntry | None:
-    """The line, or None for what the journal shows otherwise."""
+    """The note; None for events that the journal shows in another way."""
     text, tone = _line(event)
     if not text:
         return None
-    entry = j.NoteEntry(**base(event, f"note:{event.version}"), tone=tone, text=text)
+    entry = j.NoteEntry(**entry_fields(event, f"note:{event.version}"), tone=tone, text=text)
     return entry.model_copy(update={"by": ""}) if isinstance(event, facts.ApprovalExpired) else entry
 
 
@@ -23,14 +23,12 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: PLR0911  one line
             return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():
             return NOTES["stopped_because" if event.reason else "stopped"].format(reason=event.reason), "bad"
-        case facts.PlanCancelled():
-            return NOTES["plan_discarded"], "bad"
-        case facts.PlanDeleted():
-            return NOTES["plan_deleted"], "bad"
+        case facts.PlanCancelled() | facts.PlanDeleted():
+            return event.describe(), "bad"
         case facts.ApprovalExpired():
             return NOTES["approval_expired" if event.unanswered is None else "question_expired"], "bad"
         case facts.SessionCompleted():
-            return NOTES["completed"], "good"
+            return event.describe(), "good"
         case facts.AnswerJudged():
             judged = "saved" if event.saved else "accepted" if event.accepted else "not_accepted"
             return NOTES[f"answer_{judged}"], "good" if event.accepted else "bad"
@@ -52,19 +50,19 @@ def _decision(
 
 
 def preapproved(event: facts.PlanApproved) -> str:
-    """Which steps the approval allows with whatever values they get, as the end of a sentence; "" for none."""
+    """The steps that the approval allows with any values, as the end of a sentence; "" for none."""
     return NOTES["preapproved"].format(steps=", ".join(event.preapproved)) if event.preapproved else ""
 
 
 def _raised(event: facts.BudgetRaised) -> str:
-    """The name of the line that tells by how much."""
+    """The name of the line for the raised limit."""
     limits = {"tokens": event.tokens, "cost": event.cost, "calls": event.calls, "seconds": event.seconds}
     limit = next((name for name, more in limits.items() if more), "")
     return f"budget_raised_{limit}" if limit else "budget_raised"
 
 
 def _settings(event: SessionEvent) -> str:
-    """What changes how the session goes on; "" for the rest."""
+    """A change of the session's settings, or the event's own sentence; "" where it has none."""
     match event:
         case facts.BudgetRaised():
             line = NOTES[_raised(event)].format(
@@ -73,14 +71,6 @@ def _settings(event: SessionEvent) -> str:
                 calls=f"{event.calls:,}",
                 seconds=f"{event.seconds:,}",
             )
-        case facts.PolicySet():
-            line = NOTES["policy"].format(tool=event.tool, policy=event.policy)
-        case facts.SessionPaused():
-            line = NOTES["paused"]
-        case facts.SessionResumed():
-            line = NOTES["resumed"]
-        case facts.SessionRetried():
-            line = NOTES["retried"]
         case facts.SessionForked():
             line = NOTES["forked"]
         case facts.SessionRenamed():
@@ -90,5 +80,5 @@ def _settings(event: SessionEvent) -> str:
         case facts.WorkflowChanged():
             line = NOTES["workflow"].format(workflow=WORKFLOWS.get(event.workflow, event.workflow))
         case _:
-            line = ""
+            line = event.describe()
     return line

@@ -1,4 +1,4 @@
-"""How the journal says and colours the codes of the log; the words themselves are in parley/protocol/words."""
+"""Labels and tones of event codes in the journal; the texts are in parley/protocol/words."""
 
 from collections.abc import Mapping
 
@@ -22,29 +22,29 @@ ACTION_TONES: Mapping[ActionState, Tone] = {
 VERDICT_TONES: Mapping[Status, Tone] = {"success": "good", "partial": "wait", "failure": "bad"}
 
 
-def word_of(state: ActionState) -> str:
+def state_label(state: ActionState) -> str:
     return ACTION_STATES.get(state, state)
 
 
-def looking(every: int, looks: int) -> str:
-    """How a step polls: how often, and how many looks are recorded."""
+def polling_text(every: int, looks: int) -> str:
+    """A polling step's interval and number of recorded polls."""
     return WORK["looking" if looks else "looks"].format(every=every, looks=looks)
 
 
-def title(noun: str, number: int) -> str:
-    """“Plan 3”; without its number where an older release has not told it. `noun` is a name of JOURNAL."""
+def numbered_title(noun: str, number: int) -> str:
+    """“Plan 3”; without the number in events of older releases. `noun` is a key of JOURNAL."""
     return JOURNAL[noun].format(number=number or "").strip()
 
 
-def waiting(approval_reason: str | None) -> str:
-    """What an action that has not begun waits for."""
+def waiting_text(approval_reason: str | None) -> str:
+    """What an action that has not started waits for."""
     if approval_reason is None:
         return JOURNAL["waits"]
     return JOURNAL["approval_needed"].format(reason=REASONS.get(approval_reason, approval_reason))
 
 
 def confidence_text(confidence: float) -> str:
-    """ "" for none at all: the answer itself says what is missing."""
+    """The confidence in words; "" for 0: such an answer says itself what is missing."""
     if not confidence:
         return ""
     return JOURNAL["confidence"].format(percent=round(confidence * 100))

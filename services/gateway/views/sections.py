@@ -1,7 +1,7 @@
-"""A session as a screen shows it, in sections, and which of them an event has changed. Pure.
+"""A session's view in sections, and the sections that an event has changed. Pure.
 
-A section is made anew only where a part of the session that it is made of is another object: parts are frozen, so the
-same object says the same.
+A section is rebuilt only if one of its inputs is a different object: inputs are frozen, so the same object means the
+same content.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,10 @@ from pydantic import BaseModel
 from parley.protocol import screen as v
 from parley.protocol.journal import ActionState
 from parley.protocol.words import WORK
-from services.gateway.views import asks, messages
-from services.gateway.views.parts import (
+from services.gateway.views import input_sections, messages
+from services.gateway.views.affected_resources import affected_resources
+from services.gateway.views.phrases import ACTION_TONES, polling_text, state_label
+from services.gateway.views.view_parts import (
     answer_view,
     code_view,
     failure_view,
@@ -22,13 +24,11 @@ from services.gateway.views.parts import (
     plan_view,
     verdict_view,
 )
-from services.gateway.views.phrases import ACTION_TONES, looking, word_of
-from services.gateway.views.touched import touched
 from shared.domain.for_each import items_of
-from shared.domain.plan_approval import preapprovable
+from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
-from shared.domain.skipping import users_of
+from shared.domain.skipping import dependents_of
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
 from shared.plan_checks.steps import same_changes
@@ -37,45 +37,44 @@ type Sections = Mapping[str, Any]  # by name, as JSON
 
 
 class Section(NamedTuple):
-    """`parts` are what it is made of."""
+    """A section of the view: its builder, and the parts of the session that it depends on."""
 
-    make: Callable[[Session], Any]
-    parts: Callable[[Session], tuple[object, ...]]
-
-
-def whole(session: Session) -> v.ScreenView:
-    """Every section."""
-    return v.ScreenView(**{name: section.make(session) for name, section in SECTIONS.items()})
+    build: Callable[[Session], Any]
+    inputs: Callable[[Session], tuple[object, ...]]
 
 
-def changed(before: Session, after: Session) -> dict[str, Any]:
-    """The sections that differ, whole and as JSON; of `actions` only those that differ, None for one that is gone.
+def full_view(session: Session) -> v.ScreenView:
+    """The view with every section."""
+    return v.ScreenView(**{name: section.build(session) for name, section in SECTIONS.items()})
 
-    The first event changes all of them: nobody has seen the session before.
+
+def changed_sections(before: Session, after: Session) -> dict[str, Any]:
+    """The sections that differ, whole and as JSON; of `actions` only those that differ, None for a removed one.
+
+    The first event changes all sections.
     """
     if before.version == 0:
-        return whole(after).model_dump(mode="json", by_alias=True)
+        return full_view(after).model_dump(mode="json", by_alias=True)
     differing: dict[str, Any] = {}
     for name, section in SECTIONS.items():
-        if name == "actions" or _same(section.parts(before), section.parts(after)):
+        if name == "actions" or _are_same(section.inputs(before), section.inputs(after)):
             continue
-        made = section.make(after)
-        if made != section.make(before):
-            differing[name] = made
+        section_view = section.build(after)
+        if section_view != section.build(before):
+            differing[name] = section_view
     if actions := _changed_actions(before, after):
         differing["actions"] = actions
     return {name: _json(value) for name, value in differing.items()}
 
 
-def _same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
+def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
     return all(
-        one is other or (type(one) in (int, str, bool) and one == other)
-        for one, other in zip(before, after, strict=True)
+        old is new or (type(old) in (int, str, bool) and old == new) for old, new in zip(before, after, strict=True)
     )
 
 
 def _changed_actions(before: Session, after: Session) -> dict[str, v.ActionSection | None]:
-    old, new = ({a.spec.id: a for a in one.turn.actions} if one.turn else {} for one in (before, after))
+    old, new = ({a.spec.id: a for a in session.turn.actions} if session.turn else {} for session in (before, after))
     gone: dict[str, v.ActionSection | None] = dict.fromkeys(old.keys() - new.keys())
     return gone | {name: _action(action) for name, action in new.items() if old.get(name) is not action}
 
@@ -85,9 +84,9 @@ def _json(value: Any) -> Any:
         case BaseModel():
             return value.model_dump(mode="json", by_alias=True)
         case dict():
-            return {name: _json(one) for name, one in value.items()}
+            return {name: _json(item) for name, item in value.items()}
         case tuple():
-            return [_json(one) for one in value]
+            return [_json(item) for item in value]
         case _:
             return value
 
@@ -153,43 +152,43 @@ def poll_view(action: Action) -> v.PollView | None:
 
 
 def _steps(session: Session) -> dict[str, v.StepSection]:
-    """By the step's id; what a step has come to in the version at hand goes before what it came to in one before."""
+    """Steps by id, each with its action in the current version, or else in an earlier one."""
     plan, turn = session.plan, session.turn
     if plan is None or not plan.task:
         return {}
     now = turn.actions if turn and turn.rules.by_step else ()
-    stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
-    again = same_changes(plan.steps)
+    actions = {action.spec.id: action for action in (*session.begun_steps, *now)}
+    duplicates = same_changes(plan.steps)
     return {
         step.id: v.StepSection(
             action_id=name,
-            **_stands(session, stands.get(name)),
-            touches=touched(step),
-            same_as=again.get(step.id, ""),
-            preapprovable=preapprovable(step),
+            **_step_state(session, actions.get(name)),
+            touches=affected_resources(step),
+            same_as=duplicates.get(step.id, ""),
+            preapprovable=is_preapprovable(step),
             preapproved=step.id in plan.preapproved,
-            used_by=tuple(user.id or "" for user in users_of(session, step)),
+            used_by=tuple(user.id or "" for user in dependents_of(session, step)),
         )
         for step in plan.steps
         if step.id and (name := action_id(plan, step))
     }
 
 
-def _stands(session: Session, action: Action | None) -> dict[str, Any]:
+def _step_state(session: Session, action: Action | None) -> dict[str, Any]:
     status = action.status if action else "planned"
     state: ActionState = "started" if status == "running" else status
-    word = word_of(state)
+    word = state_label(state)
     if action and action.spec.tool == GATHER and (items := items_of(session, action)):
         done = sum(item is not None and item.status == "finished" for item in items)
         word = WORK["items"].format(done=done, count=len(items))
-        under_way = any(item is not None and item.under_way for item in items)
+        under_way = any(item is not None and item.is_under_way for item in items)
         state = "started" if state == "planned" and under_way else state
     seconds, until = (action.seconds, action.until) if action else (0.0, None)
-    given = action is not None and action.given
-    if given:
+    is_given = action is not None and action.given
+    if is_given:
         word = WORK["output_given"]
     elif action and action.poll and state == "waiting":
-        word = looking(action.poll.every, action.poll.looks)
+        word = polling_text(action.poll.every, action.poll.looks)
     return {
         "status": state,
         "word": word,
@@ -198,7 +197,7 @@ def _stands(session: Session, action: Action | None) -> dict[str, Any]:
         "until": until if state == "waiting" else None,
         "problem": action.explanation if action and action.status in ("failed", "denied", "uncertain") else "",
         "poll": poll_view(action) if action else None,
-        "given": given,
+        "given": is_given,
     }
 
 
@@ -206,13 +205,13 @@ def _usage(session: Session) -> v.UsageSection:
     return v.UsageSection.model_validate(messages.usage(session), from_attributes=True)
 
 
-def _standing(session: Session) -> tuple[object, ...]:
-    """What decides what a person is asked."""
+def _request_state(session: Session) -> tuple[object, ...]:
+    """The inputs of sections that ask a person for something."""
     return session.phase, session.rest_reason, session.turn, session.plan, session.code, session.question, session.words
 
 
 SECTIONS: Mapping[str, Section] = {
-    "state": Section(state_name, _standing),
+    "state": Section(state_name, _request_state),
     "phase": Section(lambda session: session.phase, lambda session: (session.phase,)),
     "reason": Section(rest_reason, lambda session: (session.phase, session.rest_reason)),
     "paused": Section(lambda session: session.paused, lambda session: (session.paused,)),
@@ -230,15 +229,15 @@ SECTIONS: Mapping[str, Section] = {
     "actions": Section(_actions, lambda session: (session.turn,)),
     "steps": Section(_steps, lambda session: (session.turn, session.plan, session.begun_steps)),
     "path": Section(path_view, lambda session: (session.turn, session.plan)),
-    "path_standing": Section(asks.path_standing, lambda session: (session.turn,)),
+    "path_standing": Section(input_sections.path_standing, lambda session: (session.turn,)),
     "memory": Section(memory_view, lambda session: (session.memory, session.counts, session.settings)),
     "answer": Section(answer_view, lambda session: (session.answer,)),
     "failure": Section(failure_view, lambda session: (session.failure,)),
-    "review": Section(asks.review, _standing),
-    "feedback_request": Section(asks.feedback, _standing),
-    "question": Section(asks.question, _standing),
-    "approval_request": Section(asks.approval, _standing),
-    "escalation": Section(asks.escalation, _standing),
-    "next": Section(asks.next_steps, _standing),
+    "review": Section(input_sections.review, _request_state),
+    "feedback_request": Section(input_sections.feedback, _request_state),
+    "question": Section(input_sections.question, _request_state),
+    "approval_request": Section(input_sections.approval, _request_state),
+    "escalation": Section(input_sections.escalation, _request_state),
+    "next": Section(input_sections.next_steps, _request_state),
     "usage": Section(_usage, lambda session: (session.spent, session.settings)),
 }

@@ -1,4 +1,4 @@
-"""Alembic's entry: it is always given a connection, and leaves the transaction to whoever gave it."""
+"""Alembic's entry point. The caller provides the connection and commits the transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The workflows there are, a closed list, and which of them says where an event leads."""
+"""The closed list of workflows, and which of them decides the phase after an event."""
 
 from parley.events import SessionEvent, facts
 from parley.events.values import PlanKind
@@ -9,57 +9,59 @@ from shared.domain.workflows.conversation import CONVERSATION
 from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW
 
-WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW, EXECUTION_PLAN)}
+WORKFLOWS: dict[str, Workflow] = {
+    workflow.name: workflow for workflow in (CONVERSATION, AGENTFLOW, FLOW, EXECUTION_PLAN)
+}
 
 
-def of_plan(session: Session, kind: PlanKind) -> Workflow:
+def workflow_of_plan(session: Session, kind: PlanKind) -> Workflow:
     """The session's own workflow if its plans are of this kind; otherwise the first one with plans of this kind."""
     own = WORKFLOWS.get(session.workflow)
     if own and own.plans == kind:
         return own
-    return next((one for one in WORKFLOWS.values() if one.plans == kind), CONVERSATION)
+    return next((workflow for workflow in WORKFLOWS.values() if workflow.plans == kind), CONVERSATION)
 
 
-def of_turn(session: Session, event: facts.TurnPlanned | facts.TurnRequested) -> Workflow:
-    """The workflow by whose rules this turn is carried out."""
+def workflow_of_turn(session: Session, event: facts.TurnPlanned | facts.TurnRequested) -> Workflow:
+    """The workflow whose rules this turn follows."""
     if isinstance(event, facts.TurnPlanned):
-        for one in WORKFLOWS.values():
-            if one.claims and one.claims(event):
-                return one
-    return _own(session)
+        for workflow in WORKFLOWS.values():
+            if workflow.claims and workflow.claims(event):
+                return workflow
+    return _session_workflow(session)
 
 
-def _own(session: Session) -> Workflow:
-    """The session's workflow. One with `claims` owns only the turns that it claims: any other turn is one of tools."""
+def _session_workflow(session: Session) -> Workflow:
+    """The session's workflow. A workflow with `claims` owns only the turns it claims; other turns are agentflow's."""
     own = WORKFLOWS.get(session.workflow, AGENTFLOW)
     return AGENTFLOW if own.claims else own
 
 
-def of_work(session: Session) -> Workflow:
-    """The workflow of the turn at hand, or else of the session."""
-    return WORKFLOWS.get(session.turn.workflow, AGENTFLOW) if session.turn else _own(session)
+def workflow_of_work(session: Session) -> Workflow:
+    """The workflow of the current turn, or else of the session."""
+    return WORKFLOWS.get(session.turn.workflow, AGENTFLOW) if session.turn else _session_workflow(session)
 
 
-def edge(session: Session, event: SessionEvent) -> Edge:
-    """Where this event leads."""
+def edge_for(session: Session, event: SessionEvent) -> Edge:
+    """The edge that this event takes."""
     return next(each for each in owner(session, event).after[event.type] if each.when(session, event))
 
 
 def owner(session: Session, event: SessionEvent) -> Workflow:
-    """The workflow of the plan or turn that this event is about, if it has edges for this type of event.
+    """The workflow of the plan or turn that the event is about, if it has edges for this event type.
 
-    Otherwise the first workflow that has: code, for example, is reviewed by the edges of `conversation` everywhere.
+    Otherwise the first workflow that has some: `conversation`, for example, has the edges for code in all workflows.
     """
-    about = _about(session, event)
+    about = _subject_workflow(session, event)
     if event.type in about.after:
         return about
-    return next(one for one in WORKFLOWS.values() if event.type in one.after)
+    return next(workflow for workflow in WORKFLOWS.values() if event.type in workflow.after)
 
 
-def _about(session: Session, event: SessionEvent) -> Workflow:
+def _subject_workflow(session: Session, event: SessionEvent) -> Workflow:
     match event:
         case facts.PlanDrafted():
-            return of_plan(session, event.kind)
+            return workflow_of_plan(session, event.kind)
         case (
             facts.PlanEdited()
             | facts.TurnPlanned(plan_version=int())
@@ -68,15 +70,15 @@ def _about(session: Session, event: SessionEvent) -> Workflow:
             | facts.PlanCancelled()
             | facts.PlanDeleted()
         ):
-            return of_plan(session, kind_of_plan(session))
+            return workflow_of_plan(session, kind_of_plan(session))
         case facts.TurnPlanned() | facts.TurnRequested():
-            return of_turn(session, event)
+            return workflow_of_turn(session, event)
         case _:
-            return of_work(session)
+            return workflow_of_work(session)
 
 
 def kind_of_plan(session: Session) -> PlanKind:
-    """The kind of the session's plan; without one, of those that its workflow makes."""
+    """The kind of the session's plan; without a plan, the kind that its workflow makes."""
     if session.plan:
         return session.plan.kind
     own = WORKFLOWS.get(session.workflow)

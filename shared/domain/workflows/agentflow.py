@@ -1,4 +1,4 @@
-"""Act with tools: turn after turn is planned, carried out and judged, until an answer can be given."""
+"""Act with tools: turn after turn is planned, carried out and verified, until an answer can be given."""
 
 from parley.events import facts
 from shared.domain.session import Session, with_next_draft
@@ -6,19 +6,19 @@ from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
 
 
 def no_actions(session: Session, event: facts.TurnPlanned) -> bool:
-    """Nothing is left to do, or nothing can be done."""
+    """The planner found nothing left to do, or nothing it can do."""
     return not event.actions
 
 
 def escalates(session: Session, event: facts.TurnVerified) -> bool:
-    """A person is to go on; one who has taken over does so until they hand the session back."""
+    """A person goes on. A user who has taken over does so until they hand the session back."""
     return event.next_action == "escalate" or (session.turn is not None and session.turn.taken_over)
 
 
 def out_of_turns(session: Session, event: facts.TurnVerified) -> bool:
     """The request has had as many turns as its settings allow."""
-    had = session.counts.turns - session.counts.turns_before
-    return had >= session.settings.max_turns and event.next_action != "complete"
+    turns = session.counts.turns - session.counts.turns_before
+    return turns >= session.settings.max_turns and event.next_action != "complete"
 
 
 def goes_on(session: Session, event: facts.TurnVerified) -> bool:
@@ -27,7 +27,7 @@ def goes_on(session: Session, event: facts.TurnVerified) -> bool:
 
 
 def judged(session: Session, event: facts.TurnVerified) -> Session:
-    """A turn that is planned again is told why."""
+    """Passes the reason for a retry on to the next plan of the turn."""
     if session.words.unread or escalates(session, event) or out_of_turns(session, event):
         return session
     return with_next_draft(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
@@ -47,8 +47,8 @@ AFTER_TURNS = {
 AGENTFLOW = Workflow(
     "agentflow",
     after={
-        "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("wave")),
-        "turn.requested": (Edge("wave"),),
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("batch")),
+        "turn.requested": (Edge("batch"),),
         **AFTER_TURNS,
     },
     judged=judged,

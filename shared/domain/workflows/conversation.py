@@ -14,7 +14,7 @@ from shared.domain.workflow import (
 
 
 def run_failed(session: Session, event: facts.TurnVerified) -> bool:
-    """The run of the approved code went wrong: better code is wanted."""
+    """The run of the approved code failed, so the code is written again."""
     return event.next_action == "retry" and session.code is not None
 
 
@@ -34,7 +34,7 @@ CONVERSATION = Workflow(
         "code.verified": (Edge("coding", unread), Edge("coding", repairable), Edge("awaiting_approval")),
         "code.approved": (Edge("resting", rests="answered"),),
         "code.rejected": (Edge("coding", replans), Edge("awaiting_input")),
-        "turn.requested": (Edge("wave"),),
+        "turn.requested": (Edge("batch"),),
         "turn.verified": (Edge("planning", unread), Edge("coding", run_failed), Edge("resting", rests="answered")),
     },
     plans="text",

@@ -2,14 +2,14 @@
 
 from parley.events import facts
 from parley.events.values import ActionSpec
-from shared.domain.plan_steps import action_id, needs, still_running
+from shared.domain.plan_steps import action_id, has_running_step, required_steps
 from shared.domain.session import Session
 from shared.domain.state import Plan, TurnRules
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread, unread_while_drafting
 
 
 def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
-    """The steps as actions. References stay as they are written until the actions before have given what they name."""
+    """The steps as actions. References stay unresolved until the outputs that they name exist."""
     ids = {step.id: action_id(plan, step) for step in plan.steps}
     return tuple(
         ActionSpec(
@@ -20,20 +20,20 @@ def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
             effect=step.effect or "read",
             policy=step.policy,
             waits_for=step.waits_for,
-            depends_on=tuple(ids[need] for need in needs(step) if need in ids),
+            depends_on=tuple(ids[need] for need in required_steps(step) if need in ids),
         )
         for step in plan.steps
     )
 
 
 def approved_by_setting(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> bool:
-    """The session's settings ask for no approval: the planner begins the plan. Not while a step of it still runs."""
+    """The settings require no approval, and no step still runs: the planner starts the plan."""
     task = event.task if isinstance(event, facts.PlanDrafted) else session.plan.task if session.plan else None
-    return not session.settings.require_plan_approval and not still_running(session, task or "")
+    return not session.settings.require_plan_approval and not has_running_step(session, task or "")
 
 
 def deferred(session: Session, event: facts.PlanApproved) -> bool:
-    """A person starts it later."""
+    """The user starts it later."""
     return event.deferred
 
 
@@ -47,8 +47,8 @@ EXECUTION_PLAN = Workflow(
             Edge("awaiting_approval"),
         ),
         "plan.edited": (Edge("planning", approved_by_setting), Edge("awaiting_approval")),
-        "plan.approved": (Edge("resting", deferred, rests="approved"), Edge("wave")),
-        "turn.planned": (Edge("wave"),),
+        "plan.approved": (Edge("resting", deferred, rests="approved"), Edge("batch")),
+        "turn.planned": (Edge("batch"),),
         "turn.verified": (Edge("answering"),),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },

@@ -1,8 +1,8 @@
-"""Walk a flow: a path through described nodes is planned, confirmed if so set, and walked node by node."""
+"""Walk a flow: a path through described nodes is planned, approved if the settings say so, and walked node by node."""
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
-from shared.domain.changing import replace
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn, TurnRules
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
@@ -10,25 +10,25 @@ from shared.domain.workflows.agentflow import AFTER_TURNS, judged
 
 
 def path_of(part: Plan | Turn | None) -> PathPlan | None:
-    """The path that a plan is, or that a turn walks."""
+    """The path of a plan or turn; None if it has none."""
     return part.path if part else None
 
 
 def plans_path(event: SessionEvent) -> bool:
-    """Whether its steps or actions are nodes, and no calls of tools."""
+    """Whether the event's steps or actions are nodes rather than tool calls."""
     return isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and event.path is not None
 
 
 def proposal(event: SessionEvent) -> NodeProposal | None:
-    """The node that the planner of this path missed."""
+    """The node that the planner of this path proposes to add."""
     planned = event if isinstance(event, facts.TurnPlanned | facts.PlanDrafted) else None
     return planned.path.proposal if planned and planned.path else None
 
 
 def nodes(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
-    """The nodes of the path as actions of that turn, one after the other and not ruled yet.
+    """The nodes of the path as actions of the turn, one after the other and without rulings.
 
-    What a node does is said right before it begins where it is not known now: until then nobody is asked about it.
+    The executor reports an unknown effect right before the node starts; until then no approval is asked for.
     """
     return tuple(
         ActionSpec(
@@ -45,12 +45,12 @@ def nodes(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
 
 
 def _takes_in(session: Session) -> Session:
-    """The nodes have yet to take in what was said; for the next request it has been heard."""
+    """Keeps the feedback for the nodes, and marks it as consumed for the next request."""
     return replace(session, memory=replace(session.memory, heard=session.words.feedback))
 
 
 def _edited(plan: Plan) -> Plan:
-    """A path that a person edited is theirs, whatever it was planned as."""
+    """The plan with the user's nodes as its path, no longer a fallback."""
     walked = tuple(step.tool for step in plan.steps if step.tool)
     if plan.path is None or not walked:
         return plan
@@ -62,8 +62,8 @@ FLOW = Workflow(
     "flow",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("wave"),),
-        "turn.planned": (Edge("planning", unread_while_planning), Edge("wave")),
+        "plan.approved": (Edge("batch"),),
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("batch")),
         **AFTER_TURNS,
     },
     plans="path",

@@ -1,5 +1,5 @@
-"""What runs inside the new process: it locks itself in, layer by layer, and then becomes the user's program.
+"""The launcher, which runs in the new process: it isolates itself layer by layer, then becomes the user's program.
 
-This package is started by path with an isolated interpreter, so it imports nothing but the light part of the standard
-library and itself. Each start pays for every import: `json`, `typing`, `enum` or `re` would double the time to start.
+An isolated interpreter starts this package by path, so it imports only itself and light modules of the standard
+library. Each start pays for every import: `json`, `typing`, `enum` or `re` would double the start time.
 """

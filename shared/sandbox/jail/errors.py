@@ -1,5 +1,5 @@
-"""Why a jail was not closed."""
+"""The launcher's error."""
 
 
-class Refused(Exception):
+class LayerRefused(Exception):
     """A layer of the sandbox could not be applied. The text says which, why and what to do."""

@@ -1,4 +1,4 @@
-"""The few system calls that Python does not offer, with errors raised as OSError."""
+"""System calls that Python does not offer. Errors raise OSError."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ def _checked(result: int) -> int:
 
 
 def syscall(number: int, *arguments: int | bytes | None) -> int:
-    """Integers are passed in full register width, bytes as their address."""
+    """Call the kernel. Integers are passed in full register width, bytes as their address."""
     wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return _checked(_libc.syscall(ctypes.c_long(number), *wide))
 
@@ -35,15 +35,15 @@ def prctl(option: int, *arguments: int) -> int:
 _CAPABILITIES = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
 
 
-def set_capabilities(wanted: int) -> None:
-    """Keeps exactly the capabilities of the bit mask `wanted`, effective and permitted, none inheritable."""
-    low, high = wanted & 0xFFFFFFFF, wanted >> 32
+def set_capabilities(mask: int) -> None:
+    """Keep exactly the capabilities of the bit mask `mask` as effective and permitted, none as inheritable."""
+    low, high = mask & 0xFFFFFFFF, mask >> 32
     sets = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
     _checked(_libc.capset(ctypes.byref(_CAPABILITIES), ctypes.byref(sets)))
 
 
 def capabilities() -> int:
-    """The bit mask of what this thread may use or take up."""
+    """The bit mask of this thread's effective and permitted capabilities."""
     sets = (ctypes.c_uint32 * 6)()
     _checked(_libc.capget(ctypes.byref(_CAPABILITIES), ctypes.byref(sets)))
     return (sets[0] | sets[1]) | (sets[3] | sets[4]) << 32
@@ -56,11 +56,11 @@ def parent_death_signal() -> int:
 
 
 def install_filter(program: bytes) -> None:
-    """Hands a BPF program (8 bytes an instruction) to seccomp, for this thread and all it will start."""
+    """Install a BPF program (8 bytes per instruction) with seccomp for this thread and all that it starts."""
     code = ctypes.create_string_buffer(program, len(program))
 
-    class Program(ctypes.Structure):
+    class BpfProgram(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
-    described = Program(len(program) // 8, ctypes.addressof(code))
+    described = BpfProgram(len(program) // 8, ctypes.addressof(code))
     prctl(PR_SET_SECCOMP, 2, ctypes.addressof(described))

@@ -1,11 +1,11 @@
-"""Landlock: which files can be opened at all. Everything not listed here is out of reach, whoever owns it."""
+"""Landlock: which files the process can open. Everything else is inaccessible, whoever owns it."""
 
 import os
 import struct
 import sys
 
 from . import kernel
-from .errors import Refused
+from .errors import LayerRefused
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same on every architecture
 
@@ -16,7 +16,7 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 SCRATCH = (
     WRITE_FILE | READ_FILE | READ_DIR | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER | TRUNCATE
 )
-"""All but executing and making devices, sockets and named pipes."""
+"""All rights but executing and creating devices, sockets and named pipes."""
 
 _SYSTEM = ("/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
 _DEVICES = (("/dev/null", READ_FILE | WRITE_FILE), ("/dev/urandom", READ_FILE), ("/dev/zero", READ_FILE))
@@ -24,7 +24,7 @@ _NOT_OURS = ("site-packages", "dist-packages")
 
 
 def _handled(abi: int) -> int:
-    """The file rights that a kernel with this ABI knows; all of them are then denied by default."""
+    """The file rights that this ABI knows, all of which are then denied by default."""
     rights = (1 << 13) - 1
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
         rights |= right if abi >= since else 0
@@ -32,7 +32,7 @@ def _handled(abi: int) -> int:
 
 
 def _library() -> list[tuple[str, int]]:
-    """The standard library without what was installed next to it, and the shared libraries its extensions need."""
+    """The standard library without installed packages, and the shared libraries that its extensions need."""
     allowed = []
     for folder in filter(os.path.isdir, sys.path):
         allowed.append((folder, READ_DIR))
@@ -45,16 +45,16 @@ def _library() -> list[tuple[str, int]]:
 
 
 class Ruleset:
-    """Opens the allowed places; `enforce` then closes all others to this thread and everything it starts.
+    """Opens the allowed places; `enforce` then denies all others to this thread and everything that it starts.
 
-    Two steps, because the places are opened while the process may still reach them.
+    These are two steps because the places must be opened while the process can still reach them.
     """
 
     def __init__(self, scratch: str) -> None:
         try:
             self.abi = kernel.syscall(_CREATE, None, 0, 1)
         except OSError as error:
-            raise Refused(
+            raise LayerRefused(
                 f"the kernel offers no Landlock ({error.strerror}); it needs Linux 5.13 or newer with Landlock on, "
                 "and in a container a seccomp profile that lets it through"
             ) from error
@@ -72,7 +72,7 @@ class Ruleset:
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError:
-            return  # one path less to read
+            return  # the system does not have this path
         try:
             if not os.path.isdir(path):  # noqa: PTH112 - pathlib costs 10 ms at every start
                 rights &= READ_FILE | WRITE_FILE
@@ -81,6 +81,6 @@ class Ruleset:
             os.close(place)
 
     def enforce(self) -> None:
-        """Needs no_new_privs."""
+        """Apply the rules. Requires no_new_privs."""
         kernel.syscall(_RESTRICT, self._descriptor, 0)
         os.close(self._descriptor)

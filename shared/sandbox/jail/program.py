@@ -6,11 +6,11 @@ import site
 import sys
 from types import ModuleType, TracebackType
 
-_OURS = frozenset({"<string>", __file__, os.path.join(os.path.dirname(__file__), "launcher.py")})  # noqa: PTH118, PTH120
+_LAUNCHER_FILES = frozenset({"<string>", __file__, os.path.join(os.path.dirname(__file__), "launcher.py")})  # noqa: PTH118, PTH120
 
 
 def prepare(scratch: str) -> None:
-    """What a newly started interpreter would look like to the program."""
+    """Make this interpreter look newly started."""
     site.setquit()  # exit() and quit(), which -S leaves out
     site.setcopyright()
     site.sethelper()
@@ -18,23 +18,23 @@ def prepare(scratch: str) -> None:
     for name in [name for name in sys.modules if name == "jail" or name.startswith("jail.")]:
         del sys.modules[name]
     sys.dont_write_bytecode = True
-    sys.executable = ""  # nothing can be executed, and the path is the host's business
+    sys.executable = ""  # nothing can be executed, and the program need not know the host's path
     sys.orig_argv = ["python"]
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a killed program has still said its lines
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # so that a killed program's lines are not lost
     sys.excepthook = _report
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """The usual traceback, without the frames that led to the program."""
-    while trace is not None and trace.tb_frame.f_code.co_filename in _OURS:
+    """Print the usual traceback without the launcher's frames."""
+    while trace is not None and trace.tb_frame.f_code.co_filename in _LAUNCHER_FILES:
         trace = trace.tb_next
     sys.__excepthook__(kind, error.with_traceback(trace), trace)
 
 
 def run(arguments: list[str], *, scratch: str) -> None:
-    """Returns or raises as the program does."""
+    """Run the program; return or raise as it does."""
     if arguments[0] == "-m":
-        import runpy  # noqa: PLC0415 - 5 ms that a script need not wait for
+        import runpy  # noqa: PLC0415 - 5 ms, not needed for a script
 
         sys.argv = ["-m", *arguments[2:]]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
@@ -46,4 +46,4 @@ def run(arguments: list[str], *, scratch: str) -> None:
     sys.modules["__main__"] = main
     with open(arguments[0], "rb") as source:  # noqa: PTH123 - as above
         code = compile(source.read(), arguments[0], "exec", dont_inherit=True)
-    exec(code, main.__dict__)  # noqa: S102 - this is what all the layers are for
+    exec(code, main.__dict__)  # noqa: S102 - the sandbox contains it

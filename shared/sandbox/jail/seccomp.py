@@ -1,4 +1,4 @@
-"""The system call filter, written as a BPF program for seccomp: what is not allowed is answered with an error."""
+"""The system call filter, a BPF program for seccomp: calls that are not allowed return an error."""
 
 import errno
 import struct
@@ -25,7 +25,7 @@ _CLOSE_ON_EXEC = 4
 _AF_UNIX, _SOCK_STREAM, _SOCK_FLAGS = 1, 1, 0x80800
 
 
-class Check:
+class SyscallRule:
     """The 32-bit half of an argument, after masking, must be one of the values."""
 
     def __init__(self, argument: int, values: list[int], *, mask: int = 0xFFFFFFFF, high: bool = False) -> None:
@@ -34,29 +34,28 @@ class Check:
         self.mask = mask
 
 
-def checks(pid: int) -> dict[str, list[Check]]:
-    """For each checked call all that must hold.
+def checks(pid: int) -> dict[str, list[SyscallRule]]:
+    """The rules of each checked call, all of which must hold.
 
-    A program may start threads but no processes, signal itself but nobody else, and talk through a pair of stream
-    sockets that it made (asyncio needs one), which cannot be given an address. All threads share one table of
-    descriptors, so that the supervisor sees every open file. What is opened for reading cannot be emptied by that,
-    which a Landlock without a right to truncate (before Linux 6.2) would let pass.
+    A program may start threads but not processes, signal only itself, and use socket pairs of streams (asyncio needs
+    one), which cannot have an address. All threads share one descriptor table, so that the supervisor sees every open
+    file. Opening a file for reading must not truncate it: Landlock before Linux 6.2 would allow that.
     """
     opened = [_READ, _WRITE, _READ_WRITE, _WRITE | _TRUNCATE, _READ_WRITE | _TRUNCATE]
     how = _READ | _WRITE | _READ_WRITE | _TRUNCATE
     return {
-        "clone": [Check(0, [_CLONE_THREAD], mask=_CLONE_THREAD | _CLONE_NAMESPACES)],
-        "open": [Check(1, opened, mask=how)],
-        "openat": [Check(2, opened, mask=how)],
-        "close_range": [Check(2, [0, _CLOSE_ON_EXEC])],
-        "kill": [Check(0, [pid])],
-        "tgkill": [Check(0, [pid])],
-        "prctl": [Check(0, _THREAD_NAME)],
-        "ioctl": [Check(1, _TERMINAL_AND_FLAGS)],
-        "fcntl": [Check(1, _DESCRIPTOR_COMMANDS)],
-        "prlimit64": [Check(0, [0])],
-        "socketpair": [Check(0, [_AF_UNIX]), Check(1, [_SOCK_STREAM], mask=0xFFFFFFFF & ~_SOCK_FLAGS)],
-        "sendto": [Check(4, [0]), Check(4, [0], high=True)],
+        "clone": [SyscallRule(0, [_CLONE_THREAD], mask=_CLONE_THREAD | _CLONE_NAMESPACES)],
+        "open": [SyscallRule(1, opened, mask=how)],
+        "openat": [SyscallRule(2, opened, mask=how)],
+        "close_range": [SyscallRule(2, [0, _CLOSE_ON_EXEC])],
+        "kill": [SyscallRule(0, [pid])],
+        "tgkill": [SyscallRule(0, [pid])],
+        "prctl": [SyscallRule(0, _THREAD_NAME)],
+        "ioctl": [SyscallRule(1, _TERMINAL_AND_FLAGS)],
+        "fcntl": [SyscallRule(1, _DESCRIPTOR_COMMANDS)],
+        "prlimit64": [SyscallRule(0, [0])],
+        "socketpair": [SyscallRule(0, [_AF_UNIX]), SyscallRule(1, [_SOCK_STREAM], mask=0xFFFFFFFF & ~_SOCK_FLAGS)],
+        "sendto": [SyscallRule(4, [0]), SyscallRule(4, [0], high=True)],
     }
 
 
@@ -68,8 +67,8 @@ def _answer(error: int) -> bytes:
     return _instruction(_RETURN, _ERROR | error)
 
 
-def _guarded(number: int, conditions: list[Check]) -> bytes:
-    """Allows one call if all conditions hold; another call goes on after it, with its number still loaded."""
+def _guarded(number: int, conditions: list[SyscallRule]) -> bytes:
+    """Allow this call if all conditions hold. For other calls, continue after this code with the number loaded."""
     body = b""
     for check in conditions:
         body += _instruction(_LOAD, check.offset) + _instruction(_AND, check.mask)

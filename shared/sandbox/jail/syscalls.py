@@ -1,11 +1,11 @@
-"""Which system calls a program in the sandbox may make: an allow list, so that what nobody thought of is refused.
+"""The system calls that a program in the sandbox may make: an allow list, so everything unforeseen is refused.
 
 Each entry is `name number-on-x86_64 number-on-aarch64`, with `-` where the architecture has no such call. The numbers
 are the kernel's stable interface (asm/unistd_64.h and asm-generic/unistd.h).
 """
 
 NEWEST = 450
-"""Calls above this number are younger than the tables: "no such call" as answer lets the C library use older ones."""
+"""Calls above this number are newer than the tables. They return "no such call", so the C library uses older ones."""
 
 ALLOWED = """
 read 0 63; write 1 64; pread64 17 67; pwrite64 18 68; readv 19 65; writev 20 66; preadv 295 69; pwritev 296 70;
@@ -33,8 +33,8 @@ getgid 104 176; getegid 108 177; getresuid 118 148; getresgid 120 150; getgroups
 capget 125 90;
 """
 
-# Landlock does not guard modes and times of files, so these calls would reach every file of the same user. They are
-# answered with success and do nothing: shutil.copy and zipfile call them, and refusing would break honest programs.
+# Landlock does not protect modes and times of files, so these calls would affect every file of the user. They return
+# success and do nothing: shutil.copy and zipfile call them, and an error would break honest programs.
 PRETENDED = """
 chmod 90 -; fchmod 91 52; fchmodat 268 53; utime 132 -; utimes 235 -; futimesat 261 -; utimensat 280 88;
 """

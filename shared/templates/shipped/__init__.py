@@ -1,4 +1,4 @@
-"""The templates that come with Parley: everybody can use them, copy them, and change the copy."""
+"""The templates that come with Parley. All users can use and copy them."""
 
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ PREFIX = "parley-"
 
 
 @cache
-def shipped() -> dict[str, Template]:
-    """By id, in the order of their names."""
+def shipped_templates() -> dict[str, Template]:
+    """By id, in the order of their file names."""
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     return {PREFIX + file.stem: read_template(file.read_text(encoding="utf-8"), "yaml") for file in files}

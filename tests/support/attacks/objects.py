@@ -41,11 +41,11 @@ class Queue:
         self._handle: int | None = None
         before = os.umask(0)
         with suppress(OSError):
-            wanted = os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK
-            self._handle = syscall(180 if _ARM else 240, self._name, wanted, 0o666, 0)
+            number = os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK
+            self._handle = syscall(180 if _ARM else 240, self._name, number, 0o666, 0)
         os.umask(before)
 
-    def heard(self) -> bool:
+    def has_message(self) -> bool:
         if self._handle is None:
             return False
         with suppress(BlockingIOError):

@@ -93,10 +93,10 @@ class World(ExitStack):
             Path(path).chmod(0o777)
 
     def _socket(self, family: int, kind: int, address: tuple[str | int, int] | str, protocol: int = 0) -> socket.socket:
-        made = self.enter_context(socket.socket(family, kind, protocol))
-        made.bind(address)
-        made.setblocking(False)
-        return made
+        folder = self.enter_context(socket.socket(family, kind, protocol))
+        folder.bind(address)
+        folder.setblocking(False)
+        return folder
 
     def _victim(self) -> "subprocess.Popen[bytes]":
         waits_for_ever = [sys.executable, "-I", "-S", "-c", "print(flush=True); input()"]
@@ -138,29 +138,29 @@ class World(ExitStack):
 
     def signs(self, printed: str) -> set[str]:
         """What can be noticed of an attack that has printed this. To be asked once: what came is taken."""
-        seen = {
+        checks = {
             "the secret was read": self.secret in printed,
             "it says that it got through": "got it" in printed,
             "files were changed": self._outside() != self._before,
             "a descriptor was used": os.pread(self.canary, 80, 0) != _PIECE * 8,
             "somebody called": self._called(),
             "shared memory was changed": self.segment.changed() or self._shared_changed(),
-            "a message came": self.queue.heard(),
+            "a message came": self.queue.has_message(),
             "the terminal was written to": self._written(),
             "another process was harmed": not self._victim_is_well(),
             "something was left behind": bool(self.dropped()) or any(self.runs.iterdir()),
             "it is still there": bool(self.survivors()),
         }
-        return {sign for sign, is_seen in seen.items() if is_seen}
+        return {sign for sign, is_seen in checks.items() if is_seen}
 
     def survivors(self) -> list[int]:
         """Processes that the attacker started, or itself: all have its command line."""
-        found = []
+        entries = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if self.mark.encode() in (process / "cmdline").read_bytes():
-                    found.append(int(process.name))
-        return found
+                    entries.append(int(process.name))
+        return entries
 
     def dropped(self) -> list[Path]:
         return [path for place in _SHARED_PLACES if (path := Path(place, f"dropped-{self.mark}")).exists()]
@@ -178,15 +178,15 @@ class World(ExitStack):
         ]
 
     def _called(self) -> bool:
-        heard = False
+        was_called = False
         for listener in self._listeners:
             with suppress(BlockingIOError):
                 listener.accept()[0].close()
-                heard = True
+                was_called = True
         for receiver in self._receivers:
             with suppress(BlockingIOError):
-                heard = bool(receiver.recv(100)) or heard
-        return heard
+                was_called = bool(receiver.recv(100)) or was_called
+        return was_called
 
     def _shared_changed(self) -> bool:
         with suppress(FileNotFoundError):

@@ -1,1 +1,1 @@
-"""The pure domain: told as given events, when a command, then an event or a refusal."""
+"""Tests of the pure domain: given events, when a command, then an event or a refusal."""

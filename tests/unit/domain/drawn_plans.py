@@ -1,16 +1,17 @@
-"""Plans that act, and what an executor knows of their tools, each drawn from a number."""
+"""Execution plans and tool registries for property tests, each derived from a number."""
 
 from typing import Any
 
 from parley.events import SessionEvent, facts
 from parley.events.values import Effect, Step, ToolPolicy, ToolRule
 
+REACHED: set[str] = set()  # situations that occurred in any schedule
 TOOLS: dict[str, Effect] = {"look": "read", "pay": "write", "burn": "irreversible"}
 SAYS: list[Any] = [None, None, None, "always", "never", "deny"]
 
 
-def plan(number: int) -> tuple[Step, ...]:
-    """One to five steps: tools, dependencies, literal arguments and references drawn from the number."""
+def draw_plan(number: int) -> tuple[Step, ...]:
+    """One to five steps with tools, dependencies, literal arguments and references derived from the number."""
     steps: list[Step] = []
     for index in range(number % 5 + 1):
         draw = (number // 5) >> (3 * index)
@@ -39,15 +40,32 @@ def plan(number: int) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def registry(number: int) -> dict[str, ToolRule]:
-    """What the executor knows of the tools: as they were planned, or more, or under other policies."""
+def draw_registry(number: int) -> dict[str, ToolRule]:
+    """The executor's tool rules: as planned, with stronger effects, or under other policies."""
     effects = TOOLS if number % 5 else dict(zip(TOOLS, ("write", "irreversible", "irreversible"), strict=True))
     policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
     fingerprint = "later" if number % 17 == 0 else "now"
-    return {name: ToolRule(effect=one, policy=policy, fingerprint=fingerprint) for name, one in effects.items()}
+    return {name: ToolRule(effect=effect, policy=policy, fingerprint=fingerprint) for name, effect in effects.items()}
 
 
-def begins_plan(event: SessionEvent) -> bool:
-    """Whether a person, or the session's settings, let a version of the plan run."""
+def starts_plan(event: SessionEvent) -> bool:
+    """Whether the event starts a version of the plan: by the user's approval or by the settings."""
     by_setting = isinstance(event, facts.TurnPlanned) and event.plan_version is not None
     return by_setting or isinstance(event, facts.PlanApproved)
+
+
+def record_reached(event: SessionEvent) -> None:
+    """Records which of the relevant situations occurred."""
+    if isinstance(event, facts.TurnPlanned):
+        REACHED.add("began by the settings")
+        if any(spec.approval_reason for spec in event.actions):
+            REACHED.add("asked after the settings' approval")
+    if isinstance(event, facts.PlanApproved) and event.already_done:
+        REACHED.add("carried over")
+    for spec in event.actions if isinstance(event, facts.TurnChanged | facts.PlanApproved) else ():
+        if "has changed since" in spec.decision_reason:
+            REACHED.add("its tool has changed")
+        if "done already" in (spec.approval_reason or ""):
+            REACHED.add("asked in doubt")
+        elif spec.approval_reason and isinstance(event, facts.TurnChanged):
+            REACHED.add("asked by reference")

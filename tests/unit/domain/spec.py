@@ -1,7 +1,7 @@
-"""given(what happened).when(a command).then(the event it makes) or .refused(why): how the domain's tests are told.
+"""The tests' language: `given(events).when(command).then(event)` or `.refused(reason)`.
 
-What happened is told in commands: a person's by "user:ann", a worker's on the work that the session holds at that
-moment. Where a command names a version, it is a function of the session that it is given to (`approve`, `edit`, …).
+The given events come from commands: a user's by "user:ann", a worker's for the session's current work. Where a command
+names a version, it is a function of the session (`approve`, `edit`, …).
 """
 
 from collections.abc import Callable
@@ -25,18 +25,18 @@ from parley.events.values import (
     Workflow,
 )
 from shared.domain import commands as c
+from shared.domain.batches import next_batch
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import Refused
+from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.state import Code, Plan
-from shared.domain.sub_goals import of_turn
-from shared.domain.waves import ready
+from shared.domain.sub_goals import actions_by_sub_goal
 from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
-from shared.story import Story, finish
+from shared.story import Story, finish_action
 from shared.story import StoryLine as StoryLine
-from shared.story import check as check
+from shared.story import check_invariants as check_invariants
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ANN = "user:ann"
@@ -44,9 +44,9 @@ HAPPENED, AGAIN, LEAVE = (option.label for option in UNCERTAIN_OPTIONS)
 RAISE, GIVE_UP = (option.label for option in BUDGET_OPTIONS)
 
 
-def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> CommandMeta:
-    """Who gives this command by default: Ann, the keeper, or the service whose work it is."""
-    default = story(session).by(command)
+def command_meta(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> CommandMeta:
+    """The default meta of the command: by Ann, the keeper, or the service that is due."""
+    default = story(session).meta(command)
     return default._replace(**({"actor": actor or default.actor, "id": None} | named))
 
 
@@ -58,33 +58,35 @@ def story(begin: Session | None = None) -> Story:
 class Given:
     session: Session
 
-    def when(self, told: Callable[[Session], AnyCommand] | AnyCommand, actor: str = "", **named: Any) -> "When":
-        command = told(self.session) if callable(told) else told
-        return When(self.session, command, by(self.session, command, actor, **named))
+    def when(
+        self, command_or_factory: Callable[[Session], AnyCommand] | AnyCommand, actor: str = "", **named: Any
+    ) -> "When":
+        command = command_or_factory(self.session) if callable(command_or_factory) else command_or_factory
+        return When(self.session, command, command_meta(self.session, command, actor, **named))
 
 
 @dataclass(frozen=True)
 class When:
     before: Session
     command: AnyCommand
-    by: CommandMeta
+    meta: CommandMeta
 
     def then_event(self) -> SessionEvent:
-        return decide(self.before, self.command, self.by)
+        return decide(self.before, self.command, self.meta)
 
     def then(self, kind: str, /, **fields: Any) -> "Then":
-        """The event is of this type and has these fields."""
-        event = decide(self.before, self.command, self.by)
+        """Asserts that the event has this type and these fields."""
+        event = decide(self.before, self.command, self.meta)
         after = evolve(self.before, event)
-        check(after, event)
+        check_invariants(after, event)
         assert event.type == kind
         assert {name: getattr(event, name) for name in fields} == fields
         return Then(after, event)
 
-    def refused(self, why: type[Refused], text: str = "") -> None:
-        """The command is refused for this reason, in words that contain `text`."""
-        with pytest.raises(Refused) as refusal:
-            decide(self.before, self.command, self.by)
+    def refused(self, why: type[CommandRefused], text: str = "") -> None:
+        """Asserts that the command is refused with this error and a message that contains `text`."""
+        with pytest.raises(CommandRefused) as refusal:
+            decide(self.before, self.command, self.meta)
         assert refusal.type is why, refusal.value
         assert text in str(refusal.value)
 
@@ -94,20 +96,20 @@ class Then:
     session: Session
     event: SessionEvent
 
-    def leaves(self, phase: str, whose: str, **state: Any) -> Self:
-        """The session is now in this phase, this one is due, and its fields (or its parts') have these values."""
-        assert (self.session.phase, due(self.session)) == (phase, whose)
-        assert {name: field(self.session, name) for name in state} == state
+    def leaves(self, phase: str, due_service: str, **state: Any) -> Self:
+        """Asserts the session's phase, who is due, and the values of its fields (or of its parts' fields)."""
+        assert (self.session.phase, due(self.session)) == (phase, due_service)
+        assert {name: field_of(self.session, name) for name in state} == state
         return self
 
     @property
     def given(self) -> Given:
-        """What came of it, as the beginning of the next sentence."""
+        """The resulting session, as the start of the next sentence."""
         return Given(self.session)
 
 
-def field(session: Session, name: str) -> object:
-    """This field of the session, or of the first of its parts that has one of that name."""
+def field_of(session: Session, name: str) -> object:
+    """This field of the session, or of the first of its parts that has a field of that name."""
     parts = (session, session.words, session.next_draft, session.counts, session.answer)
     return next(getattr(part, name) for part in parts if hasattr(part, name))
 
@@ -128,18 +130,18 @@ def request(workflow: Workflow, text: str = "cancel my order", **settings: Any) 
 
 
 def feedback(text: str) -> c.Say:
-    """Something else is wanted of what is in review."""
+    """A message that asks for another version of what is in review."""
     return c.Say(text=text, feedback=True)
 
 
-def anew(text: str) -> Callable[[Session], c.Say]:
-    """A request at rest: with settings of its own it cannot be a remark."""
+def new_request(text: str) -> Callable[[Session], c.Say]:
+    """A new request at rest: with other settings it cannot be a remark."""
 
-    def told(session: Session) -> c.Say:
+    def command(session: Session) -> c.Say:
         other = session.settings.model_copy(update={"recall": not session.settings.recall})
         return c.Say(text=text, settings=other)
 
-    return told
+    return command
 
 
 def draft(*steps: str, goal: str = "a calculator", **more: Any) -> c.DraftPlan:
@@ -155,7 +157,7 @@ def checked(ok: bool = True) -> c.VerifyCode:
 
 
 def reviewed(session: Session) -> Plan | Code:
-    """Code in review, or else the plan."""
+    """The code in review, or else the plan."""
     item = session.code if session.code and session.code.status == "review" else session.plan
     assert item is not None
     return item
@@ -175,30 +177,30 @@ def reject(session: Session) -> c.Reject:
 
 
 def edit(*steps: str) -> Callable[[Session], c.EditPlan]:
-    def told(session: Session) -> c.EditPlan:
+    def command(session: Session) -> c.EditPlan:
         assert session.plan is not None
         return c.EditPlan(base=session.plan.version, steps=tuple(Step(text=text) for text in steps))
 
-    return told
+    return command
 
 
 def edit_code(code: str) -> Callable[[Session], c.EditCode]:
-    def told(session: Session) -> c.EditCode:
+    def command(session: Session) -> c.EditCode:
         assert session.code is not None
         return c.EditCode(base=session.code.version, code=code)
 
-    return told
+    return command
 
 
 def allow(action_id: str) -> Callable[[Session], c.Approve]:
-    """Approve one action as it is shown now."""
+    """Approve one action with its current arguments."""
 
-    def told(session: Session) -> c.Approve:
+    def command(session: Session) -> c.Approve:
         assert session.turn is not None
         action = next(a for a in session.turn.actions if a.spec.id == action_id)
         return c.Approve(version=session.version, action_id=action_id, hash=action.hash)
 
-    return told
+    return command
 
 
 def act(
@@ -209,20 +211,20 @@ def act(
     arguments: dict[str, Any] | None = None,
     **more: Any,
 ) -> ActionSpec:
-    """An action; `ask` is why a person must allow it. Without `arguments` it is a call like no other."""
+    """An action; `ask` is its approval reason. Without `arguments` the call is unique."""
     fields = {"id": id_, "tool": "orders", "effect": effect, "depends_on": after, "approval_reason": ask}
     return ActionSpec.model_validate(fields | {"arguments": arguments or {"id": id_}} | more)
 
 
 def turn(*actions: ActionSpec, nothing: bool = False, **more: Any) -> c.PlanTurn:
-    """A turn of these actions (one look at least, unless there is nothing left to do)."""
+    """A turn of these actions; at least one read, unless `nothing` is left to do."""
     chosen = () if nothing else actions or (act("1.1"),)
     why = "Nothing is left to do." if nothing else ""
     return c.PlanTurn(sub_goal="look at the order", actions=chosen, reasoning=why, **more)
 
 
 def done(action_id: str = "1.1", ok: bool = True) -> c.Finish:
-    return finish(action_id=action_id, ok=ok, result={"found": True} if ok else None, error="" if ok else "no")
+    return finish_action(action_id=action_id, ok=ok, result={"found": True} if ok else None, error="" if ok else "no")
 
 
 def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyTurn:
@@ -230,13 +232,13 @@ def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyT
 
 
 def with_verdicts(session: Session, command: AnyCommand, number: int) -> AnyCommand:
-    """A verdict on a turn with one on each of its sub-goals, if it has several; any other command as it is."""
-    if not isinstance(command, c.VerifyTurn) or session.turn is None or len(of_turn(session.turn)) == 1:
+    """The command; a verdict on a turn with several sub-goals gets one verdict for each."""
+    if not isinstance(command, c.VerifyTurn) or session.turn is None or len(actions_by_sub_goal(session.turn)) == 1:
         return command
     statuses: tuple[Status, ...] = ("success", "partial", "failure")
     each = (
         SubGoalVerdict(sub_goal=goal, status=statuses[place % 3])
-        for place, goal in enumerate(of_turn(session.turn), number)
+        for place, goal in enumerate(actions_by_sub_goal(session.turn), number)
     )
     return command.model_copy(update={"sub_goals": tuple(each)})
 
@@ -251,14 +253,14 @@ def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.RecordUsage:
     return c.RecordUsage(calls=(call,))
 
 
-def runs(*ids: str) -> tuple[ActionAttempt, ...]:
-    """Their first attempts."""
-    return tuple(ActionAttempt(action_id=one) for one in ids)
+def first_attempts(*ids: str) -> tuple[ActionAttempt, ...]:
+    """The first attempts of these actions."""
+    return tuple(ActionAttempt(action_id=action_id) for action_id in ids)
 
 
-def waves(session: Session) -> tuple[str, ...]:
-    """The ids of the wave that is ready."""
-    return tuple(action.spec.id for action in ready(session.turn))
+def next_batch_ids(session: Session) -> tuple[str, ...]:
+    """The ids of the next batch."""
+    return tuple(action.spec.id for action in next_batch(session.turn))
 
 
 def status(session: Session, action_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What folding refuses: every row of the closed list, and each of them at every position of a session."""
+"""What readers of the log refuse: each check, at every position of a session."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from shared.domain.commands import CommandMeta, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.story import StoryLine, Transition, finish
+from shared.story import StoryLine, Transition, finish_action
 from tests.unit.domain.spec import (
     ANN,
     ASKED,
@@ -56,7 +56,7 @@ ORDER = (
     c.Start(),
     done(),
     c.Start(),
-    c.Uncertain(action_id="1.2", reason="no answer"),
+    c.ReportUncertain(action_id="1.2", reason="no answer"),
     done("1.2"),
     verdict("continue"),
     turn(nothing=True),
@@ -89,9 +89,9 @@ STORIES: dict[str, tuple[StoryLine, ...]] = {
 
 
 def transitions(name: str) -> list[Transition]:
-    told = story()
-    told.apply(*STORIES[name])
-    return told.transitions
+    result = story()
+    result.apply(*STORIES[name])
+    return result.transitions
 
 
 def changed(event: SessionEvent, **fields: object) -> SessionEvent:
@@ -99,7 +99,7 @@ def changed(event: SessionEvent, **fields: object) -> SessionEvent:
 
 
 def next_one(session: Session, event: SessionEvent, **fields: object) -> SessionEvent:
-    """The event as it would have to be published to be the next one of this session."""
+    """The event with the envelope of the session's next one."""
     return complete(session, changed(event, session_id=session.id, version=session.version + 1, **fields))
 
 
@@ -108,9 +108,9 @@ def next_one(session: Session, event: SessionEvent, **fields: object) -> Session
 
 def decided(*lines: StoryLine) -> tuple[Session, SessionEvent]:
     """The session before the last event of the story, and that event."""
-    told = story()
-    told.apply(*lines)
-    return told.transitions[-1].before, told.transitions[-1].event
+    result = story()
+    result.apply(*lines)
+    return result.transitions[-1].before, result.transitions[-1].event
 
 
 def steps(event: SessionEvent, at: int, **fields: object) -> tuple[object, ...]:
@@ -129,7 +129,7 @@ PATH_CHANGED = (*TO_WALK, c.EditPath(actions=(act("9"),)))
 WHOLE = Artefact(name="s1/1/1.1/1", size=60_000, sha256="0")
 LARGE = (
     *ORDER[:6],
-    finish(action_id="1.1", ok=True, result="…", size=60_000),
+    finish_action(action_id="1.1", ok=True, result="…", size=60_000),
     c.StoreResult(action_id="1.1", artefact=WHOLE),
 )
 FORKED = facts.SessionForked(
@@ -211,13 +211,15 @@ ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEven
 
 
 @pytest.mark.parametrize(("lines", "forge", "why"), [row[1:] for row in ROW], ids=[row[0] for row in ROW])
-def test_what_is_refused(lines: tuple[StoryLine, ...], forge: Callable[[SessionEvent], SessionEvent], why: str) -> None:
+def test_readers_refuse_inadmissible_events(
+    lines: tuple[StoryLine, ...], forge: Callable[[SessionEvent], SessionEvent], why: str
+) -> None:
     before, event = decided(*lines)
     assert admissible(before, event) == ""
     assert why in admissible(before, forge(event))
 
 
-def test_code_of_an_older_plan_cannot_be_written_anew() -> None:
+def test_code_of_an_older_plan_cannot_be_rejected_for_a_replan() -> None:
     older, event = decided(*TO_DONE, c.Reject(replan=True, target="code"))
     newer = given(*TO_DONE, say("floats"), draft("floats")).session
     assert admissible(older, event) == ""
@@ -228,17 +230,17 @@ def test_code_of_an_older_plan_cannot_be_written_anew() -> None:
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_what_decide_gives_is_admissible(name: str) -> None:
+def test_events_that_decide_returns_are_admissible(name: str) -> None:
     for before, _, event, after in transitions(name):
         assert admit(before, event) == (after, ""), event.type
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_what_names_another_work_or_another_service_is_refused_everywhere(name: str) -> None:
-    told = transitions(name)
-    reports = [event for _, _, event, _ in told if _is_report(event)]
+def test_an_event_for_other_work_or_from_another_service_is_always_refused(name: str) -> None:
+    result = transitions(name)
+    reports = [event for _, _, event, _ in result if _is_report(event)]
     assert reports
-    for _, _, _, session in told:
+    for _, _, _, session in result:
         for event in reports:
             work = session.work or Work(service="planner", version=session.version)
             mine = f"{session.id}:{work.version}:{event.type}"
@@ -251,20 +253,20 @@ def test_what_names_another_work_or_another_service_is_refused_everywhere(name: 
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_decision_counts_once_and_is_a_person_s(name: str) -> None:
-    told = transitions(name)
-    for at, decided_at in enumerate(told):
+def test_only_a_user_decides_and_each_decision_counts_once(name: str) -> None:
+    result = transitions(name)
+    for at, decided_at in enumerate(result):
         event = decided_at.event
         if not isinstance(event, DECISIONS) or getattr(event, "replan", False):
             continue
-        for before, *_ in told[1:]:
+        for before, *_ in result[1:]:
             assert admissible(before, next_one(before, event, actor="executor"))
-        for before, *_ in told[at + 1 :]:
+        for before, *_ in result[at + 1 :]:
             assert admissible(before, next_one(before, event)), event.type
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> None:
+def test_outcomes_and_usage_name_no_work_and_only_running_actions_end(name: str) -> None:
     for _, _, _, session in transitions(name):
         running = {
             a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("started", "uncertain")
@@ -273,27 +275,27 @@ def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> N
             at = {"id": "anything", "session_id": session.id, "version": session.version + 1, "at": NOON, "actor": "x"}
             ended = facts.ActionsFinished(**at, outcomes=(Outcome(action_id=action_id, ok=True),))
             doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
-            whole = (complete(session, one) for one in (ended, doubt))
-            assert [admissible(session, one) == "" for one in whole] == [action_id in running] * 2
+            whole = (complete(session, item) for item in (ended, doubt))
+            assert [admissible(session, item) == "" for item in whole] == [action_id in running] * 2
         cost = next(t.event for t in transitions("order") if t.event.type == "usage.recorded")
         assert admissible(session, next_one(session, cost, actor="nobody")) == ""
 
 
-def test_an_event_says_all_that_it_ends_and_begins_and_nothing_else() -> None:
+def test_an_event_states_exactly_what_it_ends_and_begins() -> None:
     quiet = turn(act("1.1", quiet=True), act("1.2", "1.1", effect="write"))
     before, planned = decided(request("agentflow", approval="never"), quiet)
     assert (planned.begins, admit(before, planned)[1]) == (("1.1",), "")
     assert admit(before, changed(planned, begins=())) == (before, WRONG_CONSEQUENCES)
     assert admit(before, changed(planned, begins=("1.1", "1.2"))) == (before, WRONG_CONSEQUENCES)
     before, stopped = decided(request("agentflow", approval="never"), quiet, c.Stop())
-    assert ([one.id for one in stopped.ended], admit(before, stopped)[1]) == (["1.1", "1.2"], "")
+    assert ([entry.id for entry in stopped.ended], admit(before, stopped)[1]) == (["1.1", "1.2"], "")
     assert admit(before, changed(stopped, ended=stopped.ended[:1])) == (before, WRONG_CONSEQUENCES)
 
 
-def test_a_session_is_forked_by_a_person() -> None:
-    told = story()
-    told.apply(*TO_PLAN)
-    fork = told.fork("s2").transitions[-1].event
+def test_only_a_user_forks_a_session() -> None:
+    result = story()
+    result.apply(*TO_PLAN)
+    fork = result.fork("s2").transitions[-1].event
     assert admissible(Session("s2"), fork) == ""
     assert "only a person" in admissible(Session("s2"), by_a_service(fork))
 
@@ -303,33 +305,33 @@ def test_a_session_is_forked_by_a_person() -> None:
 
 def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_approval() -> None:
     for confirm, refused in (("path", True), ("nodes", False), ("nothing", False)):
-        begun = c.Say(text="x", workflow="flow", settings=SessionSettings.model_validate({"confirm": confirm}))
-        before, event = decided(begun, PATH[1], approve)
+        started = c.Say(text="x", workflow="flow", settings=SessionSettings.model_validate({"confirm": confirm}))
+        before, event = decided(started, PATH[1], approve)
         assert bool(admissible(before, changed(event, actor="planner"))) == refused
 
 
-def test_the_keeper_fails_what_a_service_lost() -> None:
+def test_the_keeper_fails_work_that_a_service_lost() -> None:
     session = given(say()).session
     by = CommandMeta("keeper", NOON, work=session.work)
     assert decide(session, c.Fail(reason="lost"), by).actor == "keeper"
 
 
-def test_a_person_changes_a_path_and_asks_what_comes_next() -> None:
+def test_a_user_changes_a_path_and_asks_what_comes_next() -> None:
     walking = given(*PATH, approve).session
     edited = decide(walking, c.EditPath(actions=(act("0"),)), CommandMeta(ANN, NOON, "e1"))
     asked = decide(given(*TO_DONE).session, c.Continue(), CommandMeta(ANN, NOON, "c1"))
     assert (edited.actor, asked.actor) == (ANN, ANN)
 
 
-def test_decide_never_gives_what_no_reader_would_take() -> None:
+def test_decide_never_returns_an_inadmissible_event() -> None:
     session = given(say()).session
     assert session.work
     with pytest.raises(AssertionError, match="planner is due"):
         decide(session, draft(), CommandMeta("executor", NOON, work=session.work))
 
 
-def test_every_row_is_that_of_an_event() -> None:
-    assert CHECKS.keys() <= {one.model_fields["type"].default for one in EVENT_CLASSES}
+def test_every_check_belongs_to_an_event_type() -> None:
+    assert CHECKS.keys() <= {event_class.model_fields["type"].default for event_class in EVENT_CLASSES}
 
 
 DECISIONS = (

@@ -1,10 +1,10 @@
-"""The approval of a plan whose steps act is the beginning of their turn, and the event holds all of it."""
+"""The approval of an execution plan starts the turn of its steps, and the event holds the whole turn."""
 
 from parley.events import facts
 from parley.events.values import PathPlan, SessionSettings, Step
 from shared.domain import commands as c
+from shared.domain.batches import find_action
 from shared.domain.evolve import evolve
-from shared.domain.waves import find
 from tests.unit.domain.spec import TO_PLAN, Given, approve, given
 
 LOOK = Step(text="Find the order", tool="shop.look")
@@ -17,18 +17,18 @@ def in_review(*steps: Step, **settings: str) -> Given:
     return given(c.Say(text="cancel", workflow="flow", settings=SessionSettings.model_validate(settings)), draft)
 
 
-def approved(review: Given) -> facts.PlanApproved:
+def approval_event(review: Given) -> facts.PlanApproved:
     event = review.when(approve).then_event()
     assert isinstance(event, facts.PlanApproved)
     return event
 
 
-def test_a_plan_of_words_begins_no_turn() -> None:
+def test_a_text_plan_starts_no_turn() -> None:
     given(*TO_PLAN).when(approve).then("plan.approved", turn=None, actions=()).leaves("coding", "generator", turn=None)
 
 
-def test_the_event_holds_the_number_and_the_ruled_actions() -> None:
-    event = approved(in_review(LOOK, CANCEL))
+def test_the_approval_holds_the_turn_number_and_the_ruled_actions() -> None:
+    event = approval_event(in_review(LOOK, CANCEL))
     assert event.turn == 1
     look, cancel = event.actions
     assert (look.id, look.tool, look.effect, look.policy, look.decision) == (
@@ -41,12 +41,12 @@ def test_the_event_holds_the_number_and_the_ruled_actions() -> None:
     )
 
 
-def test_a_step_whose_effect_is_not_known_yet_is_not_asked_about() -> None:
-    told = in_review(LOOK, approval="always").when(approve).then("plan.approved")
-    told.leaves("executing", "executor", turns=1)
+def test_a_step_of_unknown_effect_needs_no_approval_yet() -> None:
+    result = in_review(LOOK, approval="always").when(approve).then("plan.approved")
+    result.leaves("executing", "executor", turns=1)
 
 
-def test_a_tool_s_own_policy_comes_with_the_step() -> None:
+def test_a_step_carries_its_tools_policy() -> None:
     careful = LOOK.model_copy(update={"effect": "read", "policy": "always"})
     in_review(careful).when(approve).then("plan.approved").leaves("awaiting_approval", "user")
 
@@ -54,15 +54,15 @@ def test_a_tool_s_own_policy_comes_with_the_step() -> None:
 def test_a_denied_tool_is_denied_in_the_event() -> None:
     review = in_review(CANCEL)
     denied = given(c.Remember(tool="shop.cancel", policy="deny"), begin=review.session)
-    told = denied.when(approve).then("plan.approved").leaves("verifying", "verifier")
-    action = find(told.session, "1.1")
+    result = denied.when(approve).then("plan.approved").leaves("verifying", "verifier")
+    action = find_action(result.session, "1.1")
     assert action
     assert (action.status, action.spec.decision) == ("denied", "deny")
 
 
-def test_folding_makes_no_action_of_its_own() -> None:
+def test_folding_adds_no_actions() -> None:
     review = in_review(LOOK, CANCEL)
-    event = approved(review)
+    event = approval_event(review)
     other = event.actions[0].model_copy(update={"id": "9.1", "tool": "shop.other"})
     after = evolve(review.session, event.model_copy(update={"turn": 9, "actions": (other,)}))
     assert after.turn

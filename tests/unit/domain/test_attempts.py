@@ -1,10 +1,10 @@
-"""Which attempt of its step a call is: its idempotency key follows from it, in every version of the plan."""
+"""The attempt number of a step's call, which gives its idempotency key, across versions of the plan."""
 
 from parley.events.values import Step
 from shared.domain import commands as c
-from shared.domain.session import Session, undecided
-from shared.story import finish
-from tests.unit.domain.outputs import with_outputs
+from shared.domain.session import Session, undecided_actions
+from shared.story import finish_action
+from tests.unit.domain.outputs import executor_command
 from tests.unit.domain.spec import StoryLine, approve, given, request, verdict
 
 LOOK = Step(text="Look", tool="look", id="s1", effect="read")
@@ -14,12 +14,12 @@ ASK = Step(text="Ask", tool="look", id="s4", effect="read")
 REST = (verdict("complete", "failure"), c.GiveAnswer(text="It failed.", confidence=0))
 
 
-def told(*lines: StoryLine, begin: Session | None = None) -> Session:
+def session_after(*lines: StoryLine, begin: Session | None = None) -> Session:
     return given(*lines, begin=begin).session
 
 
 def planned(*steps: Step) -> Session:
-    return told(request("execution_plan"), c.DraftPlan(goal="Pay", steps=steps, kind="execution"), approve)
+    return session_after(request("execution_plan"), c.DraftPlan(goal="Pay", steps=steps, kind="execution"), approve)
 
 
 def attempts(session: Session) -> dict[str, int]:
@@ -27,45 +27,47 @@ def attempts(session: Session) -> dict[str, int]:
 
 
 def edited(session: Session, *steps: Step) -> Session:
-    """Another version of the plan, approved."""
+    """The session with another approved version of the plan."""
     assert session.plan
-    return told(c.EditPlan(base=session.plan.version, steps=steps), approve, begin=session)
+    return session_after(c.EditPlan(base=session.plan.version, steps=steps), approve, begin=session)
 
 
 def resolved(session: Session) -> Session:
-    command = with_outputs(session)
+    command = executor_command(session)
     assert command
-    return told(command, begin=session)
+    return session_after(command, begin=session)
 
 
 def test_a_retry_is_another_attempt_also_once_its_references_are_resolved() -> None:
-    looked = told(c.Start(), finish(action_id="t2.s1", result={"made": 1}), begin=planned(LOOK, TELL))
-    failed = told(c.Start(), finish(action_id="t2.s2", ok=False), *REST, begin=resolved(looked))
-    again = told(c.Retry(), begin=failed)
+    looked = session_after(c.Start(), finish_action(action_id="t2.s1", result={"made": 1}), begin=planned(LOOK, TELL))
+    failed = session_after(c.Start(), finish_action(action_id="t2.s2", ok=False), *REST, begin=resolved(looked))
+    again = session_after(c.Retry(), begin=failed)
     assert attempts(again)["s2"] == attempts(resolved(again))["s2"] == 2
 
 
-def test_what_failed_is_another_attempt_in_the_next_version() -> None:
-    failed = told(c.Start(), finish(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
+def test_a_failed_step_gets_another_attempt_in_the_next_version() -> None:
+    failed = session_after(c.Start(), finish_action(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
     assert attempts(edited(failed, PAY, LOOK)) == {"s3": 2, "s1": 1}
 
 
-def test_what_is_in_doubt_keeps_its_key_in_the_next_version() -> None:
-    begun = told(c.Start(), c.Uncertain(action_id="t2.s3", reason="crashed"), begin=planned(PAY))
-    later = edited(begun, PAY, LOOK)
-    assert [action.spec.id for action in undecided(later.turn)] == ["t2.s3"]  # and a person is asked before
+def test_an_uncertain_step_keeps_its_key_in_the_next_version() -> None:
+    started = session_after(c.Start(), c.ReportUncertain(action_id="t2.s3", reason="crashed"), begin=planned(PAY))
+    later = edited(started, PAY, LOOK)
+    assert [action.spec.id for action in undecided_actions(later.turn)] == ["t2.s3"]  # and a person is asked before
     assert attempts(later) == {"s3": 1, "s1": 1}
 
 
-def test_a_version_after_two_tries_goes_on_counting() -> None:
-    failed = told(c.Start(), finish(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
-    twice = told(c.Retry(), c.Start(), finish(action_id="t2.s3", attempt=2, ok=False), *REST, begin=failed)
+def test_attempts_are_counted_across_versions() -> None:
+    failed = session_after(c.Start(), finish_action(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
+    twice = session_after(
+        c.Retry(), c.Start(), finish_action(action_id="t2.s3", attempt=2, ok=False), *REST, begin=failed
+    )
     assert attempts(edited(edited(twice, PAY, LOOK), PAY, ASK))["s3"] == 3
 
 
-def test_another_request_counts_anew() -> None:
-    failed = told(c.Start(), finish(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
+def test_attempts_start_at_one_for_another_request() -> None:
+    failed = session_after(c.Start(), finish_action(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
     assert failed.plan
-    over = told(c.CancelPlan(), begin=failed)
-    fresh = told(request("execution_plan", text="Pay once more"), begin=over)
+    over = session_after(c.CancelPlan(), begin=failed)
+    fresh = session_after(request("execution_plan", text="Pay once more"), begin=over)
     assert fresh.attempts == {}

@@ -1,4 +1,4 @@
-"""Budgets for calls of tools and for time: what is counted, and how a person raises them."""
+"""Budgets for tool calls and time: what counts, and how a user raises them."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,9 +13,9 @@ from shared.domain.errors import Invalid
 from shared.domain.session import Session
 from shared.domain.wording import BUDGET_SPENT
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, act, draft, given, request, say, turn
-from tests.unit.domain.test_for_each import LIST, LOOK, begun, ended, expand
-from tests.unit.domain.test_polling import looked, polls
-from tests.unit.domain.test_waiting import told
+from tests.unit.domain.test_for_each import LIST, LOOK, approved_plan, expand, finish_step
+from tests.unit.domain.test_polling import after_poll, polls
+from tests.unit.domain.test_waiting_steps import session_after
 
 __all__ = ["polls"]
 ASK = c.Ask(text=BUDGET_SPENT, about="budget")
@@ -23,39 +23,39 @@ PAIR = (act("1.1"), act("1.2"))
 
 
 def later(session: Session, command: c.Command, seconds: float) -> Session:
-    """The session after the command of the service that is due, so many seconds after noon."""
+    """The session after the due service's command, at this many seconds after noon."""
     by = CommandMeta(
         session.work.service if session.work else "keeper", NOON + timedelta(seconds=seconds), work=session.work
     )
-    return told(decide(session, command, by), begin=session)  # type: ignore[arg-type]
+    return session_after(decide(session, command, by), begin=session)  # type: ignore[arg-type]
 
 
-def test_each_call_that_starts_is_counted_also_a_quiet_one() -> None:
+def test_every_started_call_is_counted_including_quiet_ones() -> None:
     quiet = ActionSpec(id="1.3", tool="peek", quiet=True)
-    session = told(request("agentflow", call_budget=3), turn(*PAIR, quiet))
+    session = session_after(request("agentflow", call_budget=3), turn(*PAIR, quiet))
     assert session.spent.tool_calls == 1, "the quiet read has begun"
-    assert told(c.Start(), begin=session).spent.tool_calls == 3
-    assert told(c.Start(), begin=session).over_budget
+    assert session_after(c.Start(), begin=session).spent.tool_calls == 3
+    assert session_after(c.Start(), begin=session).is_over_budget
 
 
-def test_looks_are_counted_also_those_that_showed_nothing(polls: Session) -> None:
-    first = looked(polls, 1, 1)
+def test_all_polls_are_counted_including_those_without_news(polls: Session) -> None:
+    first = after_poll(polls, 1, 1)
     assert first.spent.tool_calls == 1
-    assert looked(first, 40, 2).spent.tool_calls == 40
+    assert after_poll(first, 40, 2).spent.tool_calls == 40
 
 
-def test_only_the_time_counts_while_a_service_is_due() -> None:
-    due = told(request("conversation", time_budget=30))
-    shown = later(due, draft(), 20)
-    assert (due.spent.seconds, shown.spent.seconds, shown.work) == (0, 20, None)
+def test_time_counts_only_while_a_service_is_due() -> None:
+    due = session_after(request("conversation", time_budget=30))
+    in_review = later(due, draft(), 20)
+    assert (due.spent.seconds, in_review.spent.seconds, in_review.work) == (0, 20, None)
     by_person = CommandMeta("user:ann", NOON + timedelta(hours=1), id="c9")
-    again = told(decide(shown, c.Say(text="shorter", feedback=True), by_person), begin=shown)
-    assert (again.spent.seconds, again.over_budget) == (20, False), "that a person thinks costs nothing"
-    assert later(again, draft(), 3_612).over_budget
+    again = session_after(decide(in_review, c.Say(text="shorter", feedback=True), by_person), begin=in_review)
+    assert (again.spent.seconds, again.is_over_budget) == (20, False), "that a person thinks costs nothing"
+    assert later(again, draft(), 3_612).is_over_budget
 
 
-def test_a_clock_that_runs_back_takes_nothing_off() -> None:
-    due = told(request("conversation", time_budget=30))
+def test_a_clock_that_runs_backwards_subtracts_nothing() -> None:
+    due = session_after(request("conversation", time_budget=30))
     assert later(due, draft(), -20).spent.seconds == 0
 
 
@@ -69,10 +69,10 @@ def test_a_clock_that_runs_back_takes_nothing_off() -> None:
 )
 def test_the_question_raises_every_budget_by_half(limits: dict[str, Any], raised: dict[str, int]) -> None:
     spent = (request("agentflow", **limits), turn(*PAIR, act("1.3", "1.1")), c.Start())
-    session = told(*spent)
-    assert (session.spent.tool_calls, session.over_budget) == (2, True)
+    session = session_after(*spent)
+    assert (session.spent.tool_calls, session.is_over_budget) == (2, True)
     more = given(*spent, c.Pause(), c.Resume()).when(c.RaiseBudget(calls=2)).then("budget.raised", calls=2, needs=2)
-    assert not more.session.over_budget
+    assert not more.session.is_over_budget
     asked = (request("agentflow", **limits), turn(*PAIR), ASK)
     answer = given(*asked).when(say(RAISE)).then("budget.raised", **raised)
     answer.leaves("executing", "executor")
@@ -80,19 +80,21 @@ def test_the_question_raises_every_budget_by_half(limits: dict[str, Any], raised
     given(*asked).when(c.Answer(text=GIVE_UP)).then("session.stopped").leaves("resting", "nobody")
 
 
-def test_a_budget_that_there_is_not_is_not_made_by_raising_it() -> None:
-    session = told(request("agentflow"), c.RaiseBudget(calls=5, seconds=5))
+def test_raising_a_missing_budget_does_not_create_it() -> None:
+    session = session_after(request("agentflow"), c.RaiseBudget(calls=5, seconds=5))
     assert (session.settings.call_budget, session.settings.time_budget) == (None, None)
     given(say()).when(c.RaiseBudget()).refused(Invalid, "tokens, cost, calls or seconds")
 
 
-def test_a_release_that_knows_no_such_budget_does_not_go_on_without_it() -> None:
+def test_an_older_release_does_not_continue_without_a_new_kind_of_budget() -> None:
     for settings, needs in (({"call_budget": 1}, 2), ({"time_budget": 1}, 2), ({"token_budget": 1}, 1), ({}, 1)):
         begins = given().when(c.Say(text="x", settings=SessionSettings(**settings))).then("message.received")
         assert begins.session.needs == needs
 
 
-def test_what_gathers_the_results_of_items_is_no_call() -> None:
-    session = told(*begun(LIST, LOOK), expand("s2", "a", "b"), c.Start(), ended("s2[0]"), ended("s2[1]"))
+def test_gathering_results_is_not_counted_as_a_call() -> None:
+    session = session_after(
+        *approved_plan(LIST, LOOK), expand("s2", "a", "b"), c.Start(), finish_step("s2[0]"), finish_step("s2[1]")
+    )
     assert session.spent.tool_calls == 3, "the list, and each item"
-    assert told(c.Start(), begin=session).spent.tool_calls == 3
+    assert session_after(c.Start(), begin=session).spent.tool_calls == 3

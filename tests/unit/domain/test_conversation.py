@@ -1,4 +1,4 @@
-"""The conversation: a request, its plan argued over, its code argued over, its run, and on."""
+"""The conversation workflow: request, plan, code, run, and feedback on each."""
 
 from typing import Any
 
@@ -7,10 +7,19 @@ import pytest
 from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
 from shared.domain import commands as c
+from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
-from shared.domain.said import SAID_BEFORE, said_before
-from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
-from shared.domain.waves import find
+from shared.domain.messages import CHAT_HISTORY, chat_history
+from shared.domain.session import (
+    MAX_CODE_FEEDBACK_BYTES,
+    MAX_REPAIRS,
+    MAX_ROUNDS,
+    MAX_WORDS_BYTES,
+    SESSION,
+    Session,
+    newest_within,
+    review_target,
+)
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,
@@ -18,7 +27,6 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     StoryLine,
-    anew,
     approve,
     checked,
     draft,
@@ -26,6 +34,7 @@ from tests.unit.domain.spec import (
     edit_code,
     feedback,
     given,
+    new_request,
     program,
     reject,
     say,
@@ -33,10 +42,10 @@ from tests.unit.domain.spec import (
 )
 
 
-def test_a_request_is_due_planner() -> None:
-    told = given().when(say("write a calculator\nwith brackets", knowledge=(NOTES,))).then("message.received")
-    told.leaves("planning", "planner", owner="ann", title="write a calculator", knowledge=(NOTES,), version=1)
-    assert told.event.id == "s1:0:message.received"
+def test_a_request_makes_the_planner_due() -> None:
+    result = given().when(say("write a calculator\nwith brackets", knowledge=(NOTES,))).then("message.received")
+    result.leaves("planning", "planner", owner="ann", title="write a calculator", knowledge=(NOTES,), version=1)
+    assert result.event.id == "s1:0:message.received"
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
@@ -44,15 +53,15 @@ def test_an_empty_message_is_refused(text: str) -> None:
     given().when(say(text)).refused(Invalid, "empty")
 
 
-def test_a_plan_is_drafted_for_the_person() -> None:
-    told = given(say()).when(draft("add", "divide")).then("plan.drafted", version=2, actor="planner")
-    told.leaves("awaiting_approval", "user", work=None, plans=1)
-    assert told.session.plan is not None
-    assert told.session.plan.text == "Goal: a calculator\n\n1. add\n2. divide"
-    assert told.event.id == "s1:1:plan.drafted"
+def test_a_drafted_plan_waits_for_the_users_approval() -> None:
+    result = given(say()).when(draft("add", "divide")).then("plan.drafted", version=2, actor="planner")
+    result.leaves("awaiting_approval", "user", work=None, plans=1)
+    assert result.session.plan is not None
+    assert result.session.plan.text == "Goal: a calculator\n\n1. add\n2. divide"
+    assert result.event.id == "s1:1:plan.drafted"
 
 
-def test_a_plan_s_text_shows_tools_and_notes() -> None:
+def test_the_text_of_a_plan_shows_tools_and_notes() -> None:
     steps = (Step(text="find it", tool="orders", arguments={"id": 7}), Step(text="look", tool="see"))
     plan = given(say(), c.DraftPlan(goal="g", steps=steps, notes="be kind")).session.plan
     assert plan is not None
@@ -60,18 +69,18 @@ def test_a_plan_s_text_shows_tools_and_notes() -> None:
 
 
 def test_feedback_is_never_approval() -> None:
-    told = given(*TO_PLAN).when(feedback("yes, and floats")).then("message.received", intent="feedback")
-    told.leaves("planning", "planner", feedback=("yes, and floats",))
-    assert told.session.plan is not None
-    assert told.session.plan.status == "rejected"
-    told.given.when(draft("floats")).then("plan.drafted").leaves("awaiting_approval", "user", feedback=(), plans=2)
+    result = given(*TO_PLAN).when(feedback("yes, and floats")).then("message.received", intent="feedback")
+    result.leaves("planning", "planner", feedback=("yes, and floats",))
+    assert result.session.plan is not None
+    assert result.session.plan.status == "rejected"
+    result.given.when(draft("floats")).then("plan.drafted").leaves("awaiting_approval", "user", feedback=(), plans=2)
 
 
 def test_an_edit_is_a_new_version_that_waits_for_its_own_approval() -> None:
-    told = given(*TO_PLAN).when(edit("add", "divide")).then("plan.edited", base_version=2, version=3)
-    told.leaves("awaiting_approval", "user", plans=2)
-    told.given.when(c.Approve(version=2)).refused(Stale, "version 3")
-    told.given.when(approve).then("plan.approved", plan_version=3).leaves("coding", "generator")
+    result = given(*TO_PLAN).when(edit("add", "divide")).then("plan.edited", base_version=2, version=3)
+    result.leaves("awaiting_approval", "user", plans=2)
+    result.given.when(c.Approve(version=2)).refused(Stale, "version 3")
+    result.given.when(approve).then("plan.approved", plan_version=3).leaves("coding", "generator")
 
 
 def test_approval_is_bound_to_the_version_and_its_hash() -> None:
@@ -82,11 +91,11 @@ def test_approval_is_bound_to_the_version_and_its_hash() -> None:
     at_review.when(approve).then("plan.approved", plan_version=2, hash=at_review.session.plan.hash)
 
 
-def test_refusing_the_plan_asks_for_feedback_and_survives() -> None:
-    told = given(*TO_PLAN).when(reject).then("plan.rejected", plan_version=2, replan=False)
-    told.leaves("awaiting_input", "user", question=None)
-    told.given.when(approve).refused(OutOfTurn, "no plan or code in review")
-    told.given.when(say("shorter")).then("message.received", intent="feedback").leaves("planning", "planner")
+def test_rejecting_the_plan_asks_for_feedback() -> None:
+    result = given(*TO_PLAN).when(reject).then("plan.rejected", plan_version=2, replan=False)
+    result.leaves("awaiting_input", "user", question=None)
+    result.given.when(approve).refused(OutOfTurn, "no plan or code in review")
+    result.given.when(say("shorter")).then("message.received", intent="feedback").leaves("planning", "planner")
 
 
 @pytest.mark.parametrize(
@@ -102,11 +111,11 @@ def test_refusing_the_plan_asks_for_feedback_and_survives() -> None:
         ((*TO_DONE, *RUN_CODE, verdict()), "coding", "code", "code.rejected", "generator"),
     ],
 )
-def test_replan_wants_something_else(
+def test_replan_drafts_another_plan(
     before: tuple[StoryLine, ...], phase: str, target: str | None, kind: str, due: str
 ) -> None:
-    told = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
-    told.leaves(phase, due, another=True, question=None, turn=None)
+    result = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
+    result.leaves(phase, due, another=True, question=None, turn=None)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +131,7 @@ def test_replan_wants_something_else(
         (TO_DONE, c.Reject(), OutOfTurn, "the session is resting"),
     ],
 )
-def test_a_refusal_of_something_else_is_refused(
+def test_rejecting_another_target_than_the_one_in_review_is_refused(
     before: tuple[StoryLine, ...], command: c.Reject, why: type[Stale], text: str
 ) -> None:
     given(*before).when(command).refused(why, text)
@@ -140,7 +149,7 @@ def test_a_refusal_of_something_else_is_refused(
 def test_edits_of_the_plan_that_are_refused(
     before: tuple[StoryLine, ...], base: int, steps: tuple[str, ...], why: type[Stale], text: str
 ) -> None:
-    command = c.EditPlan(base=base, steps=tuple(Step(text=one) for one in steps))
+    command = c.EditPlan(base=base, steps=tuple(Step(text=text) for text in steps))
     given(*before).when(command).refused(why, text)
 
 
@@ -149,17 +158,19 @@ def test_an_edit_may_change_goal_and_notes_only() -> None:
     given(*TO_PLAN).when(command).then("plan.edited", goal="two calculators", notes="small")
 
 
-def test_editing_the_plan_while_its_code_is_in_review_puts_the_code_aside() -> None:
-    told = given(*TO_CODE).when(edit("subtract")).then("plan.edited").leaves("awaiting_approval", "user")
-    assert told.session.code is not None
-    assert told.session.code.status == "superseded"
-    assert reviewing(told.session) == "text"
-    told.given.when(edit_code("x = 1")).refused(OutOfTurn)
-    told.given.when(approve).then("plan.approved", plan_version=6).leaves("coding", "generator")
+def test_editing_the_plan_supersedes_its_code_in_review() -> None:
+    result = given(*TO_CODE).when(edit("subtract")).then("plan.edited").leaves("awaiting_approval", "user")
+    assert result.session.code is not None
+    assert result.session.code.status == "superseded"
+    assert review_target(result.session) == "text"
+    result.given.when(edit_code("x = 1")).refused(OutOfTurn)
+    result.given.when(approve).then("plan.approved", plan_version=6).leaves("coding", "generator")
 
 
-def test_old_code_is_not_edited_past_a_plan_that_nobody_approved() -> None:
-    given(*TO_DONE, anew("another"), draft("b")).when(edit_code("x = 1")).refused(OutOfTurn, "approve the plan first")
+def test_code_cannot_be_edited_before_the_changed_plan_is_approved() -> None:
+    given(*TO_DONE, new_request("another"), draft("b")).when(edit_code("x = 1")).refused(
+        OutOfTurn, "approve the plan first"
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,36 +190,36 @@ def test_edits_of_the_code_that_are_refused(
 
 
 def test_code_is_checked_before_it_is_reviewed() -> None:
-    told = given(*TO_PLAN, approve).when(program()).then("code.drafted", plan_version=2)
-    told.leaves("verifying", "verifier")
-    told.given.when(checked()).then("code.verified", code_version=4).leaves("awaiting_approval", "user")
+    result = given(*TO_PLAN, approve).when(program()).then("code.drafted", plan_version=2)
+    result.leaves("verifying", "verifier")
+    result.given.when(checked()).then("code.verified", code_version=4).leaves("awaiting_approval", "user")
 
 
-def test_the_verifier_of_code_has_no_turn_to_judge() -> None:
+def test_while_code_is_verified_there_is_no_turn_to_verify() -> None:
     given(*TO_PLAN, approve, program()).when(verdict()).refused(OutOfTurn, "no turn")
 
 
-def test_the_verifier_of_a_run_has_no_code_to_check() -> None:
+def test_while_a_run_is_verified_there_is_no_code_to_verify() -> None:
     given(*TO_DONE, *RUN_CODE).when(checked()).refused(OutOfTurn, "no code to verify")
 
 
-def test_failing_code_is_repaired_so_often_and_then_shown_as_it_is() -> None:
+def test_failing_code_is_repaired_a_few_times_and_then_reviewed() -> None:
     story: list[StoryLine] = [*TO_PLAN, approve]
     for number in range(MAX_REPAIRS):
-        told = given(*story, program(f"x = {number}")).when(checked(ok=False)).then("code.verified")
-        told.leaves("coding", "generator", problems=("tests: 1 failed",))
+        result = given(*story, program(f"x = {number}")).when(checked(ok=False)).then("code.verified")
+        result.leaves("coding", "generator", problems=("tests: 1 failed",))
         story += [program(f"x = {number}"), checked(ok=False)]
-    told = given(*story, program("x = 9")).when(checked(ok=False)).then("code.verified")
-    told.leaves("awaiting_approval", "user")
-    told.given.when(approve).then("code.approved")
+    result = given(*story, program("x = 9")).when(checked(ok=False)).then("code.verified")
+    result.leaves("awaiting_approval", "user")
+    result.given.when(approve).then("code.approved")
 
 
-def test_a_person_s_own_code_is_checked_but_not_repaired() -> None:
-    told = given(*TO_CODE, edit_code("x = 1/0")).when(checked(ok=False)).then("code.verified")
-    told.leaves("awaiting_approval", "user", problems=())
+def test_code_that_the_user_edited_is_checked_but_not_repaired() -> None:
+    result = given(*TO_CODE, edit_code("x = 1/0")).when(checked(ok=False)).then("code.verified")
+    result.leaves("awaiting_approval", "user", problems=())
 
 
-def test_feedback_on_code_begins_the_repairs_anew() -> None:
+def test_feedback_on_code_resets_the_repairs() -> None:
     broken = (
         *TO_PLAN,
         approve,
@@ -219,38 +230,38 @@ def test_feedback_on_code_begins_the_repairs_anew() -> None:
         program(),
         checked(ok=False),
     )
-    told = given(*broken).when(feedback("use floats")).then("message.received", intent="feedback")
-    told.leaves("coding", "generator", feedback=("use floats",), problems=())
-    told.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", feedback=())
+    result = given(*broken).when(feedback("use floats")).then("message.received", intent="feedback")
+    result.leaves("coding", "generator", feedback=("use floats",), problems=())
+    result.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", feedback=())
     again = given(*broken, feedback("use floats"), program("y")).when(checked(ok=False)).then("code.verified")
     again.leaves("coding", "generator")
 
 
-def test_refusing_the_code_asks_for_feedback() -> None:
+def test_rejecting_the_code_asks_for_feedback() -> None:
     refused = given(*TO_CODE).when(reject).then("code.rejected", code_version=4, replan=False)
     refused.leaves("awaiting_input", "user")
     refused.given.when(say("use floats")).then("message.received").leaves("coding", "generator")
     refused.given.when(edit_code("x = 2.0")).then("code.edited").leaves("verifying", "verifier")
 
 
-def test_approved_code_rests_and_names_what_was_approved() -> None:
-    told = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=canonical_hash("print(1)"))
-    told.leaves("resting", "nobody", rest_reason="answered")
-    assert told.session.plan is not None
-    assert told.session.plan.status == "completed"
+def test_the_session_rests_after_code_is_approved() -> None:
+    result = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=canonical_hash("print(1)"))
+    result.leaves("resting", "nobody", rest_reason="answered")
+    assert result.session.plan is not None
+    assert result.session.plan.status == "completed"
 
 
-def test_approved_code_is_run_when_the_person_asks() -> None:
-    told = given(*TO_DONE).when(c.Run(stdin="1", args=("-v",))).then("turn.requested")
-    told.leaves("executing", "executor")
-    action = find(told.session, "1.1")
+def test_approved_code_runs_when_the_user_asks() -> None:
+    result = given(*TO_DONE).when(c.Run(stdin="1", args=("-v",))).then("turn.requested")
+    result.leaves("executing", "executor")
+    action = find_action(result.session, "1.1")
     assert action is not None
     arguments = {"code_version": 4, "hash": canonical_hash("print(1)"), "stdin": "1", "args": ["-v"]}
     assert action.spec.arguments == arguments
 
 
-@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, anew("more"))])
-def test_only_approved_code_is_run_at_rest(before: tuple[StoryLine, ...]) -> None:
+@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, new_request("more"))])
+def test_only_approved_code_runs_and_only_at_rest(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Run()).refused(OutOfTurn, "Only approved code")
 
 
@@ -264,8 +275,8 @@ def test_only_approved_code_is_run_at_rest(before: tuple[StoryLine, ...]) -> Non
     ],
 )
 def test_the_verdict_on_a_run(next_action: str, phase: str, due: str, problems: tuple[str, ...]) -> None:
-    told = given(*TO_DONE, *RUN_CODE).when(verdict(next_action)).then("turn.verified", turn=1)
-    told.leaves(phase, due, problems=problems)
+    result = given(*TO_DONE, *RUN_CODE).when(verdict(next_action)).then("turn.verified", turn=1)
+    result.leaves(phase, due, problems=problems)
 
 
 def test_continue_asks_and_the_answer_is_the_next_request() -> None:
@@ -279,7 +290,7 @@ def test_continue_asks_and_the_answer_is_the_next_request() -> None:
     )
 
 
-def test_a_session_at_work_is_not_continued() -> None:
+def test_continue_is_refused_while_a_service_works() -> None:
     given(say()).when(c.Continue()).refused(OutOfTurn, "come to rest")
 
 
@@ -287,20 +298,22 @@ def test_a_session_at_work_is_not_continued() -> None:
     "before",
     [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
 )
-def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[StoryLine, ...]) -> None:
-    told = given(*before).when(c.Complete()).then("session.completed")
-    told.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)
-    told.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
-    plan = told.session.plan
-    told.given.when(anew("more")).then("message.received", intent="request").leaves("planning", "planner", plan=plan)
+def test_a_completed_session_goes_on_with_everything_kept(before: tuple[StoryLine, ...]) -> None:
+    result = given(*before).when(c.Complete()).then("session.completed")
+    result.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)
+    result.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
+    plan = result.session.plan
+    result.given.when(new_request("more")).then("message.received", intent="request").leaves(
+        "planning", "planner", plan=plan
+    )
 
 
-def test_what_failed_after_a_completed_round_can_be_completed_too() -> None:
-    given(*TO_DONE, c.Complete(), anew("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
+def test_a_session_that_failed_after_a_completed_round_can_be_completed() -> None:
+    given(*TO_DONE, c.Complete(), new_request("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
 
 
 @pytest.mark.parametrize("before", [(say(),), TO_PLAN])
-def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> None:
+def test_complete_is_refused_during_work_and_reviews(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Complete()).refused(OutOfTurn)
 
 
@@ -308,7 +321,7 @@ def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> No
     ("before", "outcome"),
     [
         (TO_DONE, "code approved for the plan: a calculator"),
-        ((*TO_DONE, anew("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
+        ((*TO_DONE, new_request("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
         ((*TO_PLAN, reject, c.Stop()), "plan rejected: a calculator"),
         ((say(), c.Stop()), "stopped"),
         ((say(), c.Stop(), c.Continue()), "stopped"),
@@ -316,29 +329,29 @@ def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> No
     ],
 )
 def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[StoryLine, ...], outcome: str) -> None:
-    session = given(*before, anew("next")).session
+    session = given(*before, new_request("next")).session
     assert session.words.earlier[-1].outcome == outcome
     assert session.words.earlier[0].request == "write a calculator"
 
 
 def test_the_summary_stays_bounded() -> None:
     story: list[StoryLine] = [
-        one for number in range(ROUNDS_KEPT + 3) for one in (anew(f"{number} " + "x" * 900), c.Stop())
+        item for number in range(MAX_ROUNDS + 3) for item in (new_request(f"{number} " + "x" * 900), c.Stop())
     ]
     session = given(*story).session
-    assert len(session.words.earlier) == ROUNDS_KEPT
-    assert {len(one.request) for one in session.words.earlier} == {400}
+    assert len(session.words.earlier) == MAX_ROUNDS
+    assert {len(round_.request) for round_ in session.words.earlier} == {400}
 
 
 def test_a_repeated_command_changes_nothing() -> None:
-    told = given(*TO_PLAN).when(approve, id="c7").then("plan.approved")
-    assert told.event.id == "s1:c7"
-    told.given.when(c.Stop(), id="c7").refused(Repeated, "nothing was done twice")
-    told.given.when(c.Stop(), id="c8").then("session.stopped")
+    result = given(*TO_PLAN).when(approve, id="c7").then("plan.approved")
+    assert result.event.id == "s1:c7"
+    result.given.when(c.Stop(), id="c7").refused(Repeated, "nothing was done twice")
+    result.given.when(c.Stop(), id="c8").then("session.stopped")
 
 
 @pytest.mark.parametrize(("id_", "fine"), [("7:plan.drafted", False), ("a:7", True), ("7", True)])
-def test_a_command_s_id_never_passes_for_a_worker_s(id_: str, fine: bool) -> None:
+def test_a_users_command_id_cannot_look_like_a_workers(id_: str, fine: bool) -> None:
     when = given().when(say(), id=id_)
     if fine:
         when.then("message.received")
@@ -356,7 +369,9 @@ def test_a_command_s_id_never_passes_for_a_worker_s(id_: str, fine: bool) -> Non
         ((*TO_PLAN, approve), c.DraftCode(code=""), "code"),
     ],
 )
-def test_what_no_event_may_hold_is_refused_in_words(before: tuple[StoryLine, ...], command: Any, text: str) -> None:
+def test_values_that_no_event_may_hold_are_refused_with_a_sentence(
+    before: tuple[StoryLine, ...], command: Any, text: str
+) -> None:
     given(*before).when(command).refused(Invalid, text)
 
 
@@ -368,36 +383,38 @@ def test_a_session_begins_with_a_message(command: c.Stop) -> None:
 
 
 def test_the_earlier_messages_of_a_chat_stay_known() -> None:
-    chat = Knowledge(name=SAID_BEFORE, text="user: How many?\n\nassistant: 416")
-    assert said_before(given(say(knowledge=(NOTES, chat)), c.Stop(), say("next")).session) == chat.text
-    assert said_before(given(say(knowledge=(NOTES,))).session) == ""
+    chat = Knowledge(name=CHAT_HISTORY, text="user: How many?\n\nassistant: 416")
+    assert chat_history(given(say(knowledge=(NOTES, chat)), c.Stop(), say("next")).session) == chat.text
+    assert chat_history(given(say(knowledge=(NOTES,))).session) == ""
 
 
-def test_knowledge_is_kept_whenever_it_is_given() -> None:
+def test_knowledge_is_kept_with_any_message() -> None:
     assert given(say(), say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
     assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
 
 
-def test_what_fifty_messages_bring_stays_within_what_a_session_may_hold() -> None:
+def test_knowledge_of_fifty_messages_stays_within_the_limit() -> None:
     big = "x" * 50_000
     files = tuple(Knowledge(name=f"file {number}", text=big) for number in range(5))
-    attached = given(*(told for _ in range(10) for told in (say("next", knowledge=files), c.Stop()))).session
+    attached = given(*(result for _ in range(10) for result in (say("next", knowledge=files), c.Stop()))).session
     assert attached.words.knowledge == files
     steered = given(say(), *(say(f"{number:02}{big[2:]}") for number in range(50))).session
     assert [text[:2] for text in steered.words.unread] == ["45", "46", "47", "48", "49"]
-    criticised = given(*TO_CODE, *(told for _ in range(50) for told in (say(big), program("y = 2"), checked()))).session
+    criticised = given(
+        *TO_CODE, *(result for _ in range(50) for result in (say(big), program("y = 2"), checked()))
+    ).session
     assert criticised.words.feedback_in_code == (big,)
     for session in (attached, steered, criticised):
-        assert len(SESSION.dump_json(session)) < WORDS_KEPT + 60_000
+        assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + 60_000
 
 
-def test_the_newest_words_are_kept() -> None:
-    assert newest(("one", "two", "four"), 7) == ("two", "four")
-    assert newest(("one", "zwölf"), 6) == ("zwölf",)
-    assert newest(("too long",), 1) == ("too long",)
-    assert newest((), WISHES_KEPT) == ()
+def test_the_newest_messages_are_kept() -> None:
+    assert newest_within(("one", "two", "four"), 7) == ("two", "four")
+    assert newest_within(("one", "zwölf"), 6) == ("zwölf",)
+    assert newest_within(("too long",), 1) == ("too long",)
+    assert newest_within((), MAX_CODE_FEEDBACK_BYTES) == ()
 
 
-def test_a_blank_first_message_from_outside_still_has_a_title() -> None:
+def test_a_published_blank_first_message_still_gives_a_title() -> None:
     stray = given().when(say("x")).then("message.received").event.model_copy(update={"text": " "})
     assert given(stray, begin=Session("s1")).session.title == "Untitled"

@@ -1,31 +1,31 @@
-"""A plan that acts is paused, stopped or cancelled in each of its phases: nothing begins, and nothing is lost."""
+"""An execution plan is paused, stopped or cancelled in each phase: nothing more starts, and no outcome is lost."""
 
 import pytest
 
 from shared.domain import commands as c
+from shared.domain.batches import running_actions
 from shared.domain.decide import due
-from shared.domain.errors import OutOfTurn, Refused
+from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.plan_steps import task_status
 from shared.domain.session import Session
-from shared.domain.waves import running
-from shared.story import finish
-from tests.unit.domain import test_waiting as waits
+from shared.story import finish_action
+from tests.unit.domain import test_waiting_steps as waits
 from tests.unit.domain.spec import StoryLine, approve, reject, verdict
-from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, ended, plan, resolve, status
-from tests.unit.domain.test_waiting import told
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, finish_step, plan, resolve, status
+from tests.unit.domain.test_waiting_steps import session_after
 
 WAIT, ASK = (step.model_copy(update={"id": name}) for step, name in ((waits.WAIT, "s5"), (waits.ASK, "s6")))
 AFTER = LOOK.model_copy(update={"after": ("s6",)})
 BEGUN = (*DRAFTED, plan(LOOK, CANCEL), approve)
-RAN = (*DRAFTED, plan(LOOK), approve, c.Start(), ended("s1"))
+RAN = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"))
 TOLD = c.GiveAnswer(text="Done.", confidence=1)
 PHASES: dict[str, tuple[StoryLine, ...]] = {
     "drafted": DRAFTED,
     "in review": (*DRAFTED, plan(LOOK, CANCEL)),
     "about to begin": BEGUN,
     "running": (*BEGUN, c.Start()),
-    "between steps": (*BEGUN, c.Start(), ended("s1")),
-    "a change asks": (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1"), resolve),
+    "between steps": (*BEGUN, c.Start(), finish_step("s1")),
+    "a change asks": (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve),
     "waiting": (*DRAFTED, plan(WAIT), approve, waits.wait("s5")),
     "asking": (*DRAFTED, plan(ASK, AFTER), approve, waits.ask("s6")),
     "judged": RAN,
@@ -39,17 +39,17 @@ STATUS = {"drafted": "draft", "in review": "pending_approval", "reported": "comp
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_the_status_is_that_of_the_task(phase: str) -> None:
-    assert task_status(told(*PHASES[phase])) == STATUS.get(phase, "executing")
+def test_the_status_covers_all_versions_of_the_task(phase: str) -> None:
+    assert task_status(session_after(*PHASES[phase])) == STATUS.get(phase, "executing")
 
 
-def test_a_task_that_failed_says_so_until_it_goes_on() -> None:
-    failed = told(
-        *BEGUN, c.Start(), finish(action_id="t2.s1", ok=False, error="no"), verdict("complete", "failure"), TOLD
+def test_a_failed_task_stays_failed_until_it_goes_on() -> None:
+    failed = session_after(
+        *BEGUN, c.Start(), finish_action(action_id="t2.s1", ok=False, error="no"), verdict("complete", "failure"), TOLD
     )
     assert task_status(failed) == "failed"
-    assert task_status(told(c.Retry(), begin=failed)) == "executing"
-    refused = told(*PHASES["in review"], reject)
+    assert task_status(session_after(c.Retry(), begin=failed)) == "executing"
+    refused = session_after(*PHASES["in review"], reject)
     assert task_status(refused) == "draft"
 
 
@@ -58,69 +58,69 @@ def nobody(session: Session) -> bool:
 
 
 def outcome_recorded(session: Session) -> Session:
-    """What was running when the person interfered ends, and is known."""
-    assert [action.spec.id for action in running(session)] == ["t2.s1"]
-    after = told(ended("s1"), begin=session)
-    assert running(after) == ()
+    """The running action ends, and its outcome is recorded."""
+    assert [action.spec.id for action in running_actions(session)] == ["t2.s1"]
+    after = session_after(finish_step("s1"), begin=session)
+    assert running_actions(after) == ()
     assert status(after)["t2.s1"] == "finished"
     return after
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_pause_lets_the_wave_at_hand_end_and_begins_no_other(phase: str) -> None:
-    """The executor that is due already may start the wave that it was given."""
-    before = told(*PHASES[phase])
-    paused = told(c.Pause(), begin=before)
+def test_a_pause_lets_the_current_batch_end_and_starts_no_other(phase: str) -> None:
+    """The executor that is already due may start its batch."""
+    before = session_after(*PHASES[phase])
+    paused = session_after(c.Pause(), begin=before)
     assert paused.paused
     if phase == "running":
         paused = outcome_recorded(paused)
     elif phase == "about to begin":
-        paused = outcome_recorded(told(c.Start(), begin=paused))
+        paused = outcome_recorded(session_after(c.Start(), begin=paused))
     if phase != "between steps":
         with pytest.raises(OutOfTurn):
-            told(c.Start(), begin=paused)
+            session_after(c.Start(), begin=paused)
     if phase in ("running", "about to begin"):
         assert nobody(paused)
-    on = told(c.Resume(), begin=paused)
+    on = session_after(c.Resume(), begin=paused)
     assert not on.paused
     assert (task_status(on), on.phase) == (task_status(before), before.phase)
     if phase in ("about to begin", "running", "between steps"):
-        assert status(told(c.Start(), begin=on))["t2.s2"] == "started"
+        assert status(session_after(c.Start(), begin=on))["t2.s2"] == "started"
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_stop_rests_at_once_and_a_retry_goes_on(phase: str) -> None:
-    before = told(*PHASES[phase])
-    stopped = told(c.Stop(), begin=before)
+def test_a_stop_rests_at_once_and_a_retry_continues(phase: str) -> None:
+    before = session_after(*PHASES[phase])
+    stopped = session_after(c.Stop(), begin=before)
     assert (stopped.phase, stopped.rest_reason, nobody(stopped)) == ("resting", "stopped", True)
     if phase == "running":
         stopped = outcome_recorded(stopped)
         assert (stopped.phase, nobody(stopped)) == ("resting", True)
     with pytest.raises(OutOfTurn):
-        told(c.Start(), begin=stopped)
-    on = told(c.Retry(), begin=stopped)
+        session_after(c.Start(), begin=stopped)
+    on = session_after(c.Retry(), begin=stopped)
     assert task_status(on) == task_status(before)
-    begun = {name: how for name, how in status(before).items() if how == "finished"}
-    assert begun.items() <= status(on).items(), "what was done is not done again"
+    started = {name: how for name, how in status(before).items() if how == "finished"}
+    assert started.items() <= status(on).items(), "what was done is not done again"
     assert on.phase != "resting"
 
 
 @pytest.mark.parametrize("phase", UNDER_WAY)
-def test_a_cancelled_plan_begins_nothing_more_and_what_runs_is_recorded(phase: str) -> None:
-    cancelled = told(c.CancelPlan(), begin=told(*PHASES[phase]))
+def test_a_cancelled_plan_starts_nothing_and_outcomes_are_recorded(phase: str) -> None:
+    cancelled = session_after(c.CancelPlan(), begin=session_after(*PHASES[phase]))
     assert (cancelled.phase, task_status(cancelled), nobody(cancelled)) == ("resting", "cancelled", True)
     assert set(status(cancelled).values()) <= {"started", "finished", "skipped"}
     if phase == "running":
         cancelled = outcome_recorded(cancelled)
         assert task_status(cancelled) == "cancelled"
     for again in (c.Start(), c.CancelPlan()):
-        with pytest.raises(Refused):
-            told(again, begin=cancelled)
+        with pytest.raises(CommandRefused):
+            session_after(again, begin=cancelled)
 
 
 @pytest.mark.parametrize("command", [c.Pause(), c.Stop(), c.CancelPlan(), c.Resume()])
-def test_a_plan_that_is_done_stays_done(command: c.Command) -> None:
-    done = told(*OVER["done"])
-    with pytest.raises(Refused):
-        told(command, begin=done)  # type: ignore[arg-type]
+def test_a_completed_plan_stays_completed(command: c.Command) -> None:
+    done = session_after(*OVER["done"])
+    with pytest.raises(CommandRefused):
+        session_after(command, begin=done)  # type: ignore[arg-type]
     assert task_status(done) == "completed"

@@ -1,16 +1,16 @@
-"""A session's files: folded from what its actions came to, taken over by a fork."""
+"""A session's files: folded from outcomes, taken over by forks."""
 
 from parley.events import facts, parse_event
 from parley.events.values import FileRef, Outcome
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.evolve import evolve
-from shared.domain.forks import carried
+from shared.domain.forks import carry_over
 from shared.domain.session import Session
 from shared.log import body_of
-from shared.story import finish
+from shared.story import finish_action
 from tests.conftest import person
-from tests.unit.domain.spec import act, anew, given, request, turn
+from tests.unit.domain.spec import act, given, new_request, request, turn
 
 ONE, TWO = (FileRef(sha256=digit * 64, size=size) for digit, size in (("1", 1), ("2", 2)))
 WRITES = (
@@ -20,53 +20,55 @@ WRITES = (
 )
 
 
-def test_a_write_is_done_when_its_outcome_is_stored() -> None:
+def test_a_file_changes_when_the_outcome_is_stored() -> None:
     before = given(*WRITES)
     assert before.session.files == {}
-    first = before.when(finish("1.1", files={"a": ONE, "b": ONE})).then("actions.finished", needs=2)
+    first = before.when(finish_action("1.1", files={"a": ONE, "b": ONE})).then("actions.finished", needs=2)
     assert first.session.files == {"a": ONE, "b": ONE}
-    second = first.given.when(finish("1.2", files={"a": TWO, "b": None, "never there": None}))
+    second = first.given.when(finish_action("1.2", files={"a": TWO, "b": None, "never there": None}))
     assert second.then("actions.finished", needs=2).session.files == {"a": TWO}
 
 
-def test_outcomes_in_one_event_are_folded_in_their_order() -> None:
+def test_outcomes_of_one_event_are_folded_in_order() -> None:
     outcomes = (
         Outcome(action_id="1.1", ok=True, files={"a": ONE}),
         Outcome(action_id="1.2", ok=True, files={"a": TWO}),
     )
-    told = given(*WRITES).when(c.Finish(outcomes=outcomes)).then("actions.finished")
-    assert told.session.files == {"a": TWO}
+    result = given(*WRITES).when(c.Finish(outcomes=outcomes)).then("actions.finished")
+    assert result.session.files == {"a": TWO}
 
 
-def test_what_changes_no_file_is_read_by_older_releases() -> None:
-    told = given(*WRITES).when(finish("1.1")).then("actions.finished", needs=1)
-    assert b"files" not in body_of(told.event)
+def test_outcomes_without_files_are_readable_by_older_releases() -> None:
+    result = given(*WRITES).when(finish_action("1.1")).then("actions.finished", needs=1)
+    assert b"files" not in body_of(result.event)
 
 
-def test_an_outcome_that_comes_after_a_stop_or_in_another_request_counts() -> None:
+def test_an_outcome_after_a_stop_or_in_another_request_counts() -> None:
     stopped = given(*WRITES, c.Stop())
-    assert stopped.when(finish("1.1", files={"a": ONE})).then("actions.finished").session.files == {"a": ONE}
-    elsewhere = given(*WRITES, c.Stop(), anew("something else"))
-    assert elsewhere.when(finish("1.1", files={"a": ONE})).then("actions.finished").session.files == {"a": ONE}
+    assert stopped.when(finish_action("1.1", files={"a": ONE})).then("actions.finished").session.files == {"a": ONE}
+    other = given(*WRITES, c.Stop(), new_request("something else"))
+    assert other.when(finish_action("1.1", files={"a": ONE})).then("actions.finished").session.files == {"a": ONE}
 
 
 def test_files_stay_for_the_next_request() -> None:
-    assert given(*WRITES, finish("1.1", files={"a": ONE}), c.Stop(), anew("more")).session.files == {"a": ONE}
+    assert given(*WRITES, finish_action("1.1", files={"a": ONE}), c.Stop(), new_request("more")).session.files == {
+        "a": ONE
+    }
 
 
 def fork(parent: Session, session_id: str = "s2") -> facts.SessionForked:
-    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
+    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carry_over(parent))
     event = decide(Session(session_id), command, person())
     assert isinstance(event, facts.SessionForked)
     return event
 
 
 def test_a_fork_begins_with_the_files_and_changes_its_own() -> None:
-    parent = given(*WRITES, finish("1.1", files={"a": ONE, "b": ONE}), c.Stop()).session
+    parent = given(*WRITES, finish_action("1.1", files={"a": ONE, "b": ONE}), c.Stop()).session
     event = fork(parent)
     assert event.needs == 2
     child = evolve(Session("s2"), parse_event(body_of(event)))
     assert child.files == parent.files
-    changed = given(*WRITES, finish("1.1", files={"a": TWO, "b": None}), begin=child).session
+    changed = given(*WRITES, finish_action("1.1", files={"a": TWO, "b": None}), begin=child).session
     assert (changed.files, parent.files) == ({"a": TWO}, {"a": ONE, "b": ONE})
     assert fork(given(*WRITES, c.Stop()).session).needs == 1

@@ -1,4 +1,4 @@
-"""A fork's first event holds all that the fork begins with, and it fits into the log."""
+"""A fork's first event holds everything that the fork begins with, and fits into the log."""
 
 import json
 
@@ -10,29 +10,29 @@ from parley.events.values import Check, Knowledge, Step
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.evolve import evolve
-from shared.domain.forks import carried
-from shared.domain.session import WORDS_KEPT, Session
-from shared.log import MAX_FORK, TooLarge, body_of
+from shared.domain.forks import carry_over
+from shared.domain.session import MAX_WORDS_BYTES, Session
+from shared.log import MAX_FORK, EventTooLarge, body_of
 from tests.conftest import person
 from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say
 
 PAGE = 'It costs 19 % in “Köln”, said she: "really".\n'
 
 
-def begun(parent: Session) -> facts.SessionForked:
-    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
+def fork_event(parent: Session) -> facts.SessionForked:
+    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carry_over(parent))
     event = decide(Session("s2"), command, person())
     assert isinstance(event, facts.SessionForked)
     return event
 
 
 def text(size: int) -> str:
-    """So many bytes of prose and quoted code, as JSON has them."""
+    """This many bytes of prose and quoted code, as JSON."""
     return (PAGE * (size // len(json.dumps(PAGE, ensure_ascii=False).encode())))[:50_000]
 
 
 def largest() -> Session:
-    """Everything that a person and a model may say, at its limit, and said as often as it is kept."""
+    """Everything that a user and a model may say, at its limits."""
     book = tuple(Knowledge(name=f"page {number}", text=text(40_000)) for number in range(10))
     steps = tuple(Step(text="x" * 2_000) for _ in range(100))
     return given(
@@ -48,11 +48,11 @@ def largest() -> Session:
     ).session
 
 
-def test_the_event_alone_makes_the_fork() -> None:
+def test_the_event_alone_creates_the_fork() -> None:
     parent = given(
         say(knowledge=(NOTES,)), *TO_DONE[1:], say("and floats"), draft("floats"), c.Rename(title="Mine")
     ).session
-    event = begun(parent)
+    event = fork_event(parent)
     child = evolve(Session("s2"), parse_event(body_of(event)))
     assert (child.title, child.words.knowledge, child.words.request, child.words.earlier) == (
         "Mine", (NOTES,), "and floats", parent.words.earlier)  # fmt: skip
@@ -63,7 +63,7 @@ def test_the_event_alone_makes_the_fork() -> None:
 def test_the_largest_session_can_be_forked() -> None:
     parent = largest()
     assert len(parent.words.unread) > 3
-    event = begun(parent)
+    event = fork_event(parent)
     body = body_of(event)
     assert MAX_FORK // 2 < len(body) <= MAX_FORK
     child = evolve(Session("s2"), parse_event(body))
@@ -73,17 +73,17 @@ def test_the_largest_session_can_be_forked() -> None:
         parent.words.request, parent.plan and parent.plan.steps, parent.code and parent.code.code)  # fmt: skip
     assert child.words.unread[-1] == parent.words.unread[-1]
     words = len(json.dumps([*child.words.feedback, *child.words.unread], ensure_ascii=False).encode())
-    assert WORDS_KEPT - 50_000 < words <= WORDS_KEPT + 1_000
+    assert MAX_WORDS_BYTES - 50_000 < words <= MAX_WORDS_BYTES + 1_000
 
 
-def test_what_still_does_not_fit_is_refused_in_words() -> None:
+def test_a_fork_that_is_too_large_is_refused_with_a_sentence() -> None:
     parent = given(*TO_DONE).session
-    event = begun(parent)
-    held = event.carried.model_copy(update={"answer": "x" * MAX_FORK})
-    with pytest.raises(TooLarge, match="fork it earlier"):
-        body_of(event.model_copy(update={"carried": held}))
+    event = fork_event(parent)
+    waiting = event.carried.model_copy(update={"answer": "x" * MAX_FORK})
+    with pytest.raises(EventTooLarge, match="fork it earlier"):
+        body_of(event.model_copy(update={"carried": waiting}))
 
 
-def test_nothing_that_a_fork_takes_over_lies_in_the_object_store() -> None:
-    """What names an artefact is stored under the fork's own name first: a purge of the parent removes the other."""
+def test_a_fork_takes_over_nothing_from_the_object_store() -> None:
+    """Bytes that the fork needs are stored under its own name first, so purging the parent is safe."""
     assert "Artefact" not in Carried.model_json_schema()["$defs"]

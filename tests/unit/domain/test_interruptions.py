@@ -1,4 +1,4 @@
-"""Whatever a person may do while work goes on: steer, stop, retry, pause, be asked, run out of budget."""
+"""What a user may do during work: steer, stop, retry, pause, answer, raise a budget."""
 
 from typing import Any
 
@@ -29,7 +29,6 @@ from tests.unit.domain.spec import (
     VERIFYING,
     StoryLine,
     act,
-    anew,
     answer,
     approve,
     checked,
@@ -39,6 +38,7 @@ from tests.unit.domain.spec import (
     edit_code,
     feedback,
     given,
+    new_request,
     program,
     reject,
     request,
@@ -52,17 +52,17 @@ from tests.unit.domain.spec import (
 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
-def test_a_word_during_work_is_recorded_and_nobody_is_due(
+def test_a_message_during_work_is_recorded_and_makes_no_one_due(
     before: tuple[StoryLine, ...], phase: str, service: str
 ) -> None:
-    told = given(*before).when(say("and floats")).then("message.received", intent="guidance")
-    told.leaves(phase, "nobody", unread=("and floats",))
-    assert told.session.work is not None
-    assert told.session.work.service == service
+    result = given(*before).when(say("and floats")).then("message.received", intent="guidance")
+    result.leaves(phase, "nobody", unread=("and floats",))
+    assert result.session.work is not None
+    assert result.session.work.service == service
 
 
 @pytest.mark.parametrize(
-    ("before", "made", "phase", "service"),
+    ("before", "command", "phase", "service"),
     [
         ((say(),), draft(), "planning", "planner"),
         (CODING, program(), "coding", "generator"),
@@ -72,14 +72,14 @@ def test_a_word_during_work_is_recorded_and_nobody_is_due(
         (ANSWERING, answer(), "planning", "planner"),
     ],
 )
-def test_what_was_made_without_it_goes_back_with_it(
-    before: tuple[StoryLine, ...], made: AnyCommand, phase: str, service: str
+def test_a_draft_made_without_the_message_is_drafted_again(
+    before: tuple[StoryLine, ...], command: AnyCommand, phase: str, service: str
 ) -> None:
-    told = given(*before, say("and floats")).when(made).then(made_type(made))
-    told.leaves(phase, service, unread=(), feedback=("and floats",))
+    result = given(*before, say("and floats")).when(command).then(drafted_type(command))
+    result.leaves(phase, service, unread=(), feedback=("and floats",))
 
 
-def made_type(made: AnyCommand) -> str:
+def drafted_type(command: AnyCommand) -> str:
     return {
         "DraftPlan": "plan.drafted",
         "DraftCode": "code.drafted",
@@ -87,37 +87,37 @@ def made_type(made: AnyCommand) -> str:
         "PlanTurn": "turn.planned",
         "VerifyTurn": "turn.verified",
         "GiveAnswer": "answer.given",
-    }[type(made).__name__]
+    }[type(command).__name__]
 
 
-def test_a_turn_planned_without_it_does_not_count_and_does_not_run() -> None:
+def test_a_turn_planned_without_the_message_does_not_count_or_run() -> None:
     session = given(request("agentflow", max_turns=1), say("not that one"), turn(act("1.1", effect="write"))).session
     assert (session.turn, session.counts.turns, session.counts.turns_before) == (None, 1, 1)
 
 
-def test_a_draft_taken_back_for_it_is_no_longer_waiting_for_approval() -> None:
+def test_a_draft_made_without_the_message_does_not_wait_for_approval() -> None:
     session = given(say(), say("floats"), draft()).session
     assert session.plan is not None
     assert session.plan.status == "draft"
 
 
-def test_words_during_a_run_wait_for_its_end() -> None:
-    told = given(*STARTED, say("hurry")).when(done()).then("actions.finished")
-    told.leaves("verifying", "verifier", unread=("hurry",))
+def test_messages_during_a_run_wait_for_its_end() -> None:
+    result = given(*STARTED, say("hurry")).when(done()).then("actions.finished")
+    result.leaves("verifying", "verifier", unread=("hurry",))
 
 
-def test_what_was_said_before_a_stop_is_taken_in_by_the_next_work() -> None:
-    session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), anew("go on")).session
+def test_messages_before_a_stop_are_taken_in_by_the_next_work() -> None:
+    session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), new_request("go on")).session
     assert session.words.request == "go on"
     assert session.words.feedback == ("floats", "and tests")
 
 
-def test_a_new_plan_from_scratch_still_hears_what_no_draft_has_taken_in() -> None:
+def test_a_replan_takes_in_unread_messages() -> None:
     story = (*TO_PLAN, feedback("floats"), c.Fail(reason="model down"))
     given(*story).when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", feedback=("floats",))
 
 
-def test_an_answer_ends_the_feedback_it_took_in() -> None:
+def test_an_answer_clears_the_feedback_it_took_in() -> None:
     story = (*ESCALATED, say("try order 7"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
     assert given(*story).session.words.feedback == ("try order 7",)
     given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", feedback=(), text="It is done.")
@@ -143,10 +143,10 @@ def test_an_answer_ends_the_feedback_it_took_in() -> None:
     ],
 )
 def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> None:
-    told = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
-    told.leaves("resting", "nobody", rest_reason="stopped", work=None, question=None)
-    told.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
-    told.given.when(anew("else")).then("message.received", intent="request").leaves("planning", "planner")
+    result = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
+    result.leaves("resting", "nobody", rest_reason="stopped", work=None, question=None)
+    result.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
+    result.given.when(new_request("else")).then("message.received", intent="request").leaves("planning", "planner")
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_late_work_is_refused_after_a_stop(before: tuple[StoryLine, ...], late: 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
 @pytest.mark.parametrize("end", [c.Stop(), c.Fail(reason="model down", raw="?" * 30_000)])
-def test_retry_does_the_same_stage_again(
+def test_retry_enters_the_same_phase_again(
     before: tuple[StoryLine, ...], phase: str, service: str, end: AnyCommand
 ) -> None:
-    told = given(*before, end).when(c.Retry()).then("session.retried")
-    told.leaves(phase, service, resume_phase=None, failure=None)
+    result = given(*before, end).when(c.Retry()).then("session.retried")
+    result.leaves(phase, service, resume_phase=None, failure=None)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_retry_does_the_same_stage_again(
     [(TO_PLAN, "awaiting_approval"), (TO_CODE, "awaiting_approval"), (TO_ALLOW, "awaiting_approval"),
      ((*TO_PLAN, reject), "awaiting_input"), (ESCALATED, "escalated")],
 )  # fmt: skip
-def test_retry_brings_back_what_the_person_was_asked(before: tuple[StoryLine, ...], phase: str) -> None:
+def test_retry_restores_the_open_review(before: tuple[StoryLine, ...], phase: str) -> None:
     given(*before, c.Stop()).when(c.Retry()).then("session.retried").leaves(phase, "user")
 
 
@@ -195,7 +195,7 @@ def test_retry_brings_back_what_the_person_was_asked(before: tuple[StoryLine, ..
         ((request("agentflow"), turn(), c.Ask(text="?", about="action", action_id="1.1")), "executing", "executor"),
     ],
 )
-def test_retry_of_an_open_question_goes_on_with_who_asked(
+def test_retry_of_an_open_question_returns_to_the_phase_that_asked(
     before: tuple[StoryLine, ...], phase: str, service: str
 ) -> None:
     given(*before, c.Stop()).when(c.Retry()).then("session.retried").leaves(phase, service)
@@ -213,42 +213,42 @@ def test_retry_of_an_open_question_goes_on_with_who_asked(
         (*CODING, c.Stop(), c.Complete()),
     ],
 )
-def test_nothing_to_retry(before: tuple[StoryLine, ...]) -> None:
+def test_retry_is_refused_if_there_is_nothing_to_retry(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Retry()).refused(OutOfTurn, "nothing to retry")
 
 
-def test_a_started_action_s_outcome_is_recorded_after_a_stop() -> None:
+def test_an_outcome_is_recorded_after_a_stop() -> None:
     work = given(*EXECUTING).session.work
-    told = given(*STARTED, c.Stop()).when(done(), work=work).then("actions.finished", outcomes=done().outcomes)
-    told.leaves("resting", "nobody")
-    assert told.event.id == "s1:2:actions.finished:1.1"
-    assert status(told.session, "1.1") == "finished"
+    result = given(*STARTED, c.Stop()).when(done(), work=work).then("actions.finished", outcomes=done().outcomes)
+    result.leaves("resting", "nobody")
+    assert result.event.id == "s1:2:actions.finished:1.1"
+    assert status(result.session, "1.1") == "finished"
 
 
-def test_a_started_action_s_outcome_is_recorded_under_the_next_request() -> None:
-    told = given(*STARTED, c.Stop(), anew("else")).when(done()).then("actions.finished")
-    told.leaves("planning", "nobody", left_running=(), turn=None)
+def test_an_outcome_is_recorded_during_the_next_request() -> None:
+    result = given(*STARTED, c.Stop(), new_request("else")).when(done()).then("actions.finished")
+    result.leaves("planning", "nobody", left_running=(), turn=None)
 
 
 @pytest.mark.parametrize("end", [c.Stop(), c.Fail(reason="crashed too often")])
-def test_retry_with_an_action_still_running_is_due_executor(end: AnyCommand) -> None:
-    told = given(*STARTED, end).when(c.Retry()).then("session.retried").leaves("executing", "executor")
-    told.given.when(c.Start()).refused(OutOfTurn, "running already")
-    told.given.when(done()).then("actions.finished").leaves("verifying", "verifier")
+def test_retry_with_a_running_action_makes_the_executor_due(end: AnyCommand) -> None:
+    result = given(*STARTED, end).when(c.Retry()).then("session.retried").leaves("executing", "executor")
+    result.given.when(c.Start()).refused(OutOfTurn, "running already")
+    result.given.when(done()).then("actions.finished").leaves("verifying", "verifier")
 
 
-def test_a_failure_keeps_stage_reason_and_raw() -> None:
-    told = (
+def test_a_failure_keeps_phase_reason_and_model_reply() -> None:
+    result = (
         given(*CODING)
         .when(c.Fail(reason=" ", raw="?" * 30_000, retryable=False))
         .then("session.failed", phase="coding", reason="no reason was given")
     )
-    told.leaves("failed", "nobody", resume_phase="coding")
-    assert told.session.failure is not None
-    assert len(told.session.failure.raw) == 20_000
+    result.leaves("failed", "nobody", resume_phase="coding")
+    assert result.session.failure is not None
+    assert len(result.session.failure.raw) == 20_000
 
 
-def test_an_edit_after_a_failure_leaves_the_failure_behind() -> None:
+def test_an_edit_clears_the_failure() -> None:
     given(*TO_PLAN, feedback("x"), c.Fail(reason="no")).when(edit("mine")).then("plan.edited").leaves(
         "awaiting_approval", "user", failure=None, resume_phase=None
     )
@@ -258,7 +258,7 @@ def test_code_edited_at_rest_is_checked_again() -> None:
     given(*TO_DONE).when(edit_code("print(2)")).then("code.edited").leaves("verifying", "verifier")
 
 
-def test_only_the_work_in_hand_counts() -> None:
+def test_only_commands_for_the_current_work_are_accepted() -> None:
     given(*CODING).when(program(), work=OLD_WORK).refused(OutOfTurn, "no longer yours")
     given(*CODING).when(program(), work=None).refused(OutOfTurn, "no longer yours")
     given(*CODING).when(draft()).refused(OutOfTurn, "while the session is coding")
@@ -267,7 +267,7 @@ def test_only_the_work_in_hand_counts() -> None:
     assert due(session) == "nobody"
 
 
-def test_there_is_no_code_without_a_plan() -> None:
+def test_code_cannot_be_drafted_without_a_plan() -> None:
     fields = {"id": "x", "session_id": "s1", "version": 2, "at": NOON, "actor": ANN}
     stray = facts.PlanApproved.model_validate(fields | {"plan_version": 1, "hash": ""})
     given(say(), stray).when(program()).refused(Invalid, "no plan")
@@ -277,13 +277,13 @@ def test_there_is_no_code_without_a_plan() -> None:
 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
-def test_the_step_at_work_may_end_but_no_new_one_begins(
+def test_a_pause_lets_the_current_step_end_and_starts_no_other(
     before: tuple[StoryLine, ...], phase: str, service: str
 ) -> None:
-    told = given(*before).when(c.Pause()).then("session.paused").leaves(phase, "nobody", paused=True)
-    assert told.session.work is not None
-    told.given.when(c.Pause()).refused(OutOfTurn)
-    told.given.when(c.Resume()).then("session.resumed").leaves(phase, "nobody", paused=False)
+    result = given(*before).when(c.Pause()).then("session.paused").leaves(phase, "nobody", paused=True)
+    assert result.session.work is not None
+    result.given.when(c.Pause()).refused(OutOfTurn)
+    result.given.when(c.Resume()).then("session.resumed").leaves(phase, "nobody", paused=False)
 
 
 @pytest.mark.parametrize(
@@ -295,24 +295,24 @@ def test_the_step_at_work_may_end_but_no_new_one_begins(
         (STARTED, done(), "verifying", "verifier"),
     ],
 )
-def test_what_a_pause_held_back_begins_with_resume(
+def test_work_held_by_a_pause_begins_on_resume(
     before: tuple[StoryLine, ...], command: Any, phase: str, service: str
 ) -> None:
-    held = given(*before, c.Pause(), command)
-    assert (held.session.phase, held.session.work, due(held.session)) == (phase, None, "nobody")
-    told = given(*before, c.Pause(), command, say("and quickly")).when(c.Resume()).then("session.resumed")
-    told.leaves(phase, service, paused=False)
-    assert "and quickly" in (*told.session.words.unread, *told.session.words.feedback)
+    waiting = given(*before, c.Pause(), command)
+    assert (waiting.session.phase, waiting.session.work, due(waiting.session)) == (phase, None, "nobody")
+    result = given(*before, c.Pause(), command, say("and quickly")).when(c.Resume()).then("session.resumed")
+    result.leaves(phase, service, paused=False)
+    assert "and quickly" in (*result.session.words.unread, *result.session.words.feedback)
 
 
-def test_a_session_that_came_to_rest_is_no_longer_paused() -> None:
-    told = given(*TO_CODE, c.Pause()).when(approve).then("code.approved").leaves("resting", "nobody", paused=False)
-    told.given.when(c.Resume()).refused(OutOfTurn, "not paused")
-    told.given.when(c.Pause()).refused(OutOfTurn, "nothing to pause")
-    told.given.when(anew("more")).then("message.received").leaves("planning", "planner")
+def test_a_session_at_rest_is_not_paused() -> None:
+    result = given(*TO_CODE, c.Pause()).when(approve).then("code.approved").leaves("resting", "nobody", paused=False)
+    result.given.when(c.Resume()).refused(OutOfTurn, "not paused")
+    result.given.when(c.Pause()).refused(OutOfTurn, "nothing to pause")
+    result.given.when(new_request("more")).then("message.received").leaves("planning", "planner")
 
 
-def test_a_run_that_was_stopped_can_be_judged_or_run_again() -> None:
-    told = given(*TO_DONE, *RUN_CODE[:2], c.Stop(), done()).when(c.Retry()).then("session.retried")
-    told.leaves("verifying", "verifier")
+def test_a_stopped_run_can_be_verified_or_run_again() -> None:
+    result = given(*TO_DONE, *RUN_CODE[:2], c.Stop(), done()).when(c.Retry()).then("session.retried")
+    result.leaves("verifying", "verifier")
     given(*TO_DONE, *RUN_CODE[:2], c.Stop()).when(c.Run()).then("turn.requested", turn=2)

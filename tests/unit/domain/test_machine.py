@@ -1,7 +1,7 @@
-"""Random schedules of people, workers, crashes, redeliveries and races over one session, held against world.py's laws.
+"""Random schedules of users, workers, crashes, redeliveries and races over one session, checked by world.py.
 
-`HYPOTHESIS_PROFILE=deep` runs some thousand long ones, `soak` fifty thousand; by default two hundred short ones, the
-same as long as the code is.
+`HYPOTHESIS_PROFILE=deep` runs some thousand long ones, `soak` fifty thousand; by default two hundred short ones, always
+the same for the same code.
 """
 
 import os
@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from parley.events import EVENT_CLASSES, SessionEvent, facts
-from parley.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
+from parley.events.values import ActionSpec, ModelCall, PathPlan, SessionSettings, Step
 from shared.domain import commands as c
+from shared.domain.batches import next_batch, running_actions
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import AlreadyDone
 from shared.domain.evolve import fold
-from shared.domain.paths import begun
-from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import ready, running
+from shared.domain.flow_paths import started
+from shared.domain.session import SERVICE_OF, Session, undecided_actions
+from tests.unit.domain.drawn_turns import nodes, one_of, registry
 from tests.unit.domain.spec import (
     AGAIN,
     ANN,
@@ -40,8 +41,8 @@ from tests.unit.domain.spec import (
     verdict,
     with_verdicts,
 )
-from tests.unit.domain.ways_on import ends, good
-from tests.unit.domain.world import REACHED, World
+from tests.unit.domain.ways_on import end_command, next_worker_command
+from tests.unit.domain.world import REACHED, SessionWorld
 
 COMMON: dict[str, Any] = {
     "deadline": None,
@@ -67,19 +68,15 @@ PLANS: list[dict[str, Any]] = [{}, {"kind": "path", "path": PathPlan(nodes=("not
 moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other", "path"])
 
 
-def one_of[T](items: list[T], number: int) -> T:
-    return items[number % len(items)]
-
-
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    """Actions without names yet: what each depends on, whether it needs a yes, its effect."""
-    found = []
+    """Actions without ids: their dependencies, whether they need approval, their effects."""
+    items = []
     for index in range(draw(st.integers(1, 4))):
         after = draw(st.sets(st.integers(0, index - 1), max_size=2)) if index else set()
         effect = draw(st.sampled_from(["read", "write", "irreversible"]))
-        found.append((after, draw(st.booleans()), effect, draw(st.booleans())))
-    return tuple(found)
+        items.append((after, draw(st.booleans()), effect, draw(st.booleans())))
+    return tuple(items)
 
 
 def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
@@ -99,15 +96,15 @@ def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
     )
 
 
-def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
-    """What a worker says of this session: mostly what it should, sometimes anything."""
+def worker_command(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
+    """A worker's command: mostly the right one, sometimes any."""
     outcome = _outcome(session, move, number)
     if outcome is not None:
         return outcome
     match move:
         case "ask":
-            wave = ready(session.turn)
-            asks = {"about": "action", "action_id": wave[0].spec.id} if wave else {"about": "request"}
+            batch = next_batch(session.turn)
+            asks = {"about": "action", "action_id": batch[0].spec.id} if batch else {"about": "request"}
             return c.Ask.model_validate({"text": "which?"} | asks)
         case "budget":
             return c.Ask(text="spent", about="budget")
@@ -127,20 +124,12 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
         return planned(session, number, shape)
     if session.phase == "planning" and session.workflow == "plans":
         return draft(f"step {number}", "then", **PLANS[1])
-    command = with_verdicts(session, good(session), number)
+    command = with_verdicts(session, next_worker_command(session), number)
     return c.Start(tools=registry(number)) if isinstance(command, c.Start) else command
 
 
-def registry(number: int) -> dict[str, ToolRule]:
-    """What the executor knows of the tools: nothing at all, or more or less than their plans say."""
-    effect: Effect = one_of(["read", "write", "irreversible"], number)
-    policy: ToolPolicy | None = one_of([None, None, None, "always", "never", "deny"], number // 3)
-    names = ("orders", "note", *(f"flow.node{n}" for n in range(5)))
-    return dict.fromkeys(names, ToolRule(effect=effect, policy=policy, quiet=number % 5 > 0)) if number % 4 else {}
-
-
 def planned(session: Session, number: int, shape: Shape) -> AnyCommand:
-    """A turn, sometimes the last of its request, sometimes a path, and sometimes that nothing is left to do."""
+    """A turn; sometimes the last of its request, a path, or one without actions."""
     if number % 7 == 3:
         return turn(nothing=True)
     if session.workflow == "flow" and number % 4:
@@ -154,38 +143,24 @@ def planned(session: Session, number: int, shape: Shape) -> AnyCommand:
     return turn(*specs(session, shape), final=number % 5 == 1)
 
 
-def nodes(number: int) -> tuple[ActionSpec, ...]:
-    """One to three nodes, some of which change something or are to be looked at first."""
-    return tuple(
-        ActionSpec(
-            id="0",
-            tool=f"flow.node{(number + n) % 5}",
-            arguments={"n": number // 3 + n},
-            effect=one_of(["read", "read", "write"], number + n),
-            approval_reason=one_of([None, None, None, "look first"], number // 3 + n),
-        )
-        for n in range(number % 3 + 1)
-    )
-
-
 def _before(turn: int, number: int) -> tuple[str, ...]:
     return (f"{turn}.{number - 1}",) if number > 1 else ()
 
 
 def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
-    """How an action that runs ends, also one that outlived its turn."""
-    going = [*running(session), *session.left_running]
+    """The outcome of a running action, including those of earlier turns."""
+    going = [*running_actions(session), *session.left_running]
     if not going or move not in ("doubt", "bad", "good"):
         return None
     action = one_of(going, number)
     if move == "doubt" and not action.storing:
-        return c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed")
-    return ends(action, ok=move == "good", result={"made": number}, size=60_000 if number % 3 == 0 else None)
+        return c.ReportUncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed")
+    return end_command(action, ok=move == "good", result={"made": number}, size=60_000 if number % 3 == 0 else None)
 
 
 @dataclass
 class Worker:
-    """A handler in the middle of a delivery: the work it was given, and the session as it last saw it."""
+    """A handler in the middle of a delivery: its work, and the session that it loaded."""
 
     work: Work
     seen: Session
@@ -194,7 +169,7 @@ class Worker:
 class Schedules(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
+        self.world = SessionWorld()
         self.workers: list[Worker] = []
         self.shown: list[c.Approve] = []  # every approval that some screen ever offered
         self.sent: list[tuple[AnyCommand, CommandMeta]] = []  # accepted commands of people
@@ -203,7 +178,7 @@ class Schedules(RuleBasedStateMachine):
     # --- people
 
     def tell(self, command: AnyCommand) -> SessionEvent | None:
-        """One person's command, with an id of its own; the event, where it is accepted."""
+        """A user's command with an id of its own; returns the event, None if refused."""
         self.count += 1
         by = CommandMeta(ANN, NOON, id=f"c{self.count}")
         event = self.world.append(command, by)
@@ -216,7 +191,7 @@ class Schedules(RuleBasedStateMachine):
         """What the screen offers now can be approved later, when it may be stale."""
         session = self.world.session
         if session.phase == "awaiting_approval":
-            for action in undecided(session.turn):
+            for action in undecided_actions(session.turn):
                 self.shown.append(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
             for item in (session.plan, session.code):
                 if item:
@@ -227,7 +202,7 @@ class Schedules(RuleBasedStateMachine):
 
     @initialize(workflow=workflows, turns=st.integers(1, 3), ahead=st.integers(0, 12))
     def begin(self, workflow: Any, turns: int, ahead: int) -> None:
-        """A request, and how far it has come when the trouble begins."""
+        """A request, played up to some point."""
         self.tell(c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=999)))
         self.undisturbed(ahead)
 
@@ -249,8 +224,8 @@ class Schedules(RuleBasedStateMachine):
             c.Judge(accepted=number % 2 == 0, saved=number % 4 == 0),
         ]
         other = self.world.session.settings.model_copy(update={"recall": number % 3 == 0})
-        said = [c.Say(text=self.word(), feedback=number % 3 == 0, settings=one_of([None, None, other], number // 8))]
-        self.tell(one_of([*mine, *others, *said * 6], number))
+        after = [c.Say(text=self.word(), feedback=number % 3 == 0, settings=one_of([None, None, other], number // 8))]
+        self.tell(one_of([*mine, *others, *after * 6], number))
 
     @precondition(lambda self: self.world.session.question is not None)
     @rule(number=pick)
@@ -260,16 +235,16 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.shown))
     @rule(number=pick, bound=st.booleans())
     def approve_what_was_shown(self, number: int, bound: bool) -> None:
-        """Now, late, or twice, with its hash or without: it is approved only if it is still what was shown."""
-        seen = one_of(self.shown, number)
+        """An approval now, late or twice, with or without a hash: accepted only for what is still in review."""
+        known = one_of(self.shown, number)
         before = self.world.session
-        event = self.tell(seen if bound else seen.model_copy(update={"hash": None}))
+        event = self.tell(known if bound else known.model_copy(update={"hash": None}))
         if isinstance(event, facts.PlanApproved | facts.CodeApproved):
             version = event.plan_version if isinstance(event, facts.PlanApproved) else event.code_version
-            assert (version, event.hash) == (seen.version, seen.hash)
+            assert (version, event.hash) == (known.version, known.hash)
         elif isinstance(event, facts.ApprovalGiven):
-            assert (event.action_id, event.hash) == (seen.action_id, seen.hash)
-            assert before.since_version <= seen.version
+            assert (event.action_id, event.hash) == (known.action_id, known.hash)
+            assert before.since_version <= known.version
 
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule()
@@ -312,15 +287,15 @@ class Schedules(RuleBasedStateMachine):
     def edit_path(self, number: int) -> None:
         turn = self.world.session.turn
         assert turn is not None
-        walked = begun(turn)
+        walked = started(turn)
         after = walked[-1].spec.id if walked and number % 5 else ""
         rest = nodes(number)[: number % 4]
         self.tell(c.EditPath(actions=rest, after=after, given={"sql": number} if number % 2 else {}))
 
-    @precondition(lambda self: bool(undecided(self.world.session.turn)))
+    @precondition(lambda self: bool(undecided_actions(self.world.session.turn)))
     @rule(number=pick)
     def deny(self, number: int) -> None:
-        chosen = one_of(list(undecided(self.world.session.turn)), number)
+        chosen = one_of(list(undecided_actions(self.world.session.turn)), number)
         self.tell(c.Reject(action_id=chosen.spec.id, reason="no"))
 
     @precondition(lambda self: self.world.session.phase == "escalated")
@@ -331,7 +306,7 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.sent))
     @rule(number=pick)
     def repeat(self, number: int) -> None:
-        """The same command with the same id again, by a client that did not hear the first answer."""
+        """The same command with the same id again, from a client that missed the reply."""
         command, by = one_of(self.sent[-50:], number)
         with pytest.raises(AlreadyDone):
             decide(self.world.session, command, by)
@@ -345,12 +320,12 @@ class Schedules(RuleBasedStateMachine):
 
     # --- workers
 
-    @precondition(lambda self: bool(self.world.given))
+    @precondition(lambda self: bool(self.world.works))
     @rule(number=pick)
     def deliver(self, number: int) -> None:
-        """Any work ever given out, first or again, to one replica or to two: the turn check tells whose it is."""
-        given = self.world.given
-        work = one_of([given[-1], given[-1], given[number % len(given)]], number)
+        """Deliver any earlier work again, to one replica or to two."""
+        works = self.world.works
+        work = one_of([works[-1], works[-1], works[number % len(works)]], number)
         if self.world.session.work == work:
             self.workers.append(Worker(work, self.world.session))
 
@@ -362,7 +337,7 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.workers or self.world.session.work))
     @rule(number=pick, move=moves, shape=shapes())
     def work(self, number: int, move: str, shape: Shape) -> None:
-        """A worker says what it has made of the session that it saw: just now, or perhaps long ago."""
+        """A worker reports on the session that it loaded, recently or long ago."""
         work = self.world.session.work
         if work and (number % 2 or not self.workers):
             self.workers.append(Worker(work, self.world.session))
@@ -371,14 +346,14 @@ class Schedules(RuleBasedStateMachine):
             worker = one_of(self.workers, number // 2)
         if number % 4 == 0:
             self.spend(worker.work)
-        command = made(worker.seen, move, number, shape)
+        command = worker_command(worker.seen, move, number, shape)
         if self.world.append(command, CommandMeta(worker.work.service, NOON, work=worker.work), worker.seen):
             worker.seen = self.world.session
             self.look()
         elif worker.seen.version != self.world.session.version:
             worker.seen = self.world.session  # it lost the race and has read the tail
         mine = worker.work == self.world.session.work or bool(
-            running(self.world.session) or self.world.session.left_running
+            running_actions(self.world.session) or self.world.session.left_running
         )
         if not mine:
             self.workers.remove(worker)
@@ -386,11 +361,11 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: self.world.session.work is not None)
     @rule(number=pick, move=st.sampled_from(["bad", "doubt", "ask", "budget", "fail"]))
     def trouble(self, number: int, move: str) -> None:
-        """The service that is due meets trouble at once."""
+        """The due service fails or asks at once."""
         session = self.world.session
         assert session.work is not None
         self.world.append(
-            made(session, move, number, PLAIN), CommandMeta(session.work.service, NOON, work=session.work)
+            worker_command(session, move, number, PLAIN), CommandMeta(session.work.service, NOON, work=session.work)
         )
 
     @rule(steps=st.integers(1, 6))
@@ -398,11 +373,13 @@ class Schedules(RuleBasedStateMachine):
         self.undisturbed(steps)
 
     def undisturbed(self, steps: int) -> None:
-        """Everybody who is due does the obvious at once."""
+        """Every due service does its work at once."""
         for _ in range(steps):
             session = self.world.session
             if work := session.work:
-                assert self.world.append(made(session, "good", 0, PLAIN), CommandMeta(work.service, NOON, work=work))
+                assert self.world.append(
+                    worker_command(session, "good", 0, PLAIN), CommandMeta(work.service, NOON, work=work)
+                )
                 self.look()
             elif session.phase == "awaiting_approval":
                 self.approve_what_is_shown()
@@ -414,19 +391,19 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule(late=st.booleans())
     def expire(self, late: bool) -> None:
-        """The keeper's timer fires: that of what waits now, or of what waited before."""
+        """The keeper's timer fires for the current request or an earlier one."""
         self.world.append(
             c.Expire(requested_version=self.world.session.since_version - late), CommandMeta("keeper", NOON)
         )
 
     def spend(self, work: Work) -> None:
-        """A model was called in this work: recorded in any phase, whatever became of it."""
+        """A model call is recorded, in any phase."""
         tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempt": 1}
         call = ModelCall.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
         assert self.world.append(c.RecordUsage(calls=(call,)), CommandMeta(work.service, NOON, work=work))
 
     def teardown(self) -> None:
-        """In the end undisturbed workers bring the session to a person or to rest."""
+        """In the end undisturbed workers bring the session to the user or to rest."""
         world = self.world
         if not world.session.version:
             return
@@ -435,7 +412,10 @@ class Schedules(RuleBasedStateMachine):
         for _ in range(60):
             if world.session.work is None:
                 break
-            world.append(good(world.session), CommandMeta(world.session.work.service, NOON, work=world.session.work))
+            world.append(
+                next_worker_command(world.session),
+                CommandMeta(world.session.work.service, NOON, work=world.session.work),
+            )
         assert world.session.phase not in SERVICE_OF
         assert fold(Session(world.session.id), world.log) == world.session
 
@@ -444,11 +424,11 @@ class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]
     settings = PROFILES[PROFILE]
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
-        """Schedules that reach nothing prove nothing: (nearly) every fact of a session has happened in them."""
+        """Also asserts that (nearly) every event type occurred, or the schedules would prove nothing."""
         REACHED.clear()
         super().runTest()
         never = {kind.model_fields["type"].default for kind in EVENT_CLASSES} - REACHED
         assert len(never) <= 10, never  # of more than forty: which of the rare ones are missed changes with the code
-        assert any(one.startswith("sub-goal: success") for one in REACHED)
+        assert any(name.startswith("sub-goal: success") for name in REACHED)
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

@@ -1,4 +1,4 @@
-"""Plans that act whose tools have changed since, and plans that are too large: refused, or ended, in words."""
+"""Execution plans whose tools have changed, and plans that are too large."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import pytest
 from parley.events.values import Check, Step, ToolRule
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
-from shared.domain.forks import carried
-from shared.domain.policy import outdated
+from shared.domain.forks import carry_over
+from shared.domain.policy import outdated_reason
 from shared.domain.session import Session
 from tests.unit.domain.spec import approve, given, request
-from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILED, LOOK, edited, plan, status, told
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILED, LOOK, edited, plan, session_after, status
 
 
 @pytest.mark.parametrize(
@@ -25,28 +25,28 @@ def test_a_step_whose_tool_has_changed_ends_before_it_starts_and_waits_for_anoth
     tool: ToolRule, words: str
 ) -> None:
     look = LOOK.model_copy(update={"fingerprint": "a"})
-    begun = (*DRAFTED, plan(look, CANCEL), approve)
-    same = told(*begun, c.Start(tools={"get_order": ToolRule(effect="read", fingerprint="a")}))
+    lines = (*DRAFTED, plan(look, CANCEL), approve)
+    same = session_after(*lines, c.Start(tools={"get_order": ToolRule(effect="read", fingerprint="a")}))
     assert status(same) == {"t2.s1": "started", "t2.s2": "planned"}
-    changed = told(*begun, c.Start(tools={"get_order": tool}))
+    changed = session_after(*lines, c.Start(tools={"get_order": tool}))
     assert changed.turn
     assert (changed.phase, status(changed)) == ("verifying", {"t2.s1": "denied", "t2.s2": "skipped"})
     why = changed.turn.actions[0].explanation
     assert why.startswith("The tool get_order has changed since this plan was made: ")
     assert words in why
-    rests = (*begun, c.Start(tools={"get_order": tool}), *FAILED)
-    again = told(*rests, c.Retry(), c.Start(tools={"get_order": tool}))
+    rests = (*lines, c.Start(tools={"get_order": tool}), *FAILED)
+    again = session_after(*rests, c.Retry(), c.Start(tools={"get_order": tool}))
     assert status(again)["t2.s1"] == "denied"
     renewed = (look.model_copy(update={"fingerprint": "b", "effect": tool.effect}), CANCEL)
-    saved = told(*rests, edited(*renewed), approve, c.Start(tools={"get_order": tool}))
+    saved = session_after(*rests, edited(*renewed), approve, c.Start(tools={"get_order": tool}))
     assert status(saved)["t2.s1"] == "started"
 
 
-def test_a_tool_that_is_gone_is_told_and_an_older_plan_compares_nothing() -> None:
+def test_a_missing_tool_is_reported_and_an_older_plan_is_not_compared() -> None:
     look = LOOK.model_copy(update={"fingerprint": "a"})
-    assert outdated(look, None).startswith("The tool get_order is gone: it was there when this plan was made.")
-    assert outdated(LOOK, None) == outdated(LOOK, ToolRule(effect="write", fingerprint="b")) == ""
-    assert outdated(look, ToolRule(effect="write")) == ""
+    assert outdated_reason(look, None).startswith("The tool get_order is gone: it was there when this plan was made.")
+    assert outdated_reason(LOOK, None) == outdated_reason(LOOK, ToolRule(effect="write", fingerprint="b")) == ""
+    assert outdated_reason(look, ToolRule(effect="write")) == ""
 
 
 def test_events_with_fingerprints_and_a_request_that_limits_tools_need_format_2() -> None:
@@ -58,14 +58,14 @@ def test_events_with_fingerprints_and_a_request_that_limits_tools_need_format_2(
     given().when(request("execution_plan", tools=("get_order",))).then("message.received", needs=2)
 
 
-def test_a_fork_takes_the_checks_over_and_says_what_its_reader_must_know() -> None:
+def test_a_fork_takes_over_the_checks_and_states_its_format() -> None:
     check = Check(name="references", ok=True)
     look = LOOK.model_copy(update={"fingerprint": "a"})
     tools: Any
     for tools, steps, needed in (((), LOOK, 1), ((), look, 2), (("get_order",), LOOK, 2)):
         draft = plan(steps).model_copy(update={"checks": (check,)})
         parent = given(request("execution_plan", tools=tools), draft).session
-        fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carried(parent))
+        fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carry_over(parent))
         forked = given(begin=Session("s2")).when(fork).then("session.forked", needs=needed).session
         assert forked.plan
         assert (forked.plan.checks, forked.plan.steps, forked.settings) == ((check,), (steps,), parent.settings)
@@ -74,15 +74,15 @@ def test_a_fork_takes_the_checks_over_and_says_what_its_reader_must_know() -> No
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([LOOK.model_copy(update={"id": f"n{n}"}) for n in range(101)], "The plan has 101 steps, and may have 100"),
-        ([LOOK.model_copy(update={"arguments": {"order": "ß" * 100_000}})], "bytes, and may have 200,000"),
+        ([LOOK.model_copy(update={"id": f"n{n}"}) for n in range(101)], "The plan has 101 steps; the limit is 100"),
+        ([LOOK.model_copy(update={"arguments": {"order": "ß" * 100_000}})], "bytes; the limit is 200,000"),
     ],
 )
-def test_a_plan_that_is_too_large_is_refused_in_words(steps: list[Step], words: str) -> None:
+def test_a_plan_that_is_too_large_is_refused_with_a_sentence(steps: list[Step], words: str) -> None:
     with pytest.raises(Invalid, match=words):
-        told(*DRAFTED, plan(*steps))
+        session_after(*DRAFTED, plan(*steps))
     with pytest.raises(Invalid, match=words):
-        told(*DRAFTED, plan(LOOK), c.EditPlan(base=2, steps=tuple(steps)))
+        session_after(*DRAFTED, plan(LOOK), c.EditPlan(base=2, steps=tuple(steps)))
     most = [LOOK.model_copy(update={"id": f"n{n}"}) for n in range(100)]
-    assert told(*DRAFTED, plan(*most)).phase == "awaiting_approval"
-    assert told(*DRAFTED, plan(LOOK.model_copy(update={"arguments": {"order": "x" * 199_000}}))).plan
+    assert session_after(*DRAFTED, plan(*most)).phase == "awaiting_approval"
+    assert session_after(*DRAFTED, plan(LOOK.model_copy(update={"arguments": {"order": "x" * 199_000}}))).plan

@@ -1,4 +1,4 @@
-"""What the approval of a plan covers: preapproved steps, an approval by the settings, one that starts nothing yet."""
+"""What the approval of a plan covers: preapproved steps, approval by the settings, deferred starts."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from parley.events import dump_event, facts, parse_event
 from parley.events.values import ActionSpec, Step, ToolRule
 from shared.domain import commands as c
 from shared.domain.admissible import admit
+from shared.domain.batches import next_batch
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Refused
-from shared.domain.for_each import expanded
-from shared.domain.forks import carried
-from shared.domain.plan_approval import begins_by_setting, covered
-from shared.domain.plan_steps import held_up, task_status, unfinished, unresolved
-from shared.domain.session import Session, undecided
+from shared.domain.errors import AlreadyDone, CommandRefused, Invalid, OutOfTurn
+from shared.domain.for_each import expand_items
+from shared.domain.forks import carry_over
+from shared.domain.plan_approval import is_covered, starts_by_setting
+from shared.domain.plan_steps import is_held_up, is_unfinished, is_unresolved, task_status
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state_names import state_name
-from shared.domain.waves import ready
-from shared.story import finish
+from shared.story import finish_action
 from tests.unit.domain.spec import (
     ANN,
     NOON,
@@ -53,7 +53,7 @@ DRAFTED = (request("execution_plan"),)
 BY_SETTING = (request("execution_plan", require_plan_approval=False),)
 
 
-def told(*lines: StoryLine, begin: Session | None = None) -> Session:
+def session_after(*lines: StoryLine, begin: Session | None = None) -> Session:
     return given(*lines, begin=begin).session
 
 
@@ -61,8 +61,8 @@ def plan(*steps: Step) -> c.DraftPlan:
     return c.DraftPlan(goal="Cancel it", steps=steps, kind="execution")
 
 
-def ended(step: str, *, ok: bool = True) -> c.Finish:
-    return finish(action_id=f"t2.{step}", ok=ok, result={"price": 20, "orders": ["#1", "#2"]})
+def finish_step(step: str, *, ok: bool = True) -> c.Finish:
+    return finish_action(action_id=f"t2.{step}", ok=ok, result={"price": 20, "orders": ["#1", "#2"]})
 
 
 def preapprove(*steps: str) -> Any:
@@ -70,103 +70,110 @@ def preapprove(*steps: str) -> Any:
 
 
 def resolve(session: Session) -> c.ChangeTurn:
-    """What the executor does for the wave that is ready."""
-    specs = [action.spec for action in ready(session.turn) if unresolved(session, action.spec)]
+    """The executor's command for the next batch."""
+    specs = [action.spec for action in next_batch(session.turn) if is_unresolved(session, action.spec)]
     resolved: list[ActionSpec] = []
     for spec in specs:
         if spec.id == "t2.s5":
-            resolved += expanded(spec, [{"order": "#1"}, {"order": "#2"}])
+            resolved += expand_items(spec, [{"order": "#1"}, {"order": "#2"}])
         else:
             resolved.append(spec.model_copy(update={"arguments": dict.fromkeys(spec.arguments, 20)}))
     return c.ChangeTurn(actions=tuple(resolved))
 
 
-def asked(session: Session) -> list[str]:
-    return [action.spec.id for action in undecided(session.turn)]
+def undecided_ids(session: Session) -> list[str]:
+    return [action.spec.id for action in undecided_actions(session.turn)]
 
 
 # --- preapproved steps
 
 
-def test_a_preapproved_step_is_not_asked_about_when_its_values_are_known() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY, EACH), preapprove("s5", "s3"), c.Start(), ended("s1"), resolve)
-    session = told(*begun)
-    assert (session.phase, asked(session)) == ("executing", [])
+def test_a_preapproved_step_needs_no_approval_once_its_values_are_known() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY, EACH), preapprove("s5", "s3"), c.Start(), finish_step("s1"), resolve)
+    session = session_after(*lines)
+    assert (session.phase, undecided_ids(session)) == ("executing", [])
     assert session.turn
-    assert [a.spec.id for a in ready(session.turn)] == ["t2.s3", "t2.s5[0]", "t2.s5[1]"]
+    assert [a.spec.id for a in next_batch(session.turn)] == ["t2.s3", "t2.s5[0]", "t2.s5[1]"]
     assert session.plan
     assert session.plan.preapproved == ("s3", "s5"), "in the plan's order"
 
 
-def test_what_was_not_preapproved_is_asked_about_beside_it() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY, EACH), preapprove("s3"), c.Start(), ended("s1"), resolve)
-    assert asked(told(*begun)) == ["t2.s5[0]", "t2.s5[1]"]
+def test_other_steps_still_need_approval() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY, EACH), preapprove("s3"), c.Start(), finish_step("s1"), resolve)
+    assert undecided_ids(session_after(*lines)) == ["t2.s5[0]", "t2.s5[1]"]
 
 
-def test_the_event_records_it_and_an_older_release_may_not_overlook_it() -> None:
-    shown = given(*DRAFTED, plan(LOOK, PAY))
-    shown.when(preapprove("s3")).then("plan.approved", preapproved=("s3",), deferred=False, needs=2)
-    plain = shown.when(approve).then("plan.approved", preapproved=(), needs=1)
+def test_the_event_records_preapprovals_and_older_releases_cannot_ignore_them() -> None:
+    in_review = given(*DRAFTED, plan(LOOK, PAY))
+    in_review.when(preapprove("s3")).then("plan.approved", preapproved=("s3",), deferred=False, needs=2)
+    plain = in_review.when(approve).then("plan.approved", preapproved=(), needs=1)
     assert b"preapproved" not in dump_event(plain.event)
     assert b"deferred" not in dump_event(plain.event)
 
 
-def test_a_preapproved_step_whose_tool_does_more_by_then_is_asked_about() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), ended("s1"), resolve)
+def test_a_preapproved_step_whose_tool_does_more_needs_approval() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), finish_step("s1"), resolve)
     stricter = c.Start(tools={"pay": ToolRule(effect="irreversible")})
-    session = told(*begun, stricter)
-    assert (session.phase, asked(session)) == ("awaiting_approval", ["t2.s3"])
-    denied = told(*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Remember(tool="pay", policy="deny"), c.Start())
-    assert told(ended("s1"), resolve, begin=denied).turn.actions[1].status == "denied"  # type: ignore[union-attr]
+    session = session_after(*lines, stricter)
+    assert (session.phase, undecided_ids(session)) == ("awaiting_approval", ["t2.s3"])
+    denied = session_after(
+        *DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Remember(tool="pay", policy="deny"), c.Start()
+    )
+    assert session_after(finish_step("s1"), resolve, begin=denied).turn.actions[1].status == "denied"  # type: ignore[union-attr]
 
 
-def test_a_preapproved_step_that_failed_is_tried_again_without_asking() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), ended("s1"), resolve, c.Start())
-    failed = (*begun, ended("s3", ok=False), verdict("complete", "failure"), c.GiveAnswer(text="No.", confidence=0))
-    again = told(*failed, c.Retry(), resolve)
-    assert (again.phase, asked(again)) == ("executing", [])
+def test_a_failed_preapproved_step_runs_again_without_approval() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), finish_step("s1"), resolve, c.Start())
+    failed = (
+        *lines,
+        finish_step("s3", ok=False),
+        verdict("complete", "failure"),
+        c.GiveAnswer(text="No.", confidence=0),
+    )
+    again = session_after(*failed, c.Retry(), resolve)
+    assert (again.phase, undecided_ids(again)) == ("executing", [])
 
 
-def test_nothing_is_covered_but_the_steps_own_call_of_an_approved_plan() -> None:
+def test_an_approval_covers_only_the_steps_own_calls() -> None:
     call = ActionSpec(id="t2.s2", tool="cancel", effect="write", arguments={"order": "#W1"})
-    approved = told(*DRAFTED, plan(LOOK, CANCEL), approve)
-    assert covered(approved, CANCEL, call)
-    assert not covered(approved, CANCEL, call.model_copy(update={"tool": "delete"}))
-    assert not covered(approved, CANCEL, call.model_copy(update={"arguments": {"order": "#W2"}}))
-    assert not covered(told(*DRAFTED, plan(LOOK, CANCEL)), CANCEL, call)
+    approved = session_after(*DRAFTED, plan(LOOK, CANCEL), approve)
+    assert is_covered(approved, CANCEL, call)
+    assert not is_covered(approved, CANCEL, call.model_copy(update={"tool": "delete"}))
+    assert not is_covered(approved, CANCEL, call.model_copy(update={"arguments": {"order": "#W2"}}))
+    assert not is_covered(session_after(*DRAFTED, plan(LOOK, CANCEL)), CANCEL, call)
 
 
-def test_another_version_of_the_plan_is_preapproved_anew() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), ended("s1"), c.Stop())
-    edited = told(*begun, c.EditPlan(base=2, steps=(LOOK, PAY, CANCEL)))
+def test_another_version_of_the_plan_needs_new_preapprovals() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), finish_step("s1"), c.Stop())
+    edited = session_after(*lines, c.EditPlan(base=2, steps=(LOOK, PAY, CANCEL)))
     assert edited.plan
     assert edited.plan.preapproved == ()
-    assert asked(told(approve, resolve, begin=edited)) == ["t2.s3"]
+    assert undecided_ids(session_after(approve, resolve, begin=edited)) == ["t2.s3"]
 
 
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        ("s9", "“s9” is no step of this plan"),
+        ("s9", "“s9” is not a step of this plan"),
         ("s1", "Step 1 (s1) changes nothing"),
         ("s2", "Step 2 (s2) has no references"),
         ("s4", "Step 4 (s4) cannot be undone"),
         ("s6", "Step 5 (s6) changes nothing"),
     ],
 )
-def test_what_cannot_be_preapproved_is_refused_in_words(step: str, why: str) -> None:
-    shown = given(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
-    shown.when(preapprove("s3", step)).refused(Invalid, why)
+def test_a_step_that_cannot_be_preapproved_is_refused_with_a_sentence(step: str, why: str) -> None:
+    in_review = given(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
+    in_review.when(preapprove("s3", step)).refused(Invalid, why)
     with pytest.raises(Invalid) as refused:
-        decide(shown.session, preapprove(step)(shown.session), CommandMeta(ANN, NOON))
+        decide(in_review.session, preapprove(step)(in_review.session), CommandMeta(ANN, NOON))
     assert refused.value.steps.keys() == ({""} if step == "s9" else {step})
-    forged = told(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
+    forged = session_after(*DRAFTED, plan(LOOK, CANCEL, PAY, BURN, READ))
     event = decide(forged, preapprove("s3")(forged), CommandMeta(ANN, NOON))
     other = event.model_copy(update={"preapproved": (step,)})
     assert why in admit(forged, other)[1]
 
 
-def test_only_a_plan_that_acts_has_steps_to_preapprove_or_a_start_to_put_off() -> None:
+def test_only_an_execution_plan_can_be_preapproved_or_started_later() -> None:
     code = (say(), draft(), approve, program(), c.VerifyCode(checks=()))
     action = (request("agentflow", approval="always"), turn())
     for lines in ((say(), draft()), code):
@@ -174,7 +181,7 @@ def test_only_a_plan_that_acts_has_steps_to_preapprove_or_a_start_to_put_off() -
         given(*lines).when(approve_later).refused(Invalid, "Only the approval of a plan that acts")
     later = lambda session: allow("1.1")(session).model_copy(update={"start": False})  # noqa: E731
     given(*action).when(later).refused(Invalid, "Only the approval of a plan that acts")
-    text = told(say(), draft())
+    text = session_after(say(), draft())
     forged = decide(text, approve(text), CommandMeta(ANN, NOON)).model_copy(update={"deferred": True})
     assert "only a plan that acts" in admit(text, forged)[1]
 
@@ -182,64 +189,70 @@ def test_only_a_plan_that_acts_has_steps_to_preapprove_or_a_start_to_put_off() -
 # --- by the settings
 
 
-def test_a_plan_that_the_settings_approve_begins_and_each_change_asks_by_its_own_policy() -> None:
-    drafted = told(*BY_SETTING, plan(LOOK, CANCEL, PAY))
+def test_a_plan_approved_by_settings_starts_and_each_write_asks_by_its_policy() -> None:
+    drafted = session_after(*BY_SETTING, plan(LOOK, CANCEL, PAY))
     assert (drafted.phase, drafted.work and drafted.work.service) == ("planning", "planner")
-    assert begins_by_setting(drafted)
+    assert starts_by_setting(drafted)
     begins = given(begin=drafted).when(c.BeginPlan()).then("turn.planned", plan_version=2, needs=2, turn=1)
     begins.leaves("executing", "executor")
     session = begins.session
     assert session.plan
     assert (session.plan.status, session.plan.approved_by_setting) == ("executing", True)
-    looked = told(c.Start(), ended("s1"), begin=session)
-    assert (looked.phase, asked(looked)) == ("awaiting_approval", ["t2.s2"])
-    allowed = told(allow("t2.s2"), resolve, begin=looked)
-    assert asked(allowed) == ["t2.s3"], "with its values"
+    looked = session_after(c.Start(), finish_step("s1"), begin=session)
+    assert (looked.phase, undecided_ids(looked)) == ("awaiting_approval", ["t2.s2"])
+    allowed = session_after(allow("t2.s2"), resolve, begin=looked)
+    assert undecided_ids(allowed) == ["t2.s3"], "with its values"
 
 
-def test_the_tools_own_policies_hold_where_the_settings_approve() -> None:
+def test_tool_policies_hold_for_plans_approved_by_settings() -> None:
     free = CANCEL.model_copy(update={"policy": "never"})
-    assert asked(told(*BY_SETTING, plan(LOOK, free), c.BeginPlan(), c.Start(), ended("s1"))) == []
+    assert (
+        undecided_ids(session_after(*BY_SETTING, plan(LOOK, free), c.BeginPlan(), c.Start(), finish_step("s1"))) == []
+    )
     careful = (request("execution_plan", require_plan_approval=False, approval="always"), plan(LOOK, READ, EACH))
-    begun = told(*careful, c.BeginPlan())
-    assert asked(begun) == ["t2.s1"], "what has references is asked about when its values are known"
-    resolved = told(allow("t2.s1"), c.Start(), ended("s1"), resolve, begin=begun)
-    assert asked(resolved) == ["t2.s6", "t2.s5[0]", "t2.s5[1]"]
+    started = session_after(*careful, c.BeginPlan())
+    assert undecided_ids(started) == ["t2.s1"], "what has references is asked about when its values are known"
+    resolved = session_after(allow("t2.s1"), c.Start(), finish_step("s1"), resolve, begin=started)
+    assert undecided_ids(resolved) == ["t2.s6", "t2.s5[0]", "t2.s5[1]"]
     waits = Step(text="Ask", tool="ask_person", id="s7", effect="read", waits_for="person")
-    assert asked(told(*careful[:1], plan(waits), c.BeginPlan())) == [], "what waits is no call"
+    assert undecided_ids(session_after(*careful[:1], plan(waits), c.BeginPlan())) == [], "what waits is no call"
 
 
-def test_a_version_that_a_person_makes_begins_by_the_settings_too() -> None:
-    begun = (*BY_SETTING, plan(LOOK), c.BeginPlan(), c.Start(), ended("s1"), c.Stop())
-    edited = told(*begun, c.EditPlan(base=2, steps=(LOOK, CANCEL)))
-    assert begins_by_setting(edited)
+def test_a_version_that_the_user_edits_starts_by_the_settings_too() -> None:
+    lines = (*BY_SETTING, plan(LOOK), c.BeginPlan(), c.Start(), finish_step("s1"), c.Stop())
+    edited = session_after(*lines, c.EditPlan(base=2, steps=(LOOK, CANCEL)))
+    assert starts_by_setting(edited)
     again = given(begin=edited).when(c.BeginPlan()).then("turn.planned", already_done=("t2.s1",))
-    assert (again.session.phase, asked(again.session)) == ("awaiting_approval", ["t2.s2"])
+    assert (again.session.phase, undecided_ids(again.session)) == ("awaiting_approval", ["t2.s2"])
 
 
-def test_a_version_waits_for_a_person_while_a_step_of_the_plan_still_runs() -> None:
-    begun = (*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), ended("s1"), allow("t2.s2"), c.Start())
-    waits = told(*begun, c.Stop(), c.EditPlan(base=2, steps=(LOOK, CANCEL, PAY)))
+def test_a_version_waits_for_approval_while_a_step_still_runs() -> None:
+    lines = (*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), finish_step("s1"), allow("t2.s2"), c.Start())
+    waits = session_after(*lines, c.Stop(), c.EditPlan(base=2, steps=(LOOK, CANCEL, PAY)))
     assert waits.phase == "awaiting_approval"
     given(begin=waits).when(approve).refused(OutOfTurn, "A step of the plan is still running")
-    assert told(ended("s2"), approve, begin=waits).phase == "executing"
+    assert session_after(finish_step("s2"), approve, begin=waits).phase == "executing"
 
 
-def test_what_is_said_of_the_plan_comes_before_its_beginning() -> None:
+def test_messages_about_the_plan_come_before_its_start() -> None:
     for lines in ((say("hurry"),), (c.Stop(), say("why?")), (c.Stop(), c.Reject(replan=True))):
-        session = told(*BY_SETTING, *(plan(LOOK),), *lines) if lines[0] != say("hurry") else told(*BY_SETTING, *lines)
+        session = (
+            session_after(*BY_SETTING, *(plan(LOOK),), *lines)
+            if lines[0] != say("hurry")
+            else session_after(*BY_SETTING, *lines)
+        )
         if lines[0] == say("hurry"):
-            session = told(plan(LOOK), begin=session)
+            session = session_after(plan(LOOK), begin=session)
         assert session.phase == "planning"
         given(begin=session).when(c.BeginPlan()).refused(OutOfTurn, "No plan begins by the settings now")
-    stopped = told(*BY_SETTING, plan(LOOK), c.Stop(), c.Retry())
-    assert begins_by_setting(stopped)
+    stopped = session_after(*BY_SETTING, plan(LOOK), c.Stop(), c.Retry())
+    assert starts_by_setting(stopped)
 
 
-def test_only_what_the_settings_approve_begins_without_a_person() -> None:
+def test_only_plans_approved_by_settings_start_without_a_user() -> None:
     given(*DRAFTED, plan(LOOK)).when(c.BeginPlan()).refused(OutOfTurn)
     given(*DRAFTED).when(c.BeginPlan()).refused(OutOfTurn, "No plan begins by the settings now")
-    drafted = told(*BY_SETTING, plan(LOOK, CANCEL))
+    drafted = session_after(*BY_SETTING, plan(LOOK, CANCEL))
     event = decide(drafted, c.BeginPlan(), CommandMeta("planner", NOON, work=drafted.work))
     assert isinstance(event, facts.TurnPlanned)
     stored = parse_event(dump_event(event))
@@ -253,33 +266,38 @@ def test_only_what_the_settings_approve_begins_without_a_person() -> None:
         ({"actor": "executor"}, "but planner is due"),
     ):
         assert why in admit(drafted, stored.model_copy(update=change))[1]
-    asks = told(*DRAFTED)
+    asks = session_after(*DRAFTED)
     forged = stored.model_copy(update={"id": f"s1:{asks.version}:turn.planned", "version": 2})
     assert "does not begin by the session's settings" in admit(asks, forged)[1]
     given(*BY_SETTING).when(turn()).refused(OutOfTurn)
 
 
-def test_a_person_cannot_give_an_approval_that_nobody_waits_for() -> None:
-    begun = given(*BY_SETTING, plan(LOOK), c.BeginPlan())
-    begun.when(approve).refused(AlreadyDone)
+def test_a_plan_that_needs_no_approval_cannot_be_approved() -> None:
+    started = given(*BY_SETTING, plan(LOOK), c.BeginPlan())
+    started.when(approve).refused(AlreadyDone)
     given(*BY_SETTING, plan(LOOK)).when(approve).refused(OutOfTurn, "no plan or code in review")
 
 
-def test_a_fork_of_it_waits_for_a_person_all_the_same() -> None:
-    parent = told(*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), ended("s1"), c.Stop())
+def test_a_fork_waits_for_approval_nevertheless() -> None:
+    parent = session_after(*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), finish_step("s1"), c.Stop())
     event = decide(
-        Session("s2"), c.Fork(parent_id="s1", parent_version=1, carried=carried(parent)), CommandMeta(ANN, NOON)
+        Session("s2"), c.Fork(parent_id="s1", parent_version=1, carried=carry_over(parent)), CommandMeta(ANN, NOON)
     )
     fork, wrong = admit(Session("s2"), event)
     assert (wrong, fork.phase) == ("", "awaiting_approval")
-    assert asked(told(approve, begin=fork)) == []
+    assert undecided_ids(session_after(approve, begin=fork)) == []
 
 
 def test_a_failed_step_is_retried_under_its_own_policy() -> None:
-    begun = (*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), ended("s1"), allow("t2.s2"), c.Start())
-    failed = (*begun, ended("s2", ok=False), verdict("complete", "failure"), c.GiveAnswer(text="No.", confidence=0))
-    again = told(*failed, c.Retry(), c.Start())
-    assert (again.phase, asked(again)) == ("awaiting_approval", ["t2.s2"])
+    lines = (*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), finish_step("s1"), allow("t2.s2"), c.Start())
+    failed = (
+        *lines,
+        finish_step("s2", ok=False),
+        verdict("complete", "failure"),
+        c.GiveAnswer(text="No.", confidence=0),
+    )
+    again = session_after(*failed, c.Retry(), c.Start())
+    assert (again.phase, undecided_ids(again)) == ("awaiting_approval", ["t2.s2"])
 
 
 # --- approved, and not started
@@ -290,15 +308,15 @@ def test_a_plan_is_approved_now_and_started_later() -> None:
     later.leaves("resting", "nobody", rest_reason="approved")
     session = later.session
     assert (task_status(session), state_name(session)) == ("approved", "approved")
-    assert unfinished(session)
-    assert held_up(session)
+    assert is_unfinished(session)
+    assert is_held_up(session)
     started = later.given.when(c.Retry()).then("session.retried").leaves("executing", "executor").session
-    assert (task_status(started), [a.spec.id for a in ready(started.turn)]) == ("executing", ["t2.s1"])
-    done = told(c.Start(), ended("s1"), c.Start(), ended("s2"), begin=started)
+    assert (task_status(started), [a.spec.id for a in next_batch(started.turn)]) == ("executing", ["t2.s1"])
+    done = session_after(c.Start(), finish_step("s1"), c.Start(), finish_step("s2"), begin=started)
     assert done.phase == "verifying"
 
 
-def test_what_is_approved_later_again_says_how_to_start_it() -> None:
+def test_approving_a_deferred_plan_again_says_how_to_start_it() -> None:
     waits = given(*DRAFTED, plan(LOOK), approve_later)
     waits.when(approve).refused(AlreadyDone, "It has not been started: start it.")
     with pytest.raises(AlreadyDone) as again:
@@ -308,15 +326,15 @@ def test_what_is_approved_later_again_says_how_to_start_it() -> None:
 
 def test_a_plan_that_is_not_started_can_be_changed_discarded_or_talked_about() -> None:
     waits = (*DRAFTED, plan(LOOK, CANCEL), approve_later)
-    edited = told(*waits, c.EditPlan(base=2, steps=(LOOK,)))
+    edited = session_after(*waits, c.EditPlan(base=2, steps=(LOOK,)))
     assert (edited.phase, task_status(edited)) == ("awaiting_approval", "pending_approval")
-    assert task_status(told(*waits, c.CancelPlan())) == "cancelled"
+    assert task_status(session_after(*waits, c.CancelPlan())) == "cancelled"
     given(*waits).when(c.Stop()).refused(OutOfTurn)
-    said = told(*waits, say("also look at #W2"))
-    assert (said.phase, said.task) == ("planning", "t2")
-    answered = told(c.AnswerRemark(text="Yes."), begin=said)
+    after = session_after(*waits, say("also look at #W2"))
+    assert (after.phase, after.task) == ("planning", "t2")
+    answered = session_after(c.AnswerRemark(text="Yes."), begin=after)
     assert (answered.phase, answered.rest_reason, task_status(answered)) == ("resting", "approved", "approved")
-    left_out = told(*waits, c.Skip(action_id="t2.s2"))
+    left_out = session_after(*waits, c.Skip(action_id="t2.s2"))
     assert (left_out.phase, task_status(left_out)) == ("resting", "approved")
-    with pytest.raises(Refused):
-        told(*waits, feedback("x"), c.BeginPlan())
+    with pytest.raises(CommandRefused):
+        session_after(*waits, feedback("x"), c.BeginPlan())

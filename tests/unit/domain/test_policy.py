@@ -1,4 +1,4 @@
-"""What the domain makes of a planned call: proceed, put right, skip, ask, or not at all."""
+"""The domain's ruling on a planned call: proceed, mutate, skip, require approval or deny."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.policy import policy_of
 from shared.domain.session import Session
-from shared.story import finish
+from shared.story import finish_action
 from tests.unit.domain.spec import (
     AGAIN,
     HAPPENED,
     StoryLine,
     act,
     allow,
-    anew,
     answer,
     done,
     feedback,
     given,
+    new_request,
     request,
     say,
     status,
@@ -39,7 +39,7 @@ def write(id_: str, *after: str, **more: Any) -> ActionSpec:
     return act(id_, *after, **({"effect": "write", "arguments": SAME} | more))
 
 
-def ruled(*before: StoryLine, spec: ActionSpec) -> ActionSpec:
+def ruling_of(*before: StoryLine, spec: ActionSpec) -> ActionSpec:
     """The action as the event has it."""
     event = given(*before).when(turn(spec)).then_event()
     assert isinstance(event, facts.TurnPlanned)
@@ -62,7 +62,7 @@ def ruled(*before: StoryLine, spec: ActionSpec) -> ActionSpec:
     ],
 )
 def test_the_session_s_policy_holds_for_every_tool(approval: str, effect: str, why: str | None) -> None:
-    spec = ruled(request("agentflow", approval=approval), spec=act("1.1", effect=effect))
+    spec = ruling_of(request("agentflow", approval=approval), spec=act("1.1", effect=effect))
     assert (spec.decision, spec.approval_reason) == ("require_approval" if why else "proceed", why)
 
 
@@ -78,41 +78,41 @@ def test_the_session_s_policy_holds_for_every_tool(approval: str, effect: str, w
         ("deny", None, "deny"),
     ],
 )
-def test_who_has_the_last_word(tool: Any, person: Any, wins: str) -> None:
-    """A tool that its configuration denies stays so; else the person's word comes before the tool's own policy."""
+def test_policies_of_tool_and_user_in_order_of_precedence(tool: Any, person: Any, wins: str) -> None:
+    """A tool that its configuration denies stays denied; else the user's policy precedes the tool's own."""
     session = Session("s1", settings=SessionSettings(approval="writes"), policies={"orders": person} if person else {})
     assert policy_of(session, act("1.1", policy=tool)) == wins
 
 
-def test_what_was_put_right_is_told() -> None:
-    assert ruled(*FREE, spec=write("1.1", repairs=("id was a text",))).decision == "mutate"
-    assert ruled(*FLOW, spec=write("1.1", repairs=("id was a text",))).decision == "require_approval"
-    assert ruled(*FREE, spec=write("1.1", ask="you said so")).approval_reason == "you said so"
+def test_repaired_arguments_are_reported() -> None:
+    assert ruling_of(*FREE, spec=write("1.1", repairs=("id was a text",))).decision == "mutate"
+    assert ruling_of(*FLOW, spec=write("1.1", repairs=("id was a text",))).decision == "require_approval"
+    assert ruling_of(*FREE, spec=write("1.1", ask="you said so")).approval_reason == "you said so"
 
 
 # --- what is not made at all
 
 
-def test_a_tool_the_person_forbids_is_not_used() -> None:
+def test_a_tool_that_the_user_denies_is_not_called() -> None:
     story = (*FREE, c.Remember(tool="orders", policy="deny"))
-    told = given(*story).when(turn(act("1.1"), write("1.2", "1.1"))).then("turn.planned")
-    told.leaves("verifying", "verifier")
-    assert [status(told.session, one) for one in ("1.1", "1.2")] == ["denied", "denied"]
-    assert told.session.turn is not None
-    assert {action.error for action in told.session.turn.actions} == {"this tool must not be used here"}
-    told.given.when(c.Approve(version=3, action_id="1.1")).refused(OutOfTurn)
+    result = given(*story).when(turn(act("1.1"), write("1.2", "1.1"))).then("turn.planned")
+    result.leaves("verifying", "verifier")
+    assert [status(result.session, action_id) for action_id in ("1.1", "1.2")] == ["denied", "denied"]
+    assert result.session.turn is not None
+    assert {action.error for action in result.session.turn.actions} == {"this tool must not be used here"}
+    result.given.when(c.Approve(version=3, action_id="1.1")).refused(OutOfTurn)
     allowed = given(*story, c.Remember(tool="orders", policy="never")).when(turn(act("1.1"))).then("turn.planned")
     allowed.leaves("executing", "executor")
 
 
-def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is() -> None:
+def test_dependents_of_a_denied_call_do_not_run_and_those_of_a_done_call_do() -> None:
     before = (*FREE, turn(write("1.1")), c.Start(), done(), verdict("continue"))
-    told = given(*before).when(turn(write("2.1"), act("2.2", "2.1"))).then("turn.planned")
-    told.leaves("executing", "executor")
-    assert [status(told.session, one) for one in ("2.1", "2.2")] == ["skipped", "planned"]
+    result = given(*before).when(turn(write("2.1"), act("2.2", "2.1"))).then("turn.planned")
+    result.leaves("executing", "executor")
+    assert [status(result.session, action_id) for action_id in ("2.1", "2.2")] == ["skipped", "planned"]
     forbidden = (*before, c.Remember(tool="orders", policy="deny"))
     blocked = given(*forbidden).when(turn(write("2.1"), act("2.2", "2.1"))).then("turn.planned")
-    assert [status(blocked.session, one) for one in ("2.1", "2.2")] == ["denied", "denied"]
+    assert [status(blocked.session, action_id) for action_id in ("2.1", "2.2")] == ["denied", "denied"]
 
 
 @pytest.mark.parametrize(
@@ -120,77 +120,81 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
     [
         ((c.Start(), done(), verdict("continue")), "skip"),
         ((c.Start(), done(ok=False), verdict("retry", "failure")), "require_approval"),
-        ((c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(HAPPENED), verdict("continue")), "skip"),
+        ((c.Start(), c.ReportUncertain(action_id="1.1", reason="?"), say(HAPPENED), verdict("continue")), "skip"),
         (
             (
                 c.Start(),
-                c.Uncertain(action_id="1.1", reason="?"),
+                c.ReportUncertain(action_id="1.1", reason="?"),
                 say(AGAIN),
                 c.Start(),
-                finish(attempt=2),
+                finish_action(attempt=2),
                 verdict("continue"),
             ),
             "skip",
         ),
-        ((c.Stop(), anew("cancel it after all")), "require_approval"),
+        ((c.Stop(), new_request("cancel it after all")), "require_approval"),
         ((c.Skip(action_id="1.1"), verdict("continue", "failure")), "require_approval"),
     ],
     ids=["done", "failed", "it happened", "run again", "stopped", "skipped"],
 )
-def test_the_same_change_again(after: tuple[StoryLine, ...], rules: str) -> None:
-    """Done is done, whoever says so; what came to nothing is asked for again."""
+def test_the_same_write_again(after: tuple[StoryLine, ...], rules: str) -> None:
+    """A finished write is not repeated, even if the plan asks for it; a failed one may be."""
     allowed = (*FLOW, turn(write("1.1")), allow("1.1"))
-    assert ruled(*allowed, *after, spec=write("2.1")).decision == rules
+    assert ruling_of(*allowed, *after, spec=write("2.1")).decision == rules
 
 
 @pytest.mark.parametrize("no", [c.Reject(action_id="1.1", reason="no"), c.Expire(requested_version=2)])
-def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_request(no: StoryLine) -> None:
+def test_a_denied_or_expired_write_is_not_made_for_this_request(no: StoryLine) -> None:
     refused = (*FLOW, turn(write("1.1")), no, verdict("continue", "failure"))
-    spec = ruled(*refused, spec=write("2.1"))
+    spec = ruling_of(*refused, spec=write("2.1"))
     assert (spec.decision, spec.decision_reason, spec.approval_reason) == (
         "deny",
         "this very call was refused before",
         None,
     )
-    assert ruled(*refused, spec=write("2.1", arguments={"order": 2})).decision == "require_approval"
-    asked_anew = (*refused, turn(nothing=True), answer(), anew("yes, do cancel it"))
-    assert ruled(*asked_anew, spec=write("3.1")).decision == "require_approval"
+    assert ruling_of(*refused, spec=write("2.1", arguments={"order": 2})).decision == "require_approval"
+    asked_anew = (*refused, turn(nothing=True), answer(), new_request("yes, do cancel it"))
+    assert ruling_of(*asked_anew, spec=write("3.1")).decision == "require_approval"
 
 
-def test_a_read_is_made_as_often_as_it_is_planned() -> None:
+def test_a_read_runs_as_often_as_it_is_planned() -> None:
     story = (*FLOW, turn(act("1.1", arguments=SAME)), c.Start(), done(), verdict("continue"))
-    assert ruled(*story, spec=act("2.1", arguments=SAME)).decision == "proceed"
+    assert ruling_of(*story, spec=act("2.1", arguments=SAME)).decision == "proceed"
 
 
-def test_a_call_is_the_same_in_whatever_order_its_arguments_stand() -> None:
+def test_the_order_of_arguments_does_not_change_a_call() -> None:
     one, other = {"a": 1, "b": [1, {"c": 2}]}, {"b": [1, {"c": 2}], "a": 1}
     story = (*FREE, turn(write("1.1", arguments=one)), c.Start(), done(), verdict("continue"))
-    assert ruled(*story, spec=write("2.1", arguments=other)).decision == "skip"
-    assert ruled(*story, spec=write("2.1", arguments=other, tool="refunds")).decision == "proceed"
+    assert ruling_of(*story, spec=write("2.1", arguments=other)).decision == "skip"
+    assert ruling_of(*story, spec=write("2.1", arguments=other, tool="refunds")).decision == "proceed"
 
 
 # --- approvals in the loop
 
 
-def test_two_changes_of_which_the_first_fails() -> None:
-    """What does not depend on it runs; what does, does not."""
+def test_a_failed_write_stops_only_its_dependents() -> None:
+    """Actions that do not depend on it run."""
     pair = (write("1.1"), write("1.2", arguments={"order": 2}), write("1.3", "1.1", arguments={"order": 3}))
     started = (*FREE, turn(*pair), c.Start(), done("1.1", ok=False))
-    told = given(*started).when(done("1.2")).then("actions.finished").leaves("verifying", "verifier")
-    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["failed", "finished", "skipped"]
+    result = given(*started).when(done("1.2")).then("actions.finished").leaves("verifying", "verifier")
+    assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
+        "failed",
+        "finished",
+        "skipped",
+    ]
 
 
-def test_words_at_an_approval_put_the_turn_aside_and_the_yes_given_before_with_it() -> None:
+def test_feedback_at_an_approval_drops_the_turn_and_its_earlier_approvals() -> None:
     pair = (write("1.1"), write("1.2", arguments={"order": 2}))
-    told = given(*FLOW, turn(*pair), allow("1.1")).when(feedback("wait, only the second")).then("message.received")
-    told.leaves("planning", "planner", turn=None)
-    assert [(deed.id, deed.status) for deed in told.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
-    again = told.given.when(turn(write("2.1"))).then("turn.planned").leaves("awaiting_approval", "user")
+    result = given(*FLOW, turn(*pair), allow("1.1")).when(feedback("wait, only the second")).then("message.received")
+    result.leaves("planning", "planner", turn=None)
+    assert [(deed.id, deed.status) for deed in result.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
+    again = result.given.when(turn(write("2.1"))).then("turn.planned").leaves("awaiting_approval", "user")
     assert status(again.session, "2.1") == "planned"
 
 
-def test_a_word_while_a_wave_runs_lets_what_was_allowed_run_on_and_asks_for_the_rest() -> None:
-    """A word is no stop: it is taken in when the turn has been judged."""
+def test_a_message_while_a_batch_runs_lets_approved_actions_run_on() -> None:
+    """A message is not a stop: it is taken in after the turn's verdict."""
     later = (act("1.1"), write("1.2", "1.1"))
     asked = given(*FLOW, turn(*later), c.Start(), say("hurry")).when(done()).then("actions.finished")
     asked.leaves("awaiting_approval", "user", unread=("hurry",))
@@ -199,7 +203,7 @@ def test_a_word_while_a_wave_runs_lets_what_was_allowed_run_on_and_asks_for_the_
     judged.leaves("planning", "planner", feedback=("hurry",))
 
 
-def test_a_stop_after_the_yes_and_before_the_start_runs_nothing() -> None:
+def test_a_stop_between_approval_and_start_runs_nothing() -> None:
     allowed = given(*FLOW, turn(write("1.1")), allow("1.1"))
     work = allowed.session.work
     stopped = given(c.Stop(), begin=allowed.session)
@@ -210,22 +214,22 @@ def test_a_stop_after_the_yes_and_before_the_start_runs_nothing() -> None:
     back.given.when(allow("1.1")).then("approval.given").leaves("executing", "executor")
 
 
-def test_retry_after_a_stop_leaves_skipped_what_the_person_skipped() -> None:
+def test_retry_after_a_stop_keeps_actions_that_the_user_skipped() -> None:
     story = (*FLOW, turn(write("1.1"), write("1.2", arguments={"order": 2})), c.Skip(action_id="1.1"), c.Stop())
     back = given(*story).when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user")
-    assert [status(back.session, one) for one in ("1.1", "1.2")] == ["skipped", "planned"]
+    assert [status(back.session, action_id) for action_id in ("1.1", "1.2")] == ["skipped", "planned"]
 
 
-def test_a_tool_that_was_denied_meanwhile_gets_no_yes() -> None:
+def test_a_tool_that_was_denied_meanwhile_cannot_be_approved() -> None:
     waiting = given(*FLOW, turn(write("1.1")), c.Remember(tool="orders", policy="deny"))
     waiting.when(allow("1.1")).refused(OutOfTurn, "denied in this session")
     waiting.when(c.Reject(action_id="1.1")).then("approval.denied").leaves("verifying", "verifier")
 
 
-def test_a_paused_loop_begins_no_step_and_goes_on_where_it_was() -> None:
+def test_a_paused_agentflow_starts_no_step_and_resumes_where_it_was() -> None:
     paused = given(*FLOW, turn(act("1.1"), write("1.2", "1.1")), c.Start(), c.Pause())
-    held = paused.when(done()).then("actions.finished").leaves("awaiting_approval", "user", paused=True)
-    yes = held.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
+    waiting = paused.when(done()).then("actions.finished").leaves("awaiting_approval", "user", paused=True)
+    yes = waiting.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
     yes.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor", paused=False)
 
 
@@ -236,7 +240,7 @@ def test_a_single_turn_is_answered_whatever_the_verdict() -> None:
     given(*one).when(verdict("escalate")).then("turn.verified").leaves("escalated", "user")
 
 
-def test_a_verdict_that_goes_on_for_ever_ends_with_the_turns() -> None:
+def test_endless_verdicts_end_with_the_turn_limit() -> None:
     story: list[StoryLine] = [request("agentflow", max_turns=5)]
     for number in range(1, 6):
         assert given(*story).session.phase == "planning"
@@ -245,12 +249,12 @@ def test_a_verdict_that_goes_on_for_ever_ends_with_the_turns() -> None:
 
 
 @pytest.mark.parametrize("phase", ["planning", "verifying", "answering"])
-def test_a_budget_that_ends_in_the_middle_asks_and_goes_on_where_it_stood(phase: str) -> None:
+def test_a_budget_spent_midway_asks_and_resumes_where_it_was(phase: str) -> None:
     ends = {"planning": 1, "verifying": 4, "answering": 5}
     whole = (*FREE, turn(write("1.1")), c.Start(), done(), verdict())
     asked = given(*whole[: ends[phase]]).when(c.Ask(text="spent", about="budget")).then("question.asked")
     asked.leaves("awaiting_input", "user", resume_phase=phase)
-    told = asked.given.when(c.RaiseBudget(tokens=5)).then("budget.raised")
-    assert told.session.phase == phase
+    result = asked.given.when(c.RaiseBudget(tokens=5)).then("budget.raised")
+    assert result.session.phase == phase
     if phase == "verifying":
-        assert status(told.session, "1.1") == "finished"
+        assert status(result.session, "1.1") == "finished"

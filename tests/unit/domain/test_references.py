@@ -1,10 +1,10 @@
-"""References of a step to what others gave: what is one, what it stands for, and what is refused."""
+"""References of a step to earlier outputs: which are valid, and what they resolve to."""
 
 from typing import Any
 
 import pytest
 
-from shared.domain.references import Reference, Unresolved, malformed, references, resolved
+from shared.domain.references import Reference, Unresolved, malformed_references, references, resolve
 
 OUTPUTS: dict[str, Any] = {
     "s1": {"orders": [{"id": "#W1", "price": 20.5, "paid": True, "note": None}], "name": "Ann"},
@@ -13,9 +13,9 @@ OUTPUTS: dict[str, Any] = {
 }
 
 
-def test_references_are_found_wherever_a_text_is() -> None:
+def test_references_are_found_in_all_strings() -> None:
     value: Any = {"a": ["{{steps.s1.output.orders[0].id}}", 7], "b": "for {{ steps.s2.output }}, {{steps.s2.output}}"}
-    assert [(one.step, one.path) for one in references(value)] == [
+    assert [(reference.step, reference.path) for reference in references(value)] == [
         ("s1", ("orders", 0, "id")),
         ("s2", ()),
         ("s2", ()),
@@ -39,9 +39,9 @@ def test_references_are_found_wherever_a_text_is() -> None:
         ("x{{steps.s2.output}}", "x{{steps.s1.output.name}}"),
     ],
 )
-def test_a_reference_stands_for_what_was_given(text: str, value: object) -> None:
-    assert resolved(text, OUTPUTS) == value
-    assert resolved({"deep": [text, 1, None]}, OUTPUTS) == {"deep": [value, 1, None]}
+def test_a_reference_resolves_to_the_output(text: str, value: object) -> None:
+    assert resolve(text, OUTPUTS) == value
+    assert resolve({"deep": [text, 1, None]}, OUTPUTS) == {"deep": [value, 1, None]}
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_reference_stands_for_what_was_given(text: str, value: object) -> None
         ("all of {{steps.s1.output.orders}}", "several values"),
     ],
 )
-def test_a_reference_that_stands_for_nothing_says_so(text: str, why: str) -> None:
+def test_an_unresolvable_reference_says_why(text: str, why: str) -> None:
     with pytest.raises(Unresolved, match=why):
-        resolved([text], OUTPUTS)
+        resolve([text], OUTPUTS)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_reference_that_stands_for_nothing_says_so(text: str, why: str) -> Non
         "{{{{steps.s1.output}}}}",
     ],
 )
-def test_what_looks_like_a_reference_and_is_none_is_told(text: str) -> None:
-    assert malformed({"a": [f"x {text}"]})
+def test_malformed_references_are_reported(text: str) -> None:
+    assert malformed_references({"a": [f"x {text}"]})
 
 
-def test_a_name_is_no_place_for_a_reference() -> None:
-    assert malformed({"a": {"{{steps.s1.output}}": 1}}) == ("{{steps.s1.output}}",)
-    assert malformed({"a": ["{{steps.s1.output}} and {{ steps.s2.output.x[0] }}", "{ }", 1]}) == ()
+def test_a_field_name_cannot_contain_a_reference() -> None:
+    assert malformed_references({"a": {"{{steps.s1.output}}": 1}}) == ("{{steps.s1.output}}",)
+    assert malformed_references({"a": ["{{steps.s1.output}} and {{ steps.s2.output.x[0] }}", "{ }", 1]}) == ()

@@ -1,4 +1,4 @@
-"""What a person says of what is in review, or at rest: a service is due, and its event says what becomes of it."""
+"""Remarks about what is in review or at rest: a service is due, and its event decides how they count."""
 
 from datetime import UTC, datetime
 
@@ -6,12 +6,12 @@ import pytest
 
 from parley.events import facts
 from shared.domain import commands as c
-from shared.domain.changing import replace
 from shared.domain.decide import AnyCommand, due
 from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
-from shared.domain.forks import carried
-from shared.domain.session import SERVICE_OF, Session, put_back, set_aside, with_words
+from shared.domain.fast_replace import replace
+from shared.domain.forks import carry_over
+from shared.domain.session import SERVICE_OF, Session, before_remark, defer_remark, with_words
 from tests.unit.domain.spec import (
     ASKED,
     CODING,
@@ -25,7 +25,6 @@ from tests.unit.domain.spec import (
     StoryLine,
     act,
     allow,
-    anew,
     answer,
     approve,
     done,
@@ -34,6 +33,7 @@ from tests.unit.domain.spec import (
     edit_code,
     feedback,
     given,
+    new_request,
     program,
     reject,
     request,
@@ -54,64 +54,70 @@ def service(before: tuple[StoryLine, ...]) -> str:
 
 
 def same(session: Session, before: Session) -> bool:
-    """But for its version, the ids of commands, and what was said."""
+    """The session without its version, command ids and messages."""
     before = with_words(before, reply=session.words.reply)
     return session == replace(before, version=session.version, recent_commands=session.recent_commands)
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
-def test_a_remark_makes_a_service_due_and_an_answer_in_words_leaves_all_as_it_was(
+def test_a_remark_makes_a_service_due_and_its_answer_changes_nothing_else(
     before: tuple[StoryLine, ...],
 ) -> None:
     start = given(*before).session
-    told = given(*before).when(say("why so short?")).then("message.received", intent="remark", workflow=None)
-    told.leaves("coding" if before == TO_CODE else "planning", service(before), plan=start.plan, code=start.code)
-    told.leaves(
-        told.session.phase, service(before), turn=start.turn, text=start.answer.text, since_version=start.since_version
+    result = given(*before).when(say("why so short?")).then("message.received", intent="remark", workflow=None)
+    result.leaves("coding" if before == TO_CODE else "planning", service(before), plan=start.plan, code=start.code)
+    result.leaves(
+        result.session.phase,
+        service(before),
+        turn=start.turn,
+        text=start.answer.text,
+        since_version=start.since_version,
     )
-    said = told.given.when(WORDS).then("remark.answered", text=WORDS.text)
-    assert same(said.session, start)
-    assert said.session.words.reply == WORDS.text
-    assert due(said.session) == ("user" if start.asking else "nobody")
+    after = result.given.when(WORDS).then("remark.answered", text=WORDS.text)
+    assert same(after.session, start)
+    assert after.session.words.reply == WORDS.text
+    assert due(after.session) == ("user" if start.is_awaiting_user else "nobody")
 
 
 @pytest.mark.parametrize("before", IN_REVIEW)
-def test_a_draft_that_takes_the_remark_in_is_what_feedback_would_have_led_to(before: tuple[StoryLine, ...]) -> None:
-    made = draft("floats") if before == TO_PLAN else program("x = 2.0") if before == TO_CODE else turn(act("2.1"))
-    told = given(*before, say("use floats")).when(made).then_event()
-    assert isinstance(told, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned)
-    assert not told.begins_round
-    by_remark = given(*before, say("use floats"), made).session
-    assert by_remark == given(*before, feedback("use floats"), made).session
+def test_a_draft_that_takes_in_the_remark_equals_one_after_feedback(before: tuple[StoryLine, ...]) -> None:
+    built = draft("floats") if before == TO_PLAN else program("x = 2.0") if before == TO_CODE else turn(act("2.1"))
+    result = given(*before, say("use floats")).when(built).then_event()
+    assert isinstance(result, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned)
+    assert not result.begins_round
+    by_remark = given(*before, say("use floats"), built).session
+    assert by_remark == given(*before, feedback("use floats"), built).session
 
 
 @pytest.mark.parametrize("before", AT_REST)
 def test_at_rest_a_draft_begins_a_round(before: tuple[StoryLine, ...]) -> None:
     start = given(*before).session
     number = f"{start.counts.turns + 1}.1"
-    made = draft("b", goal="other") if start.workflow == "conversation" else turn(act(number, arguments={"id": "1.1"}))
-    event = given(*before, say("another")).when(made).then_event()
+    result = (
+        draft("b", goal="other") if start.workflow == "conversation" else turn(act(number, arguments={"id": "1.1"}))
+    )
+    event = given(*before, say("another")).when(result).then_event()
     assert isinstance(event, facts.PlanDrafted | facts.TurnPlanned)
     assert event.begins_round
-    begun = given(*before, say("another"), made).session
-    at_once = given(*before, anew("another"), made).session
-    assert vars(begun) == vars(at_once) | {"settings": begun.settings}
+    started = given(*before, say("another"), result).session
+    at_once = given(*before, new_request("another"), result).session
+    assert vars(started) == vars(at_once) | {"settings": started.settings}
 
 
-def test_what_was_done_for_the_last_request_is_done_again_for_a_new_one() -> None:
+def test_actions_of_the_last_request_may_be_repeated_for_a_new_one() -> None:
     refund = act("1.1", effect="write", arguments={"order": 1})
     first = (request("agentflow", approval="never"), turn(refund), c.Start(), done(), verdict(), answer())
     again = refund.model_copy(update={"id": "2.1"})
-    told = given(*first, say("once more")).when(turn(again)).then("turn.planned", begins_round=True)
-    assert told.leaves("executing", "executor").session.turn is not None
-    assert told.session.turn is not None
-    assert told.session.turn.actions[0].spec.decision == "proceed"
+    result = given(*first, say("once more")).when(turn(again)).then("turn.planned", begins_round=True)
+    assert result.leaves("executing", "executor").session.turn is not None
+    assert result.session.turn is not None
+    assert result.session.turn.actions[0].spec.decision == "proceed"
 
 
 @pytest.mark.parametrize(
     ("before", "words", "intent"),
     [
-        (TO_DONE, anew("floats"), "request"),
+        (TO_DONE, new_request("floats"), "request"),
         (TO_DONE, say("orders", workflow="flow"), "request"),
         (TO_DONE, say("floats", workflow="conversation"), "remark"),
         ((*TO_DONE, c.Continue()), say("floats"), "request"),
@@ -124,21 +130,21 @@ def test_what_was_done_for_the_last_request_is_done_again_for_a_new_one() -> Non
         (ASKED, say("floats", knowledge=(NOTES,)), "feedback"),
     ],
 )
-def test_which_words_are_a_remark(before: tuple[StoryLine, ...], words: StoryLine, intent: str) -> None:
+def test_which_messages_are_remarks(before: tuple[StoryLine, ...], words: StoryLine, intent: str) -> None:
     given(*before).when(words).then("message.received", intent=intent)  # type: ignore[arg-type]
 
 
 def test_a_second_remark_is_answered_with_the_first() -> None:
-    told = given(*TO_PLAN, say("why?")).when(say("and floats")).then("message.received", intent="remark")
-    told.leaves("planning", "planner")
-    late = told.given.when(WORDS, work=c.Work(service="planner", version=3))
+    result = given(*TO_PLAN, say("why?")).when(say("and floats")).then("message.received", intent="remark")
+    result.leaves("planning", "planner")
+    late = result.given.when(WORDS, work=c.Work(service="planner", version=3))
     late.refused(OutOfTurn, "no longer yours")
-    told.given.when(draft("b")).then("plan.drafted").leaves("awaiting_approval", "user", remark=None, feedback=())
-    begun = given(*TO_DONE, say("a list"), say("of friends"), draft("b")).session
-    assert begun.words.request == "a list\nof friends"
+    result.given.when(draft("b")).then("plan.drafted").leaves("awaiting_approval", "user", remark=None, feedback=())
+    started = given(*TO_DONE, say("a list"), say("of friends"), draft("b")).session
+    assert started.words.request == "a list\nof friends"
 
 
-def test_what_a_remark_brings_is_known() -> None:
+def test_knowledge_of_a_remark_is_kept() -> None:
     assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), WORDS).session.words.knowledge == (NOTES,)
 
 
@@ -165,29 +171,29 @@ def test_what_a_remark_brings_is_known() -> None:
     ],
 )
 @pytest.mark.parametrize("trouble", [(), (c.Fail(reason="model down"),), (c.Ask(text="which?"),)])
-def test_what_is_there_can_be_decided_on_and_the_words_wait_for_the_next_draft(
+def test_decisions_count_during_a_remark_which_waits_for_the_next_draft(
     before: tuple[StoryLine, ...], decision: StoryLine, kind: str, phase: str, trouble: tuple[StoryLine, ...]
 ) -> None:
     if trouble and isinstance(decision, c.Say):
         return  # to a question they are the answer
-    told = given(*before, say("why?"), *trouble).when(decision).then(kind)  # type: ignore[arg-type]
-    assert (told.session.phase, told.session.words.remark) == (phase, None)
-    assert "why?" in (*told.session.words.unread, *told.session.words.feedback)
+    result = given(*before, say("why?"), *trouble).when(decision).then(kind)  # type: ignore[arg-type]
+    assert (result.session.phase, result.session.words.remark) == (phase, None)
+    assert "why?" in (*result.session.words.unread, *result.session.words.feedback)
 
 
-def test_a_remark_makes_no_approval_good_that_is_stale() -> None:
+def test_a_remark_does_not_revive_a_stale_approval() -> None:
     given(*TO_PLAN, say("why?")).when(c.Approve(version=1)).refused(Stale, "version 2 is")
     given(*TO_DONE, say("why?")).when(c.Approve(version=2)).refused(AlreadyDone, "Version 2 is approved already")
 
 
 def test_the_answer_can_be_judged_while_a_remark_on_it_is_answered() -> None:
-    told = given(*DONE_TURN, say("why?")).when(c.Judge(accepted=True)).then("answer.judged")
-    told.leaves("planning", "nobody", accepted=True)
-    assert told.session.words.remark is not None
-    told.given.when(WORDS).then("remark.answered").leaves("resting", "nobody", accepted=True)
+    result = given(*DONE_TURN, say("why?")).when(c.Judge(accepted=True)).then("answer.judged")
+    result.leaves("planning", "nobody", accepted=True)
+    assert result.session.words.remark is not None
+    result.given.when(WORDS).then("remark.answered").leaves("resting", "nobody", accepted=True)
 
 
-def test_an_answer_too_late_changes_nothing() -> None:
+def test_a_late_answer_to_a_remark_changes_nothing() -> None:
     asked = given(*TO_PLAN, say("why?"))
     decided = given(approve, begin=asked.session)
     decided.when(WORDS, "planner", work=asked.session.work).refused(OutOfTurn, "no longer yours")
@@ -199,13 +205,13 @@ def test_an_answer_too_late_changes_nothing() -> None:
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
 @pytest.mark.parametrize("trouble", [(), (c.Ask(text="which?"),), (c.Ask(text="more?", about="budget"),)])
-def test_a_stop_takes_the_remark_back(before: tuple[StoryLine, ...], trouble: tuple[StoryLine, ...]) -> None:
-    told = given(*before, say("why?"), *trouble).when(c.Stop()).then("session.stopped")
-    assert same(told.session, given(*before).session)
+def test_a_stop_withdraws_the_remark(before: tuple[StoryLine, ...], trouble: tuple[StoryLine, ...]) -> None:
+    result = given(*before, say("why?"), *trouble).when(c.Stop()).then("session.stopped")
+    assert same(result.session, given(*before).session)
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
-def test_a_failure_is_tried_again_or_asked_again(before: tuple[StoryLine, ...]) -> None:
+def test_a_failed_remark_can_be_retried_or_sent_again(before: tuple[StoryLine, ...]) -> None:
     failed = given(*before, say("why?")).when(c.Fail(reason="model down")).then("session.failed")
     again = failed.leaves("failed", "nobody").given.when(c.Retry()).then("session.retried")
     assert same(again.given.when(WORDS).then("remark.answered").session, given(*before).session)
@@ -219,7 +225,7 @@ def test_a_failure_is_tried_again_or_asked_again(before: tuple[StoryLine, ...]) 
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
-def test_a_question_on_the_way_is_part_of_the_remark(before: tuple[StoryLine, ...]) -> None:
+def test_a_question_during_a_remark_is_part_of_it(before: tuple[StoryLine, ...]) -> None:
     asked = given(*before, say("it is wrong"), c.Ask(text="what?"))
     asked.when(say("the sum")).then("question.answered").leaves(
         "coding" if before == TO_CODE else "planning", service(before), dialogue=(), feedback=()
@@ -228,11 +234,11 @@ def test_a_question_on_the_way_is_part_of_the_remark(before: tuple[StoryLine, ..
     assert same(in_words, given(*before).session)
 
 
-def test_an_answer_on_the_way_is_taken_in_by_the_draft() -> None:
+def test_an_answer_during_a_remark_is_taken_in_by_the_draft() -> None:
     asked = (*DONE_TURN, say("cancel it"), c.Ask(text="which order?"), say("#W1"))
     session = given(*asked, turn(act("2.1"))).session
     assert (session.words.request, session.words.feedback) == ("cancel it", ("#W1",))
-    assert [(one.question, one.answer) for one in session.words.dialogue] == [("which order?", "#W1")]
+    assert [(exchange.question, exchange.answer) for exchange in session.words.dialogue] == [("which order?", "#W1")]
     noted = given(*TO_PLAN, say("no"), c.Ask(text="why?"), say("see", knowledge=(NOTES,)), draft("b")).session
     assert (noted.words.feedback, noted.words.remark) == ((), None)
 
@@ -244,39 +250,39 @@ def test_a_budget_that_is_raised_goes_on_with_the_remark() -> None:
 
 
 def test_a_paused_session_answers_when_it_goes_on() -> None:
-    told = given(*TO_PLAN, c.Pause(), say("why?")).when(c.Resume()).then("session.resumed")
-    told.leaves("planning", "planner").given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user")
-    held = given(*TO_PLAN, say("why?"), c.Pause(), WORDS).session
-    assert (held.phase, held.paused) == ("awaiting_approval", True)
+    result = given(*TO_PLAN, c.Pause(), say("why?")).when(c.Resume()).then("session.resumed")
+    result.leaves("planning", "planner").given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user")
+    waiting = given(*TO_PLAN, say("why?"), c.Pause(), WORDS).session
+    assert (waiting.phase, waiting.paused) == ("awaiting_approval", True)
     assert given(*TO_DONE, say("why?"), c.Pause(), WORDS).session.paused is False
 
 
-def test_the_clock_of_an_approval_does_not_begin_anew() -> None:
+def test_a_remark_does_not_restart_the_approvals_time_limit() -> None:
     story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), c.Ask(text="why what?"), say("all"), WORDS)
     for ended in range(len(TO_PLAN), len(story) + 1):
         assert given(*story[:ended]).session.since_version == 2
 
 
-def test_a_fork_takes_the_words_over_but_not_the_work() -> None:
+def test_a_fork_takes_over_the_remark_but_not_its_work() -> None:
     parent = given(*TO_PLAN, say("floats")).session
-    fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carried(parent))
+    fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carry_over(parent))
     child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
     assert (child.phase, child.words.remark, child.words.unread) == ("awaiting_approval", None, ("floats",))
 
 
-def test_words_said_before_are_not_mixed_with_a_remark() -> None:
-    waves = turn(act("1.1"), act("1.2", "1.1", ask="a write"))
-    story = (request("agentflow"), waves, c.Start(), say("hurry"), done(), say("why?"))
+def test_earlier_messages_are_not_mixed_with_a_remark() -> None:
+    batches = turn(act("1.1"), act("1.2", "1.1", ask="a write"))
+    story = (request("agentflow"), batches, c.Start(), say("hurry"), done(), say("why?"))
     session = given(*story).session
     assert (session.words.unread, session.words.feedback) == (("hurry",), ())
     assert given(*story, WORDS).session.words.unread == ("hurry",)
     assert given(*story, turn(act("2.1"))).session.words.feedback == ("why?", "hurry")
 
 
-def test_what_was_answered_about_a_remark_outlives_it() -> None:
+def test_answers_about_a_remark_are_kept() -> None:
     answered = (say("floats"), c.Ask(text="how many digits?"), c.Answer(text="two"))
     assert given(*TO_PLAN, *answered, approve).session.words.feedback == ("floats", "two")
-    assert given(*TO_DONE, *answered, anew("another")).session.words.feedback == ("floats", "two")
+    assert given(*TO_DONE, *answered, new_request("another")).session.words.feedback == ("floats", "two")
 
 
 def test_a_draft_without_a_remark_begins_no_round() -> None:
@@ -292,9 +298,7 @@ STRAY = {"id": "x", "session_id": "s1", "version": 9, "at": datetime(2030, 1, 1,
 @pytest.mark.parametrize(
     ("before", "phase"), [(CODING, "coding"), (ESCALATED, "planning"), ((say(), c.Fail(reason="x")), "planning")]
 )
-def test_a_published_remark_is_understood_wherever_the_session_stands(
-    before: tuple[StoryLine, ...], phase: str
-) -> None:
+def test_a_published_remark_is_folded_in_every_phase(before: tuple[StoryLine, ...], phase: str) -> None:
     session = evolve(given(*before).session, facts.MessageReceived(**STRAY, text="and floats", intent="remark"))
     assert (session.phase, session.words.remark) == (phase, None)
     assert "and floats" in (*session.words.unread, *session.words.feedback)
@@ -303,11 +307,11 @@ def test_a_published_remark_is_understood_wherever_the_session_stands(
 def test_a_published_answer_without_a_remark_changes_nothing() -> None:
     session = given(*TO_PLAN).session
     assert same(evolve(session, facts.RemarkAnswered(**STRAY, text="x")), session)
-    assert put_back(session) is session
-    assert set_aside(session) is session
+    assert before_remark(session) is session
+    assert defer_remark(session) is session
     assert session.phase not in SERVICE_OF
 
 
-def test_its_cost_is_recorded_like_any_other() -> None:
-    told: AnyCommand = spend()
-    given(*TO_PLAN, say("why?")).when(told).then("usage.recorded").leaves("planning", "nobody")
+def test_the_usage_of_a_remark_is_recorded() -> None:
+    result: AnyCommand = spend()
+    given(*TO_PLAN, say("why?")).when(result).then("usage.recorded").leaves("planning", "nobody")

@@ -1,4 +1,4 @@
-"""A session that the keeper begins by a schedule: it is its owner's, and its plan waits for them."""
+"""A session that the keeper begins by schedule belongs to its owner, and its plan waits for them."""
 
 from datetime import UTC, datetime
 
@@ -17,11 +17,11 @@ DUE = c.BeginFor(owner="ann", via="template/a/2026-06-01T07:00:00Z", text="Cance
 
 
 def test_the_keeper_begins_a_session_for_its_owner_whose_plan_waits_for_them() -> None:
-    begun = evolve(Session("s"), decide(Session("s"), DUE, KEEPER))
-    assert (begun.owner, begun.phase, begun.needs) == ("ann", "resting", 2)
-    edit = decide(begun, c.EditPlan(base=1, steps=(LOOK, CANCEL)), KEEPER)
-    shown = evolve(begun, edit)
-    assert shown.plan
-    assert (shown.phase, shown.plan.by, due(shown)) == ("awaiting_approval", "keeper", "user")
-    with pytest.raises(OutOfTurn, match="begun before"):
-        decide(begun, DUE, KEEPER)
+    started = evolve(Session("s"), decide(Session("s"), DUE, KEEPER))
+    assert (started.owner, started.phase, started.needs) == ("ann", "resting", 2)
+    edit = decide(started, c.EditPlan(base=1, steps=(LOOK, CANCEL)), KEEPER)
+    in_review = evolve(started, edit)
+    assert in_review.plan
+    assert (in_review.phase, in_review.plan.by, due(in_review)) == ("awaiting_approval", "keeper", "user")
+    with pytest.raises(OutOfTurn, match="exists already"):
+        decide(started, DUE, KEEPER)

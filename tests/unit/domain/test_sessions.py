@@ -1,4 +1,4 @@
-"""What is done with a session as a whole: forked, shared, renamed, its plan put aside; and facts from elsewhere."""
+"""Operations on whole sessions: fork, share, rename, cancel or delete the plan; and foreign events."""
 
 import json
 from dataclasses import replace
@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from parley.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
 from parley.events.carried import Carried
 from shared.domain import commands as c
+from shared.domain.batches import advance
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.evolve import evolve, fold
-from shared.domain.forks import carried
-from shared.domain.people import decide_person
-from shared.domain.session import COMMANDS_KEPT, Session, reviewing
-from shared.domain.state import Question
-from shared.domain.waves import advance
+from shared.domain.forks import carry_over
+from shared.domain.session import MAX_RECENT_COMMANDS, Session, review_target
+from shared.domain.state import OpenQuestion
+from shared.domain.user_commands import decide_user_command
 from tests.unit.domain.spec import (
     ANN,
     NOON,
@@ -26,14 +26,14 @@ from tests.unit.domain.spec import (
     TO_PLAN,
     VERIFYING,
     StoryLine,
-    anew,
     approve,
-    by,
-    check,
+    check_invariants,
+    command_meta,
     draft,
     edit,
     feedback,
     given,
+    new_request,
     program,
     request,
     say,
@@ -44,7 +44,7 @@ from tests.unit.domain.spec import (
 
 
 def fact(kind: type[Event], version: int = 1, **fields: Any) -> SessionEvent:
-    """A fact as the log might hold it, whether or not today's `decide` would make it."""
+    """An event as the log might hold it, whether or not `decide` would return it."""
     envelope = {"id": f"s1:{version}", "session_id": "s1", "version": version, "at": NOON, "actor": ANN}
     return parse_event(kind.model_validate(envelope | fields).model_dump_json())
 
@@ -59,8 +59,8 @@ def fork_of(parent: Session) -> Session:
 def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     parent = given(*TO_DONE, spend()).session
     child = fork_of(parent)
-    begun: dict[str, Any] = {"parent_id": "s1", "parent_version": parent.version, "carried": carried(parent)}
-    check(child, fact(facts.SessionForked, session_id="s2", **begun))
+    started: dict[str, Any] = {"parent_id": "s1", "parent_version": parent.version, "carried": carry_over(parent)}
+    check_invariants(child, fact(facts.SessionForked, session_id="s2", **started))
     assert (child.id, child.version, child.owner, child.parent_id) == ("s2", 1, "bob", "s1")
     assert (child.phase, child.spent.calls, child.words.request) == ("awaiting_approval", 0, parent.words.request)
     assert child.plan is not None
@@ -79,17 +79,17 @@ def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     [
         (TO_PLAN, "awaiting_approval", "text"),
         (TO_CODE, "awaiting_approval", "code"),
-        ((*TO_DONE, anew("more"), draft("b")), "awaiting_approval", "text"),
+        ((*TO_DONE, new_request("more"), draft("b")), "awaiting_approval", "text"),
         ((*TO_CODE, edit("other")), "awaiting_approval", "text"),
         ((say(), c.Stop()), "resting", None),
     ],
 )
-def test_a_fork_shows_what_was_last_under_way(before: tuple[StoryLine, ...], phase: str, target: str | None) -> None:
+def test_a_fork_keeps_the_newest_plan_and_code(before: tuple[StoryLine, ...], phase: str, target: str | None) -> None:
     child = fork_of(given(*before).session)
-    assert (child.phase, reviewing(child)) == (phase, target)
+    assert (child.phase, review_target(child)) == (phase, target)
 
 
-def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
+def test_a_fork_keeps_unread_messages() -> None:
     child = fork_of(given(*TO_PLAN, feedback("floats"), say("tests"), c.Stop()).session)
     assert child.words.feedback == ("floats",)
     assert child.words.unread == ("tests",)
@@ -109,15 +109,15 @@ def test_a_fork_begins_a_session() -> None:
 
 @pytest.mark.parametrize("before", [TO_PLAN, (*TO_PLAN, approve), (*TO_PLAN, approve, program())])
 def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[StoryLine, ...]) -> None:
-    told = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
-    told.leaves("resting", "nobody", rest_reason="stopped")
-    told.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
+    result = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
+    result.leaves("resting", "nobody", rest_reason="stopped")
+    result.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
 
 
 def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
-    told = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
-    told.leaves("resting", "nobody", plan=None, code=None, rest_reason="completed")
-    told.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
+    result = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
+    result.leaves("resting", "nobody", plan=None, code=None, rest_reason="completed")
+    result.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
     given(*TO_PLAN, feedback("x")).when(c.DeletePlan()).refused(OutOfTurn, "stop or cancel it first")
     given(*TO_DONE).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
 
@@ -135,23 +135,23 @@ def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
         (c.RaiseBudget(tokens=5), "budget.raised", {}),
     ],
 )
-def test_the_session_s_own_matters_change_nobody_s_turn(
+def test_renaming_and_sharing_do_not_change_who_is_due(
     before: tuple[StoryLine, ...], command: c.Rename, kind: str, state: dict[str, Any]
 ) -> None:
     session = given(*before).session
-    told = given(*before).when(command).then(kind)
-    whose = "user" if session.asking else "nobody"
-    told.leaves(session.phase, whose, work=session.work, since_version=session.since_version, **state)
+    result = given(*before).when(command).then(kind)
+    whose = "user" if session.is_awaiting_user else "nobody"
+    result.leaves(session.phase, whose, work=session.work, since_version=session.since_version, **state)
 
 
 def test_a_workflow_is_chosen_at_rest() -> None:
-    told = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed")
-    told.leaves("resting", "nobody", workflow="agentflow")
+    result = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed")
+    result.leaves("resting", "nobody", workflow="agentflow")
     given(say()).when(c.ChooseWorkflow(workflow="flow")).refused(OutOfTurn, "while the session rests")
 
 
-def test_another_workflow_does_not_take_up_what_was_stopped_in_the_last_one() -> None:
-    """A turn's verdict would be that on a run of code, and the session would rest as answered without an answer."""
+def test_another_workflow_does_not_resume_the_stopped_phase() -> None:
+    """Otherwise the verdict on a turn would count as one on code, and the session would rest without an answer."""
     stopped = given(*VERIFYING, c.Stop())
     stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
     same = stopped.when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed").given
@@ -163,17 +163,17 @@ def test_another_workflow_does_not_take_up_what_was_stopped_in_the_last_one() ->
     )
 
 
-def test_the_commands_remembered_are_bounded() -> None:
-    story = [c.Rename(title=f"{number}") for number in range(COMMANDS_KEPT + 5)]
+def test_the_remembered_command_ids_are_bounded() -> None:
+    story = [c.Rename(title=f"{number}") for number in range(MAX_RECENT_COMMANDS + 5)]
     session = given(say(), *story, draft()).session
-    assert len(session.recent_commands) == COMMANDS_KEPT
+    assert len(session.recent_commands) == MAX_RECENT_COMMANDS
 
 
 # --- facts from elsewhere
 
 
-def test_evolve_takes_every_fact_in_any_state() -> None:
-    """Whatever a log holds is folded: `decide` may refuse, `evolve` never does."""
+def test_evolve_accepts_every_event_in_any_state() -> None:
+    """`decide` may refuse, `evolve` never does."""
     strays = [
         fact(facts.PlanApproved, plan_version=1, hash=""),
         fact(facts.PlanEdited, base_version=1, goal="g", steps=[{"text": "a"}]),
@@ -200,7 +200,7 @@ def test_evolve_takes_every_fact_in_any_state() -> None:
             assert (after.id, after.version) == ("s1", version)
 
 
-def test_a_turn_of_nothing_is_judged() -> None:
+def test_a_turn_without_actions_is_verified() -> None:
     assert advance(Session("s1"), 1).phase == "verifying"
 
 
@@ -215,7 +215,7 @@ def test_a_session_is_the_fold_of_its_events() -> None:
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
-def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -> None:
+def test_every_event_type_has_a_name_in_the_past_tense(kind: type[Event]) -> None:
     name = kind.model_fields["type"].default
     entity, _, verb = name.partition(".")
     assert entity in {
@@ -226,7 +226,7 @@ def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -
     assert kind.__doc__
 
 
-def test_the_names_are_distinct() -> None:
+def test_event_type_names_are_distinct() -> None:
     assert len({kind.model_fields["type"].default for kind in EVENT_CLASSES}) == len(EVENT_CLASSES)
 
 
@@ -256,7 +256,7 @@ STOPPED = {"type": "session.stopped", "id": "x", "session_id": "s", "version": 1
         {"id": ""},
     ],
 )
-def test_what_is_not_an_event_is_not_read_as_one(wrong: dict[str, Any]) -> None:
+def test_other_json_is_not_parsed_as_an_event(wrong: dict[str, Any]) -> None:
     right = STOPPED | {"actor": "user:ann"}
     assert parse_event(json.dumps(right)).type == "session.stopped"
     with pytest.raises(ValidationError):
@@ -264,24 +264,24 @@ def test_what_is_not_an_event_is_not_read_as_one(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff"])
-def test_garbage_is_not_read_as_an_event(body: bytes) -> None:
+def test_garbage_is_not_parsed_as_an_event(body: bytes) -> None:
     with pytest.raises(ValidationError):
         parse_event(body)
 
 
-def test_an_action_nobody_can_name_is_refused() -> None:
+def test_an_unknown_action_is_refused() -> None:
     given(request("agentflow"), turn()).when(c.Skip(action_id="9.9")).refused(Invalid)
 
 
-def test_what_is_no_command_and_no_fact_is_a_bug_and_loud() -> None:
-    """Totality, at run time too: a new command or fact without its rule does not pass in silence."""
+def test_an_unknown_command_or_event_raises() -> None:
+    """A new command or event without a rule must not pass silently."""
     session = given(say(), c.Ask(text="?")).session
     stranger: Any = c.Command()
     with pytest.raises(AssertionError):
-        decide(session, stranger, by(session, stranger))
+        decide(session, stranger, command_meta(session, stranger))
     with pytest.raises(AssertionError):
-        decide_person(session, stranger, by(session, stranger))
-    odd = replace(session, question=Question("a", cast(Any, "weather"), "?"))
+        decide_user_command(session, stranger, command_meta(session, stranger))
+    odd = replace(session, question=OpenQuestion("a", cast(Any, "weather"), "?"))
     with pytest.raises(AssertionError):
         evolve(odd, fact(facts.QuestionAnswered, 3, question_id="a", text="x"))
     nothing: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)

@@ -1,4 +1,4 @@
-"""Steps that a person skips: alone, with the steps that use their output, or with an output given instead."""
+"""Steps that a user skips: alone, with their dependents, or with an output given instead."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from parley.events import facts
 from parley.events.values import ActionSpec, Step
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
+from shared.domain.batches import find_action, next_batch
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.for_each import items_of
-from shared.domain.session import Session, undecided
-from shared.domain.skipping import LARGEST_OUTPUT, users_of
-from shared.domain.waves import find, ready
+from shared.domain.session import Session, undecided_actions
+from shared.domain.skipping import MAX_OUTPUT_BYTES, dependents_of
 from tests.unit.domain.spec import StoryLine, act, approve, given, request, turn
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
@@ -23,12 +23,12 @@ from tests.unit.domain.test_execution_plan import (
     PAY,
     attempts,
     edited,
-    ended,
+    finish_step,
     plan,
+    session_after,
     status,
-    told,
 )
-from tests.unit.domain.test_for_each import begun as begun_for_each
+from tests.unit.domain.test_for_each import approved_plan as begun_for_each
 from tests.unit.domain.test_for_each import expand
 
 NOTED = Step(text="File the note", tool="file", id="s5", effect="write", arguments={"n": "{{steps.s3.output}}"})
@@ -38,19 +38,19 @@ STUCK: tuple[StoryLine, ...] = (
     plan(LOOK, NOTE, NOTED, AFTER),
     approve,
     c.Start(),
-    ended("s1", ok=False),
+    finish_step("s1", ok=False),
     *FAILED,
 )
 PRICE: dict[str, Any] = {"price": 12}
 
 
 def resolved(session: Session) -> c.ChangeTurn:
-    """What the executor does: the references to s1 stand for the price that it gave."""
-    first = find(session, "t2.s1")
+    """The executor resolves the references to s1 with the price in its output."""
+    first = find_action(session, "t2.s1")
     assert first
     assert isinstance(first.result, dict)
     value = first.result["price"]
-    specs: list[ActionSpec] = [action.spec for action in ready(session.turn)]
+    specs: list[ActionSpec] = [action.spec for action in next_batch(session.turn)]
     return c.ChangeTurn(
         actions=tuple(spec.model_copy(update={"arguments": dict.fromkeys(spec.arguments, value)}) for spec in specs)
     )
@@ -63,51 +63,58 @@ def skip(step: str, **more: Any) -> c.Skip:
 # --- the output is given
 
 
-def test_with_a_given_output_the_steps_that_refer_to_it_go_on() -> None:
-    stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1", ok=False), *FAILED)
+def test_steps_that_refer_to_a_given_output_go_on() -> None:
+    stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILED)
     when = given(*stuck).when(skip("s1", output=PRICE))
     after = when.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
     session = after.leaves("executing", "executor").session
-    action = find(session, "t2.s1")
+    action = find_action(session, "t2.s1")
     assert action
-    assert (action.status, action.given, action.result, action.left_out) == ("skipped", True, PRICE, True)
-    asked = told(*stuck, skip("s1", output=PRICE), resolved)
-    assert [a.spec.arguments for a in undecided(asked.turn)] == [{"sum": 12}]  # by reference: a person sees the value
+    assert (action.status, action.given, action.result, action.is_left_out) == ("skipped", True, PRICE, True)
+    asked = session_after(*stuck, skip("s1", output=PRICE), resolved)
+    assert [a.spec.arguments for a in undecided_actions(asked.turn)] == [
+        {"sum": 12}
+    ]  # by reference: a person sees the value
 
 
 def test_an_output_can_be_given_before_the_step_begins_and_may_be_any_value_or_text() -> None:
     for output in ({"a": [1, None]}, [1, 2], "as I remember it", 0, False, ""):
-        session = told(*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=output))
-        action = find(session, "t2.s1")
+        session = session_after(*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=output))
+        action = find_action(session, "t2.s1")
         assert action
         assert (action.given, action.result, status(session)["t2.s4"]) == (True, output, "planned")
 
 
-def test_an_output_is_given_once_in_time_and_within_bounds() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY), approve)
+def test_an_output_is_given_once_before_the_end_and_within_limits() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), approve)
     with pytest.raises(OutOfTurn, match="too late"):
-        told(*begun, c.Start(), skip("s1", output=1))
+        session_after(*lines, c.Start(), skip("s1", output=1))
     with pytest.raises(OutOfTurn, match="too late"):
-        told(*begun, skip("s1", output=1), skip("s1", output=2))
-    with pytest.raises(Invalid, match="give only what the later steps refer to"):
-        told(*begun, skip("s1", output="x" * LARGEST_OUTPUT))
+        session_after(*lines, skip("s1", output=1), skip("s1", output=2))
+    with pytest.raises(Invalid, match="give only what later steps refer to"):
+        session_after(*lines, skip("s1", output="x" * MAX_OUTPUT_BYTES))
     with pytest.raises(Invalid, match="not both"):
-        told(*begun, skip("s1", output=1, with_dependents=True))
+        session_after(*lines, skip("s1", output=1, with_dependents=True))
     doubt = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
-    with pytest.raises(OutOfTurn, match="Nobody knows"):
-        told(*doubt, c.Uncertain(action_id="t2.s2", reason="crashed"), c.Answer(text="Leave it"), skip("s2", output=1))
+    with pytest.raises(OutOfTurn, match="not known whether"):
+        session_after(
+            *doubt,
+            c.ReportUncertain(action_id="t2.s2", reason="crashed"),
+            c.Answer(text="Leave it"),
+            skip("s2", output=1),
+        )
 
 
-def test_a_given_output_is_carried_over_and_its_step_cannot_become_another() -> None:
-    begun = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE), c.Stop())
+def test_a_given_output_is_kept_and_its_step_cannot_change() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE), c.Stop())
     new = LOOK.model_copy(update={"id": "s9", "tool": "get_price"})
-    again = told(*begun, edited(LOOK, PAY, new), approve)
-    first = find(again, "t2.s1")
+    again = session_after(*lines, edited(LOOK, PAY, new), approve)
+    first = find_action(again, "t2.s1")
     assert first
-    assert (first.given, first.result, [a.spec.id for a in ready(again.turn)]) == (True, PRICE, ["t2.s4", "t2.s9"])
+    assert (first.given, first.result, [a.spec.id for a in next_batch(again.turn)]) == (True, PRICE, ["t2.s4", "t2.s9"])
     other = LOOK.model_copy(update={"arguments": {"order": "#W2"}})
     with pytest.raises(Invalid, match=r"Step 1 \(s1\) has the output that you gave"):
-        told(*begun, edited(other, PAY))
+        session_after(*lines, edited(other, PAY))
 
 
 def test_an_output_can_be_given_for_one_item_and_stays_given_in_the_next_version() -> None:
@@ -120,16 +127,16 @@ def test_an_output_can_be_given_for_one_item_and_stays_given_in_the_next_version
         }
     )
     first = Step(text="List", tool="list", id="s1", effect="read")
-    begun = (*begun_for_each(first, each), expand("s2", "#1", "#2"), c.Start())
-    begun = (*begun, ended("s2[0]", ok=False), ended("s2[1]", result="y"), *FAILED)
-    session = told(*begun, skip("s2[0]", output="mine"))
+    lines = (*begun_for_each(first, each), expand("s2", "#1", "#2"), c.Start())
+    lines = (*lines, finish_step("s2[0]", ok=False), finish_step("s2[1]", result="y"), *FAILED)
+    session = session_after(*lines, skip("s2[0]", output="mine"))
     assert session.turn
     gathers = next(action for action in session.turn.actions if action.spec.id == "t2.s2")
     assert [item and item.result for item in items_of(session, gathers)] == ["mine", "y"]
     new = LOOK.model_copy(update={"id": "s9"})
     # the next version expands the list anew: what was done, or given, is not done again
     again = (skip("s2[0]", output="mine"), c.Stop(), edited(first, each, new), approve, expand("s2", "#1", "#2"))
-    later = told(*begun, *again)
+    later = session_after(*lines, *again)
     assert {name: state for name, state in status(later).items() if "[" in name} == {
         "t2.s2[0]": "skipped",
         "t2.s2[1]": "skipped",
@@ -141,18 +148,18 @@ def test_an_output_can_be_given_for_one_item_and_stays_given_in_the_next_version
 # --- the steps that use its output are skipped with it
 
 
-def test_a_skip_names_all_steps_that_use_the_output_and_says_what_can_be_done() -> None:
+def test_refusing_a_skip_names_the_dependents_and_the_options() -> None:
     why = r"“Note the price” \(s3\), “File the note” \(s5\).*with_dependents.*output"
     with pytest.raises(Invalid, match=why):
-        told(*STUCK, skip("s1"))
+        session_after(*STUCK, skip("s1"))
 
 
-def test_dependents_are_skipped_in_one_event_and_what_only_comes_after_them_goes_on() -> None:
+def test_dependents_are_skipped_in_one_event_and_later_steps_go_on() -> None:
     after = given(*STUCK).when(skip("s1", with_dependents=True))
     session = after.then("action.skipped", dependents=("t2.s3", "t2.s5"), needs=2, output=None).session
     assert status(session) == {"t2.s1": "skipped", "t2.s3": "skipped", "t2.s5": "skipped", "t2.s6": "planned"}
-    assert (session.phase, [a.spec.id for a in ready(session.turn)]) == ("executing", ["t2.s6"])
-    third = find(session, "t2.s3")
+    assert (session.phase, [a.spec.id for a in next_batch(session.turn)]) == ("executing", ["t2.s6"])
+    third = find_action(session, "t2.s3")
     assert third
     assert third.explanation == "skipped with the step whose output it uses"
 
@@ -165,38 +172,46 @@ def test_without_dependents_the_event_is_that_of_format_1() -> None:
     assert "dependents" not in event.model_dump()
 
 
-def test_nothing_that_runs_or_is_done_is_skipped_by_what_others_publish() -> None:
-    session = told(*DRAFTED, plan(LOOK, NOTE), approve, c.Start())
+def test_a_published_event_cannot_skip_running_or_finished_steps() -> None:
+    session = session_after(*DRAFTED, plan(LOOK, NOTE), approve, c.Start())
     event = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start()).when(skip("s3")).then_event()
     assert admissible(session, event) == ""
-    assert "no step that could be skipped" in admissible(session, event.model_copy(update={"dependents": ("t2.s1",)}))
-    assert "no step that could be skipped" in admissible(session, event.model_copy(update={"dependents": ("t9.s1",)}))
+    assert "not a step that can be skipped" in admissible(session, event.model_copy(update={"dependents": ("t2.s1",)}))
+    assert "not a step that can be skipped" in admissible(session, event.model_copy(update={"dependents": ("t9.s1",)}))
 
 
 def test_outputs_and_dependents_are_for_steps_of_a_plan_only() -> None:
-    begun = (request("agentflow"), turn(act("1.1", effect="write")))
+    started = (request("agentflow"), turn(act("1.1", effect="write")))
     for more in ({"output": 1}, {"with_dependents": True}):
         with pytest.raises(Invalid, match="Only for a step of an execution plan"):
-            told(*begun, c.Skip(action_id="1.1", **more))
+            session_after(*started, c.Skip(action_id="1.1", **more))
 
 
-def test_retry_does_not_do_again_what_was_given() -> None:
-    stopped = (*DRAFTED, plan(LOOK, CANCEL), approve, skip("s1", output=1), c.Start(), ended("s2", ok=False), *FAILED)
-    again = told(*stopped, c.Retry())
+def test_retry_keeps_given_outputs() -> None:
+    stopped = (
+        *DRAFTED,
+        plan(LOOK, CANCEL),
+        approve,
+        skip("s1", output=1),
+        c.Start(),
+        finish_step("s2", ok=False),
+        *FAILED,
+    )
+    again = session_after(*stopped, c.Retry())
     assert (status(again), attempts(again)) == (
         {"t2.s1": "skipped", "t2.s2": "planned"},
         {"t2.s1": 1, "t2.s2": 2},
     )
 
 
-def test_before_a_plan_is_carried_out_there_is_nothing_to_skip_with_a_step() -> None:
-    assert users_of(told(*DRAFTED, plan(LOOK, PAY)), LOOK) == ()
-    begun = told(*DRAFTED, plan(LOOK, NOTE, NOTED, PAY), approve)
-    assert [step.id for step in users_of(begun, LOOK)] == ["s3", "s5", "s4"]
-    assert [step.id for step in users_of(begun, NOTE)] == ["s5"]
+def test_before_a_plan_runs_there_are_no_dependents_to_skip() -> None:
+    assert dependents_of(session_after(*DRAFTED, plan(LOOK, PAY)), LOOK) == ()
+    started = session_after(*DRAFTED, plan(LOOK, NOTE, NOTED, PAY), approve)
+    assert [step.id for step in dependents_of(started, LOOK)] == ["s3", "s5", "s4"]
+    assert [step.id for step in dependents_of(started, NOTE)] == ["s5"]
 
 
-def test_a_step_that_was_skipped_without_an_output_is_to_be_done_in_the_next_version() -> None:
+def test_a_step_skipped_without_an_output_runs_in_the_next_version() -> None:
     new = LOOK.model_copy(update={"id": "s9"})
-    session = told(*DRAFTED, plan(LOOK, CANCEL), approve, skip("s2"), edited(LOOK, CANCEL, new), approve)
+    session = session_after(*DRAFTED, plan(LOOK, CANCEL), approve, skip("s2"), edited(LOOK, CANCEL, new), approve)
     assert status(session) == {"t2.s1": "planned", "t2.s2": "planned", "t2.s9": "planned"}

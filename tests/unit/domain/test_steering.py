@@ -1,4 +1,4 @@
-"""A plan that is being carried out, and a person who says something, edits it, or gives it up meanwhile."""
+"""A running execution plan, and a user who sends a message, edits it or cancels it."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import pytest
 from parley.events import facts
 from parley.events.values import Step, Waiting
 from shared.domain import commands as c
+from shared.domain.batches import find_action, next_batch, running_actions
 from shared.domain.decide import due
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import task_status
-from shared.domain.session import Session, put_back, undecided
-from shared.domain.waves import find, ready, running
-from shared.story import finish
+from shared.domain.session import Session, before_remark, undecided_actions
+from shared.story import finish_action
 from tests.unit.domain.spec import NOON, StoryLine, approve, given, reject, say, verdict
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
@@ -21,11 +21,11 @@ from tests.unit.domain.test_execution_plan import (
     PAY,
     STUCK,
     edited,
-    ended,
+    finish_step,
     plan,
     resolve,
+    session_after,
     status,
-    told,
 )
 
 APPROVED: tuple[StoryLine, ...] = (*DRAFTED, plan(LOOK, CANCEL), approve)
@@ -43,150 +43,167 @@ def words(session: Session) -> tuple[str, ...]:
 # --- words
 
 
-def test_words_while_a_wave_runs_hold_the_plan_when_it_has_ended() -> None:
-    said = given(*RUNS).when(say("what is this?")).then("message.received", intent="guidance")
-    said.leaves("executing", "nobody", unread=("what is this?",))
-    assert said.session.work  # what runs, runs on
-    held = told(*RUNS, say("what is this?"), ended("s1"))
-    assert (held.phase, due(held), words(held), held.words.unread) == ("planning", "planner", ("what is this?",), ())
-    assert (status(held)["t2.s2"], task_status(held)) == ("planned", "executing")
+def test_a_message_while_a_batch_runs_holds_the_plan_after_the_batch() -> None:
+    after = given(*RUNS).when(say("what is this?")).then("message.received", intent="guidance")
+    after.leaves("executing", "nobody", unread=("what is this?",))
+    assert after.session.work  # what runs, runs on
+    waiting = session_after(*RUNS, say("what is this?"), finish_step("s1"))
+    assert (waiting.phase, due(waiting), words(waiting), waiting.words.unread) == (
+        "planning",
+        "planner",
+        ("what is this?",),
+        (),
+    )
+    assert (status(waiting)["t2.s2"], task_status(waiting)) == ("planned", "executing")
 
 
-def test_after_an_answer_in_words_the_plan_goes_on_by_itself() -> None:
-    session = told(*RUNS, say("what is this?"), ended("s1"), ANSWERED)
+def test_after_an_answer_to_a_remark_the_plan_goes_on() -> None:
+    session = session_after(*RUNS, say("what is this?"), finish_step("s1"), ANSWERED)
     assert (session.phase, due(session), session.words.reply) == ("executing", "executor", ANSWERED.text)
-    assert [action.spec.id for action in ready(session.turn)] == ["t2.s2"]
-    assert told(*RUNS, say("what is this?"), ended("s1"), ANSWERED, c.Start(), ended("s2")).phase == "verifying"
+    assert [action.spec.id for action in next_batch(session.turn)] == ["t2.s2"]
+    assert (
+        session_after(*RUNS, say("what is this?"), finish_step("s1"), ANSWERED, c.Start(), finish_step("s2")).phase
+        == "verifying"
+    )
 
 
-def test_a_draft_instead_puts_a_version_in_review_with_what_was_done() -> None:
-    session = told(*RUNS, say("cancel nothing"), ended("s1"), plan(LOOK, NEW))
+def test_a_draft_instead_of_an_answer_puts_a_new_version_in_review() -> None:
+    session = session_after(*RUNS, say("cancel nothing"), finish_step("s1"), plan(LOOK, NEW))
     assert session.plan
     assert (session.phase, session.plan.task, session.turn) == ("awaiting_approval", "t2", None)
-    again = told(*RUNS, say("cancel nothing"), ended("s1"), plan(LOOK, NEW), approve)
+    again = session_after(*RUNS, say("cancel nothing"), finish_step("s1"), plan(LOOK, NEW), approve)
     assert status(again) == {"t2.s1": "finished", "t2.s9": "planned"}
-    with pytest.raises(Invalid, match=r"\(s1\) has been begun"):
-        told(*RUNS, say("another one"), ended("s1"), plan(NEW.model_copy(update={"id": "s1"})))
+    with pytest.raises(Invalid, match=r"\(s1\) has already started"):
+        session_after(*RUNS, say("another one"), finish_step("s1"), plan(NEW.model_copy(update={"id": "s1"})))
 
 
-def test_words_before_the_first_step_begins_are_answered_first() -> None:
-    held = told(*APPROVED, say("wait, which order?"))
-    assert (held.phase, due(held), words(held)) == ("planning", "planner", ("wait, which order?",))
-    assert told(*APPROVED, say("wait, which order?"), ANSWERED).phase == "executing"
+def test_a_message_before_the_first_step_is_answered_first() -> None:
+    waiting = session_after(*APPROVED, say("wait, which order?"))
+    assert (waiting.phase, due(waiting), words(waiting)) == ("planning", "planner", ("wait, which order?",))
+    assert session_after(*APPROVED, say("wait, which order?"), ANSWERED).phase == "executing"
     given(*APPROVED, say("wait, which order?")).when(c.Start()).refused(OutOfTurn)
 
 
-def test_words_are_answered_together_and_a_question_about_them_can_be_asked() -> None:
-    both = told(*RUNS, say("one"), say("two"), ended("s1"), say("three"))
+def test_messages_are_answered_together_and_may_raise_a_question() -> None:
+    both = session_after(*RUNS, say("one"), say("two"), finish_step("s1"), say("three"))
     assert (both.phase, words(both)) == ("planning", ("one", "two", "three"))
-    asked = (*RUNS, say("another order"), ended("s1"), c.Ask(text="Which one?"))
-    assert told(*asked).phase == "awaiting_input"
-    assert told(*asked, c.Answer(text="#W9"), ANSWERED).phase == "executing"
-    assert told(*asked, c.Answer(text="#W9"), plan(LOOK, NEW)).phase == "awaiting_approval"
+    asked = (*RUNS, say("another order"), finish_step("s1"), c.Ask(text="Which one?"))
+    assert session_after(*asked).phase == "awaiting_input"
+    assert session_after(*asked, c.Answer(text="#W9"), ANSWERED).phase == "executing"
+    assert session_after(*asked, c.Answer(text="#W9"), plan(LOOK, NEW)).phase == "awaiting_approval"
 
 
-def test_words_at_the_last_step_are_answered_before_the_plan_is_judged() -> None:
-    last = (*DRAFTED, plan(LOOK), approve, c.Start(), say("and now?"), ended("s1"))
-    held = told(*last)
-    assert (held.phase, held.plan and held.plan.status) == ("planning", "executing")
-    assert told(*last, ANSWERED).phase == "verifying"
-    assert told(*last, plan(LOOK, NEW)).phase == "awaiting_approval"
-    judging = (*DRAFTED, plan(LOOK), approve, c.Start(), ended("s1"), say("and now?"))
-    assert told(*judging).phase == "planning"
-    assert told(*judging, ANSWERED).phase == "verifying"
+def test_a_message_at_the_last_step_is_answered_before_the_plan_is_verified() -> None:
+    last = (*DRAFTED, plan(LOOK), approve, c.Start(), say("and now?"), finish_step("s1"))
+    waiting = session_after(*last)
+    assert (waiting.phase, waiting.plan and waiting.plan.status) == ("planning", "executing")
+    assert session_after(*last, ANSWERED).phase == "verifying"
+    assert session_after(*last, plan(LOOK, NEW)).phase == "awaiting_approval"
+    judging = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), say("and now?"))
+    assert session_after(*judging).phase == "planning"
+    assert session_after(*judging, ANSWERED).phase == "verifying"
 
 
-def test_words_while_values_are_shown_are_answered_and_the_approval_still_waits() -> None:
-    lines = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1"), resolve)
-    assert undecided(told(*lines).turn)
-    remarked = told(*lines, say("why so much?"))
-    assert (remarked.phase, put_back(remarked).phase) == ("planning", "awaiting_approval")
-    answered = told(*lines, say("why so much?"), ANSWERED)
-    assert (answered.phase, len(undecided(answered.turn))) == ("awaiting_approval", 1)
+def test_a_message_during_an_approval_is_answered_and_the_approval_still_waits() -> None:
+    lines = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve)
+    assert undecided_actions(session_after(*lines).turn)
+    remarked = session_after(*lines, say("why so much?"))
+    assert (remarked.phase, before_remark(remarked).phase) == ("planning", "awaiting_approval")
+    answered = session_after(*lines, say("why so much?"), ANSWERED)
+    assert (answered.phase, len(undecided_actions(answered.turn))) == ("awaiting_approval", 1)
     # a decision in the meantime is taken at once, and the words are answered before the step begins
-    meanwhile = told(*lines, say("why so much?"), c.Approve(version=answered.version, action_id="t2.s4"))
+    meanwhile = session_after(*lines, say("why so much?"), c.Approve(version=answered.version, action_id="t2.s4"))
     assert (meanwhile.phase, words(meanwhile)) == ("planning", ("why so much?",))
-    assert ready(told(*lines, say("why?"), c.Approve(version=99, action_id="t2.s4"), ANSWERED).turn)
+    assert next_batch(session_after(*lines, say("why?"), c.Approve(version=99, action_id="t2.s4"), ANSWERED).turn)
 
 
-def test_what_a_person_does_while_their_words_are_answered_counts_at_once() -> None:
-    held = (*RUNS, say("hm"), ended("s1"))
-    skipped = told(*held, c.Skip(action_id="t2.s2"))
+def test_decisions_while_a_message_is_answered_count_at_once() -> None:
+    lines = (*RUNS, say("hm"), finish_step("s1"))
+    skipped = session_after(*lines, c.Skip(action_id="t2.s2"))
     assert (skipped.phase, status(skipped)["t2.s2"], words(skipped)) == ("planning", "skipped", ("hm",))
-    assert told(*held, c.Skip(action_id="t2.s2"), ANSWERED).phase == "verifying"
-    assert told(*held, edited(LOOK, NEW)).phase == "awaiting_approval"
-    cancelled = told(*held, c.CancelPlan())
+    assert session_after(*lines, c.Skip(action_id="t2.s2"), ANSWERED).phase == "verifying"
+    assert session_after(*lines, edited(LOOK, NEW)).phase == "awaiting_approval"
+    cancelled = session_after(*lines, c.CancelPlan())
     assert (cancelled.phase, cancelled.work, status(cancelled)["t2.s2"]) == ("resting", None, "skipped")
 
 
-def test_a_stop_stops_the_plan_and_the_words_are_answered_when_it_goes_on() -> None:
-    held = (*RUNS, say("hm"), ended("s1"), c.Stop())
-    stopped = told(*held)
+def test_a_stop_stops_the_plan_and_the_message_is_answered_on_retry() -> None:
+    lines = (*RUNS, say("hm"), finish_step("s1"), c.Stop())
+    stopped = session_after(*lines)
     assert (stopped.phase, stopped.rest_reason, stopped.words.unread) == ("resting", "stopped", ("hm",))
     assert status(stopped)["t2.s2"] == "skipped"
-    again = told(*held, c.Retry())
+    again = session_after(*lines, c.Retry())
     assert (again.phase, words(again), status(again)["t2.s2"]) == ("planning", ("hm",), "planned")
-    assert told(*held, c.Retry(), ANSWERED).phase == "executing"
+    assert session_after(*lines, c.Retry(), ANSWERED).phase == "executing"
 
 
-def test_a_pause_holds_words_and_plan_until_it_ends() -> None:
-    paused = told(*RUNS, c.Pause(), say("hm"), ended("s1"))
+def test_a_pause_holds_the_message_and_the_plan() -> None:
+    paused = session_after(*RUNS, c.Pause(), say("hm"), finish_step("s1"))
     assert (paused.phase, paused.paused, paused.work, words(paused)) == ("planning", True, None, ("hm",))
-    assert told(*RUNS, c.Pause(), say("hm"), ended("s1"), c.Resume(), ANSWERED).phase == "executing"
-    later = told(*RUNS, say("hm"), ended("s1"), c.Pause(), ANSWERED)
+    assert session_after(*RUNS, c.Pause(), say("hm"), finish_step("s1"), c.Resume(), ANSWERED).phase == "executing"
+    later = session_after(*RUNS, say("hm"), finish_step("s1"), c.Pause(), ANSWERED)
     assert (later.phase, later.paused, later.work) == ("executing", True, None)
-    assert due(told(*RUNS, say("hm"), ended("s1"), c.Pause(), ANSWERED, c.Resume())) == "executor"
+    assert due(session_after(*RUNS, say("hm"), finish_step("s1"), c.Pause(), ANSWERED, c.Resume())) == "executor"
 
 
-def test_a_planner_that_fails_at_the_words_is_tried_again_and_the_plan_is_not_lost() -> None:
-    failed = (*RUNS, say("hm"), ended("s1"), c.Fail(reason="the model is away"))
-    assert (told(*failed).phase, task_status(told(*failed))) == ("failed", "failed")
-    assert words(told(*failed, c.Retry())) == ("hm",)
-    assert told(*failed, c.Retry(), ANSWERED).phase == "executing"
+def test_a_planner_that_fails_at_a_message_can_be_retried() -> None:
+    failed = (*RUNS, say("hm"), finish_step("s1"), c.Fail(reason="the model is away"))
+    assert (session_after(*failed).phase, task_status(session_after(*failed))) == ("failed", "failed")
+    assert words(session_after(*failed, c.Retry())) == ("hm",)
+    assert session_after(*failed, c.Retry(), ANSWERED).phase == "executing"
 
 
-def test_words_during_a_doubt_are_read_once_it_is_settled() -> None:
-    doubt = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()}), LOOK), approve, c.Start(), say("hm"), ended("s1"))
-    asked = told(*doubt, c.Uncertain(action_id="t2.s2", reason="crashed"))
+def test_a_message_during_an_uncertain_outcome_is_read_afterwards() -> None:
+    doubt = (
+        *DRAFTED,
+        plan(CANCEL.model_copy(update={"after": ()}), LOOK),
+        approve,
+        c.Start(),
+        say("hm"),
+        finish_step("s1"),
+    )
+    asked = session_after(*doubt, c.ReportUncertain(action_id="t2.s2", reason="crashed"))
     assert (asked.phase, asked.words.unread) == ("awaiting_input", ("hm",))
-    cleared = told(*doubt, c.Uncertain(action_id="t2.s2", reason="crashed"), c.Answer(text="It happened"))
+    cleared = session_after(
+        *doubt, c.ReportUncertain(action_id="t2.s2", reason="crashed"), c.Answer(text="It happened")
+    )
     assert (cleared.phase, words(cleared)) == ("planning", ("hm",))
 
 
 # --- edits
 
 
-def test_an_edit_lets_the_wave_end_and_begins_nothing_new() -> None:
-    session = told(*RUNS, edited(LOOK, CANCEL, NEW))
+def test_an_edit_lets_the_batch_end_and_starts_nothing() -> None:
+    session = session_after(*RUNS, edited(LOOK, CANCEL, NEW))
     assert (session.phase, session.work, session.turn) == ("awaiting_approval", None, None)
     assert [action.spec.id for action in session.left_running] == ["t2.s1"]
     given(*RUNS, edited(LOOK, CANCEL, NEW)).when(approve).refused(OutOfTurn, "still running")
-    after = told(*RUNS, edited(LOOK, CANCEL, NEW), ended("s1"))
+    after = session_after(*RUNS, edited(LOOK, CANCEL, NEW), finish_step("s1"))
     assert (after.phase, after.left_running) == ("awaiting_approval", ())
-    again = told(*RUNS, edited(LOOK, CANCEL, NEW), ended("s1"), approve)
+    again = session_after(*RUNS, edited(LOOK, CANCEL, NEW), finish_step("s1"), approve)
     assert status(again) == {"t2.s1": "finished", "t2.s2": "planned", "t2.s9": "planned"}
 
 
-def test_a_step_that_was_begun_is_not_edited_into_another_while_it_runs() -> None:
+def test_a_running_step_cannot_be_edited() -> None:
     other = LOOK.model_copy(update={"arguments": {"order": "#W2"}})
-    given(*RUNS).when(edited(other, CANCEL)).refused(Invalid, "Step 1 (s1) has been begun")
+    given(*RUNS).when(edited(other, CANCEL)).refused(Invalid, "Step 1 (s1) has already started")
     later = CANCEL.model_copy(update={"arguments": {"order": "#W2"}})
-    assert told(*RUNS, edited(LOOK, later)).phase == "awaiting_approval"
+    assert session_after(*RUNS, edited(LOOK, later)).phase == "awaiting_approval"
 
 
-def test_an_edit_is_made_at_any_moment_of_a_plan_that_runs() -> None:
+def test_a_running_plan_can_be_edited_at_any_time() -> None:
     moments: dict[str, tuple[StoryLine, ...]] = {
         "executing": APPROVED,
         "paused": (*RUNS, c.Pause()),
-        "asking": (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), ended("s1"), _ask),
-        "judging": (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1", ok=False)),
-        "telling": (*DRAFTED, plan(LOOK), approve, c.Start(), ended("s1"), verdict()),
+        "asking": (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), finish_step("s1"), _ask),
+        "judging": (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False)),
+        "telling": (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), verdict()),
         "resting": STUCK,
     }
     for lines in moments.values():
-        before = told(*lines)
+        before = session_after(*lines)
         assert before.plan
-        session = told(*lines, edited(*before.plan.steps, NEW))
+        session = session_after(*lines, edited(*before.plan.steps, NEW))
         assert (session.phase, session.work, session.question) == ("awaiting_approval", None, None)
 
 
@@ -199,10 +216,15 @@ def test_an_edit_is_refused_while_another_version_is_drafted() -> None:
     given(*drafting).when(edited(LOOK, NEW)).refused(OutOfTurn, "Stop it first")
 
 
-def test_an_outcome_in_doubt_after_an_edit_is_asked_about_before_the_step_runs_again() -> None:
+def test_an_uncertain_outcome_after_an_edit_needs_approval_before_a_new_run() -> None:
     both = (*DRAFTED, plan(LOOK, CANCEL.model_copy(update={"after": ()})), approve, c.Start())
-    doubt = (*both, edited(LOOK, CANCEL, NEW), ended("s1"), c.Uncertain(action_id="t2.s2", reason="crashed"))
-    assert [action.spec.id for action in undecided(told(*doubt, approve).turn)] == ["t2.s2"]
+    doubt = (
+        *both,
+        edited(LOOK, CANCEL, NEW),
+        finish_step("s1"),
+        c.ReportUncertain(action_id="t2.s2", reason="crashed"),
+    )
+    assert [action.spec.id for action in undecided_actions(session_after(*doubt, approve).turn)] == ["t2.s2"]
 
 
 # --- cancelling
@@ -214,42 +236,42 @@ def test_an_outcome_in_doubt_after_an_edit_is_asked_about_before_the_step_runs_a
         APPROVED,
         RUNS,
         (*RUNS, c.Pause()),
-        (*RUNS, say("hm"), ended("s1")),
-        (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), ended("s1"), _ask),
-        (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1"), resolve),
+        (*RUNS, say("hm"), finish_step("s1")),
+        (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), finish_step("s1"), _ask),
+        (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve),
         (*DRAFTED, plan(WAIT), approve, c.Wait(actions=(Waiting(action_id="t2.s7", until=NOON),))),
         (*RUNS, c.Stop()),
         STUCK,
     ],
     ids=["executing", "running", "paused", "answering words", "asking", "approving", "waiting", "stopped", "failed"],
 )
-def test_a_plan_is_cancelled_in_every_phase_and_what_runs_is_still_recorded(lines: tuple[StoryLine, ...]) -> None:
-    under_way = [action.spec.id for action in running(told(*lines))]
-    session = told(*lines, c.CancelPlan())
+def test_a_plan_can_be_cancelled_in_every_phase_and_outcomes_are_recorded(lines: tuple[StoryLine, ...]) -> None:
+    under_way = [action.spec.id for action in running_actions(session_after(*lines))]
+    session = session_after(*lines, c.CancelPlan())
     assert (session.phase, session.work, session.question, task_status(session)) == ("resting", None, None, "cancelled")
     assert session.turn
     assert not session.turn.waiting  # timers have ended
     assert {a.status for a in session.turn.actions} <= {"finished", "failed", "skipped", "started"}
     for name in under_way:
-        session = given(finish(action_id=name, ok=True, result=1), begin=session).session
-        action = find(session, name)
+        session = given(finish_action(action_id=name, ok=True, result=1), begin=session).session
+        action = find_action(session, name)
         assert action
         assert (action.status, session.phase) == ("finished", "resting")
     for command in (c.Retry(), c.CancelPlan(), c.Resume()):
         given(begin=session).when(command).refused(OutOfTurn)
 
 
-def test_a_cancelled_plan_is_over_for_good() -> None:
-    done: tuple[Any, ...] = (*DRAFTED, plan(LOOK), approve, c.Start(), ended("s1"), verdict())
+def test_a_cancelled_plan_stays_cancelled() -> None:
+    done: tuple[Any, ...] = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), verdict())
     given(*done).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
-    late = told(*RUNS, c.CancelPlan(), ended("s1", ok=False))
+    late = session_after(*RUNS, c.CancelPlan(), finish_step("s1", ok=False))
     assert (late.phase, task_status(late)) == ("resting", "cancelled")
 
 
 # --- what led to a version
 
 
-def test_a_draft_says_which_words_led_to_it() -> None:
+def test_a_draft_records_the_message_that_led_to_it() -> None:
     def reason(*lines: StoryLine) -> str:
         event = given(*lines).when(plan(LOOK, CANCEL)).then_event()
         assert isinstance(event, facts.PlanDrafted)
@@ -260,6 +282,6 @@ def test_a_draft_says_which_words_led_to_it() -> None:
     first = (*DRAFTED, plan(LOOK))
     assert reason(*first, reject, say("look it up twice")) == "look it up twice"
     assert reason(*first, say("cancel it, too")) == "cancel it, too"  # a remark
-    running = (*first, approve, c.Start(), say("cancel it"), say("now"), ended("s1"))
+    running = (*first, approve, c.Start(), say("cancel it"), say("now"), finish_step("s1"))
     assert reason(*running) == "cancel it\nnow"
     assert reason(*first, reject, say("x" * 900)) == "x" * 499 + "…"

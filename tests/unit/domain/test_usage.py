@@ -1,4 +1,4 @@
-"""Costs: any event may account for model calls, each counted once; an action that found the budget spent runs again."""
+"""Usage: any event may account for model calls, each counted once; an action out of budget runs again."""
 
 import pytest
 
@@ -11,18 +11,18 @@ from shared.domain.errors import Invalid
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
-from shared.story import StoryLine, finish
+from shared.story import StoryLine, finish_action
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, TO_PLAN, act, done, draft, given, request, say, spend, turn
 
 CALL = ModelCall(
     model="m", role="planner", prompt_tokens=10, cached_tokens=4, completion_tokens=5, cost=0.5, latency=1, attempt=1
 )
 READ, NEXT = act("1.1"), act("1.2", "1.1")
-NO_BUDGET = finish("1.1", ok=False, error=OUT_OF_BUDGET, cause="budget")
+NO_BUDGET = finish_action("1.1", ok=False, error=OUT_OF_BUDGET, cause="budget")
 SPENT: tuple[StoryLine, ...] = (request("agentflow", token_budget=100), turn(READ, NEXT), c.Start(), spend(100))
 
 
-def test_whatever_is_recorded_carries_the_calls_that_its_maker_names() -> None:
+def test_every_event_accounts_for_the_calls_of_its_command() -> None:
     before = given(say()).session
     by = CommandMeta("planner", NOON, work=before.work, usage=(CALL, CALL))
     event = decide(before, draft(), by)
@@ -32,24 +32,24 @@ def test_whatever_is_recorded_carries_the_calls_that_its_maker_names() -> None:
     assert parse_event(dump_event(event)) == event
 
 
-def test_an_event_without_calls_has_no_account_in_its_body() -> None:
+def test_an_event_without_calls_stores_no_usage() -> None:
     assert b'"usage"' not in dump_event(given(*TO_PLAN).when(say("no")).then_event())
 
 
-def test_an_outcome_s_calls_are_counted_for_its_action() -> None:
+def test_calls_of_an_outcome_are_counted_for_its_action() -> None:
     before = given(request("agentflow"), turn(READ, NEXT), c.Start()).session
-    calls = tuple(CALL.model_copy(update={"action_id": one}) for one in ("1.1", "1.1", "1.2", ""))
+    calls = tuple(CALL.model_copy(update={"action_id": action_id}) for action_id in ("1.1", "1.1", "1.2", ""))
     after = evolve(before, decide(before, done(), CommandMeta("executor", NOON, work=before.work, usage=calls)))
     assert after.turn
     assert [action.tokens for action in after.turn.actions] == [30, 15]
     assert after.spent.calls == 4
 
 
-def test_nothing_is_recorded_of_no_calls() -> None:
+def test_usage_without_calls_is_not_recorded() -> None:
     given(say()).when(c.RecordUsage(calls=())).refused(Invalid, "usage")
 
 
-def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_again() -> None:
+def test_an_action_out_of_budget_asks_after_its_batch_and_runs_again() -> None:
     other = act("1.3")
     story = (request("agentflow", token_budget=100), turn(READ, NEXT, other), c.Start(), spend(100), NO_BUDGET)
     assert given(*story).session.phase == "executing"  # the other one is still running
@@ -66,7 +66,7 @@ def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_agai
     assert statuses(raised.session) == {"1.1": "planned", "1.2": "planned", "1.3": "finished"}
 
 
-def test_who_gives_up_can_think_it_over() -> None:
+def test_giving_up_can_be_retried() -> None:
     stopped = given(*SPENT, NO_BUDGET).when(c.Answer(text=GIVE_UP)).then("session.stopped")
     stopped.leaves("resting", "nobody", resume_phase="executing")
     raised = stopped.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
@@ -75,8 +75,8 @@ def test_who_gives_up_can_think_it_over() -> None:
 
 
 @pytest.mark.parametrize("error", ["no", OUT_OF_BUDGET])
-def test_another_failure_is_judged_whatever_it_says(error: str) -> None:
-    failed = finish("1.1", ok=False, error=error)
+def test_other_failures_are_verified_whatever_their_text(error: str) -> None:
+    failed = finish_action("1.1", ok=False, error=error)
     given(*SPENT).when(failed).then("actions.finished").leaves("verifying", "verifier")
 
 

@@ -1,4 +1,4 @@
-"""Workflows are data: what each declares is what sessions do, and nothing else."""
+"""Workflows are data: the declared edges are exactly those that sessions take."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import pytest
 
 from parley.events import EVENT_CLASSES, SessionEvent
 from parley.events.values import PathPlan, Step
-from scripts.gen_reach import reach
+from scripts.reachability import explore
 from shared.domain import commands as c
 from shared.domain import workflows
 from shared.domain.session import Session
@@ -46,9 +46,9 @@ def path_edited(session: Session) -> c.EditPlan:
 
 def declared() -> set[Taken]:
     return {
-        Taken(one.name, kind, edge.label)
-        for one in WORKFLOWS.values()
-        for kind, edges in one.after.items()
+        Taken(workflow.name, kind, edge.label)
+        for workflow in WORKFLOWS.values()
+        for kind, edges in workflow.after.items()
         for edge in edges
     }
 
@@ -82,20 +82,20 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
 
 
 def test_every_edge_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a workflow declares is what its sessions do."""
-    taken = {Taken(arrow.workflow, arrow.kind, arrow.test) for arrow in reach().arrows}
-    edge = workflows.edge
+    """The declared edges are exactly those that sessions take."""
+    taken = {Taken(arrow.workflow, arrow.kind, arrow.test) for arrow in explore().edges}
+    edge = workflows.edge_for
 
-    def seen(session: Session, event: SessionEvent) -> Edge:
-        followed = edge(session, event)
-        taken.add(Taken(workflows.owner(session, event).name, event.type, followed.label))
-        return followed
+    def record_edge(session: Session, event: SessionEvent) -> Edge:
+        taken_edge = edge(session, event)
+        taken.add(Taken(workflows.owner(session, event).name, event.type, taken_edge.label))
+        return taken_edge
 
-    monkeypatch.setattr(workflows, "edge", seen)
+    monkeypatch.setattr(workflows, "edge_for", record_edge)
     for rare in RARE:
         given(*rare)
-    kinds = {one.kind for one in declared()}
-    assert {one for one in taken if one.kind in kinds} == declared()
+    kinds = {edge.kind for edge in declared()}
+    assert {edge for edge in taken if edge.kind in kinds} == declared()
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)

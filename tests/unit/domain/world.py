@@ -1,7 +1,7 @@
-"""The world of test_machine.py: one session's log, the works that were given out, and what must always hold.
+"""The world of test_machine.py: one session's log, the works that were given out, and the invariants.
 
-`append` is the guarded append: whoever decided on an older session lost the race, reads the tail and decides again.
-After every event `Laws` looks at the event and at the session it left.
+`append` is the guarded append: a command decided on an old session is decided again on the newest one. After every
+event the invariants of the event and of the session are checked.
 """
 
 from dataclasses import dataclass, field
@@ -10,27 +10,39 @@ from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
 from shared.domain import commands as c
 from shared.domain.admissible import admit
+from shared.domain.batches import blocked_actions, find_action, running_actions
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import Refused
+from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
-from shared.domain.forks import carried
-from shared.domain.memory import BECOMES, DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
+from shared.domain.forks import carry_over
+from shared.domain.memory import (
+    MAX_EARLIER_OUTCOMES,
+    MAX_OUTCOME,
+    MAX_OUTCOME_SUMMARY,
+    MAX_OUTCOMES,
+    MAX_SUB_GOALS,
+    MAX_VERDICTS,
+    MAX_WHOLE_OUTCOMES,
+    SUB_GOAL_STATUS_OF,
+    ActionRecord,
+    key_of,
+    text_of,
+)
+from shared.domain.messages import drafting_session
 from shared.domain.policy import STRENGTH, policy_of
-from shared.domain.said import drafting
 from shared.domain.session import (
     SERVICE_OF,
     SESSION,
     Session,
-    put_back,
-    reviewing,
-    undecided,
+    before_remark,
+    review_target,
+    undecided_actions,
 )
 from shared.domain.state import Action
-from shared.domain.waves import blocked, find, running
 from tests.unit.domain.spec import ANN, NOON
-from tests.unit.domain.ways_on import ways_on
+from tests.unit.domain.ways_on import check_not_stuck
 
 MADE_BY_WORK = (
     facts.RemarkAnswered
@@ -51,160 +63,166 @@ REACHED: set[str] = set()  # the types of all events that ever happened in any w
 
 
 @dataclass
-class World:
+class SessionWorld:
     session: Session = field(default_factory=lambda: Session("s0"))
     read: Session = field(default_factory=lambda: Session("s0"))  # folded from what was stored, event by event
     log: list[SessionEvent] = field(default_factory=list)
-    given: list[Work] = field(default_factory=list)  # every work that a service was ever made due for
-    words: dict[str, int] = field(default_factory=dict)  # said, and not yet known to be taken in: text -> version
+    works: list[Work] = field(default_factory=list)  # every work that a service was ever made due for
+    pending_messages: dict[str, int] = field(
+        default_factory=dict
+    )  # said, and not yet known to be taken in: text -> version
     starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> how often it was started
-    again: set[tuple[int, str]] = field(default_factory=set)  # the person said: run it again
-    didnt: set[tuple[int, str]] = field(default_factory=set)  # the person said: it did not happen
-    settled: set[str] = field(default_factory=set)  # changes that were done or denied for the request at hand
+    may_start_again: set[tuple[int, str]] = field(default_factory=set)  # the person said: run it again
+    did_not_happen: set[tuple[int, str]] = field(default_factory=set)  # the person said: it did not happen
+    done_writes: set[str] = field(default_factory=set)  # changes that were done or denied for the request at hand
     stopped: int = 0
     forks: int = 0
 
-    def append(self, command: AnyCommand, meta: CommandMeta, seen: Session | None = None) -> SessionEvent | None:
-        """Decide on what was seen, lose the race if that is old, decide again; None: refused."""
-        seen = seen or self.session
+    def append(self, command: AnyCommand, meta: CommandMeta, known: Session | None = None) -> SessionEvent | None:
+        """Decide on the known session, and again on the newest one if it is old; None if refused."""
+        known = known or self.session
         try:
-            event = decide(seen, command, meta)
-            if seen.version != self.session.version:
+            event = decide(known, command, meta)
+            if known.version != self.session.version:
                 event = decide(self.session, command, meta)
-        except Refused:
+        except CommandRefused:
             return None
         if isinstance(command, c.Start):
-            self._ruled(self.session, event, command)
+            self._check_ruling(self.session, event, command)
         self.accept(event, meta)
         return event
 
     def accept(self, event: SessionEvent, meta: CommandMeta) -> None:
         before, after = self.session, evolve(self.session, event)
-        self._complete(before, event, after)
+        self._check_consequences(before, event, after)
         stored = parse_event(dump_event(event))
         assert stored == event
         assert all(event.id != other.id for other in self.log), f"two events have the id {event.id}"
-        self._work(event, meta)
-        self._approved(before, event)
-        self._started(before, event)
-        self._settled(before, event, after)
-        self._said(before, event, meta)
-        self._judged(event, after)
+        self._check_work(event, meta)
+        self._check_approval(before, event)
+        self._check_starts(before, event)
+        self._track_writes(before, event, after)
+        self._check_messages(before, event, meta)
+        self._check_verdict(event, after)
         self.log.append(stored)
         REACHED.add(event.type)
         self.session, self.read = after, evolve(self.read, stored)
         if isinstance(event, facts.SessionStopped):
             self.stopped = event.version
-        self.state(after)
+        self.check_session(after)
 
     def fork(self) -> None:
-        """Go on in a fork of the session as it is now."""
+        """Go on in a fork of the session."""
         forks = self.forks + 1
         child = Session(f"s{forks}")
         by = CommandMeta(ANN, NOON)
         parent = self.session
-        event = decide(child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent)), by)
-        kept = [
+        event = decide(
+            child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carry_over(parent)), by
+        )
+        saved = [
             text
-            for text in self.words
+            for text in self.pending_messages
             if text in (*parent.words.feedback, *parent.words.unread, *parent.words.request.splitlines())
         ]
         self.__init__(forks=forks)  # type: ignore[misc]
         self.session = self.read = child
         self.accept(event, by)
-        self.words = dict.fromkeys(kept, 1)
+        self.pending_messages = dict.fromkeys(saved, 1)
 
     # --- what must hold of every event
 
-    def _complete(self, before: Session, event: SessionEvent, after: Session) -> None:
-        """The event says what it ends and begins: completed from nothing it is the same, and so readers fold it."""
+    def _check_consequences(self, before: Session, event: SessionEvent, after: Session) -> None:
+        """The event states what it ends and begins: completing it again changes nothing."""
         before = Session(event.session_id) if isinstance(event, facts.SessionForked) else before
         assert complete(before, event.model_copy(update={"ended": (), "begins": ()})) == event
         assert admit(before, event) == (after, "")
-        assert not blocked(after.turn)
+        assert not blocked_actions(after.turn)
         for action_id in event.begins:
-            action = find(after, action_id)
+            action = find_action(after, action_id)
             assert action is not None
             assert action.status == "running"
             assert (action.spec.quiet, action.spec.effect, action.spec.approval_reason) == (True, "read", None)
             assert after.turn is not None
             assert after.turn.path is None
-        if running(after) and due(after) == "executor":
-            assert isinstance(event, facts.SessionRetried) or {a.began for a in running(after)} == {event.version}
+        if running_actions(after) and due(after) == "executor":
+            assert isinstance(event, facts.SessionRetried) or {a.began for a in running_actions(after)} == {
+                event.version
+            }
 
-    def _judged(self, event: SessionEvent, after: Session) -> None:
-        """Each of several sub-goals stands as its own verdict says, also where another one is tried again."""
+    def _check_verdict(self, event: SessionEvent, after: Session) -> None:
+        """Each of several sub-goals has the status of its own verdict."""
         if not isinstance(event, facts.TurnVerified):
             return
-        standing = {one.goal: one.status for one in after.memory.sub_goals}
-        for one in event.sub_goals:
-            REACHED.add(f"sub-goal: {one.status}, {event.next_action}")
-            tried_again = "pending" if event.next_action == "retry" else BECOMES[one.status]
-            assert standing[one.sub_goal] == ("completed" if one.status == "success" else tried_again)
+        statuses = {sub_goal.goal: sub_goal.status for sub_goal in after.memory.sub_goals}
+        for sub_goal in event.sub_goals:
+            REACHED.add(f"sub-goal: {sub_goal.status}, {event.next_action}")
+            tried_again = "pending" if event.next_action == "retry" else SUB_GOAL_STATUS_OF[sub_goal.status]
+            assert statuses[sub_goal.sub_goal] == ("completed" if sub_goal.status == "success" else tried_again)
 
-    def _work(self, event: SessionEvent, meta: CommandMeta) -> None:
-        """What is made by work is made by the session's work, and never by work begun before a stop."""
+    def _check_work(self, event: SessionEvent, meta: CommandMeta) -> None:
+        """Workers' events come from the session's current work, never from work that began before a stop."""
         if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
             assert meta.work is not None
             assert meta.work == self.session.work
             assert meta.work.version > self.stopped
 
-    def _approved(self, before: Session, event: SessionEvent) -> None:
-        """What was approved is what was made at that version, by hash; steps are carried out as they were shown."""
+    def _check_approval(self, before: Session, event: SessionEvent) -> None:
+        """An approved version is the one in the log, by hash, and its steps run as shown."""
         if isinstance(event, facts.PlanApproved) and before.plan:
             assert event.plan_version == before.plan.version
             assert event.hash == before.plan.hash
-            made = self.log[event.plan_version - 1]
-            if isinstance(made, facts.PlanDrafted | facts.PlanEdited):
+            result = self.log[event.plan_version - 1]
+            if isinstance(result, facts.PlanDrafted | facts.PlanEdited):
                 reviewed = before.plan.goal, before.plan.steps, before.plan.notes
-                assert reviewed == (made.goal, made.steps, made.notes)
+                assert reviewed == (result.goal, result.steps, result.notes)
             after = evolve(before, event)
             if before.plan.kind != "text" and after.turn:
-                shown = [(step.tool or "note", step.arguments or {}) for step in before.plan.steps]
-                assert [(a.spec.tool, a.spec.arguments) for a in after.turn.actions] == shown
+                shown_calls = [(step.tool or "note", step.arguments or {}) for step in before.plan.steps]
+                assert [(a.spec.tool, a.spec.arguments) for a in after.turn.actions] == shown_calls
         if isinstance(event, facts.CodeApproved):
-            made = self.log[event.code_version - 1]
-            if isinstance(made, facts.CodeDrafted | facts.CodeEdited):
-                assert event.hash == canonical_hash(made.code)
+            result = self.log[event.code_version - 1]
+            if isinstance(result, facts.CodeDrafted | facts.CodeEdited):
+                assert event.hash == canonical_hash(result.code)
 
-    def _started(self, before: Session, event: SessionEvent) -> None:
-        """At most one start of an action, unless a person said: again; none without the yes that it needs.
+    def _check_starts(self, before: Session, event: SessionEvent) -> None:
+        """An action starts at most once, unless the user allows another run, and never without a needed approval.
 
-        A retry is such a word, too, for the node of a path that a stop cut off.
+        A retry also allows a path's node to run again that a stop interrupted.
         """
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
             self._may_start_again(before.turn.number, event.question_id)
         if isinstance(event, facts.SessionRetried) and before.turn and before.turn.path:
-            for one in before.turn.actions:
-                if one.status == "failed" and one.cause == "stopped":
-                    self._may_start_again(before.turn.number, one.spec.id)
+            for cut_off in before.turn.actions:
+                if cut_off.status == "failed" and cut_off.cause == "stopped":
+                    self._may_start_again(before.turn.number, cut_off.spec.id)
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
         planned = max(e.version for e in self.log if isinstance(e, PLANS))
-        for action_id in (one.action_id for one in event.actions):
-            action, key = find(before, action_id), (before.turn.number, action_id)
+        for action_id in (action.action_id for action in event.actions):
+            action, key = find_action(before, action_id), (before.turn.number, action_id)
             assert action is not None
-            assert key not in self.starts or key in self.again
+            assert key not in self.starts or key in self.may_start_again
             assert action.spec.decision not in ("skip", "deny")
             proposed = isinstance(self.log[planned - 1], facts.TurnPlanned) and not before.turn.taken_over
-            if proposed and action.spec.effect != "read" and key not in self.didnt:
-                assert key_of(action.spec.tool, action.spec.arguments) not in self.settled, "done or denied before"
-            self.again.discard(key)
+            if proposed and action.spec.effect != "read" and key not in self.did_not_happen:
+                assert key_of(action.spec.tool, action.spec.arguments) not in self.done_writes, "done or denied before"
+            self.may_start_again.discard(key)
             self.starts[key] = self.starts.get(key, 0) + 1
             if action.spec.approval_reason:
-                given = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
-                assert (action_id, action.hash) in [(e.action_id, e.hash) for e in given]
+                approvals = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
+                assert (action_id, action.hash) in [(e.action_id, e.hash) for e in approvals]
 
-    def _ruled(self, before: Session, event: SessionEvent, start: c.Start) -> None:
-        """What starts is no more than what was planned or allowed, whatever the plan says of its tool."""
+    def _check_ruling(self, before: Session, event: SessionEvent, start: c.Start) -> None:
+        """Started actions do no more than was planned or approved, whatever the plan says of their tools."""
         if not isinstance(event, facts.ActionsStarted):
             return
         planned = max(e.version for e in self.log if isinstance(e, PLANS))
         requested = isinstance(self.log[planned - 1], facts.TurnRequested)
-        given = {e.action_id for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)}
-        for action_id in (one.action_id for one in event.actions):
-            action = find(before, action_id)
+        approved_ids = {e.action_id for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)}
+        for action_id in (action.action_id for action in event.actions):
+            action = find_action(before, action_id)
             if action is None or (rule := start.tools.get(action.spec.tool)) is None:
                 continue
             spec = action.spec.model_copy(update={"effect": rule.effect, "policy": rule.policy})
@@ -213,54 +231,54 @@ class World:
             asks = policy_of(before, spec) == "always" or (
                 policy_of(before, spec) == "writes" and rule.effect != "read"
             )
-            assert not asks or requested or action_id in given
+            assert not asks or requested or action_id in approved_ids
 
-    def _settled(self, before: Session, event: SessionEvent, after: Session) -> None:
-        """Which changes must not be made again for this request. A new request begins with none."""
+    def _track_writes(self, before: Session, event: SessionEvent, after: Session) -> None:
+        """Tracks the writes that must not be repeated for this request. A new request starts with none."""
         if after.words.request != before.words.request or isinstance(event, facts.SessionForked):
-            self.settled.clear()
-        for was, action in _changed(before, after):
+            self.done_writes.clear()
+        for was, action in _changed_actions(before, after):
             happened = action.status == "finished" or (action.status == "denied" and was != "denied")
             if happened and action.spec.effect != "read":
-                self.settled.add(key_of(action.spec.tool, action.spec.arguments))
+                self.done_writes.add(key_of(action.spec.tool, action.spec.arguments))
         outcomes = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
         done = {outcome.action_id for outcome in outcomes if outcome.ok}
         for late in before.left_running:
             if late.spec.id in done and late.spec.effect != "read":
-                self.settled.add(key_of(late.spec.tool, late.spec.arguments))
+                self.done_writes.add(key_of(late.spec.tool, late.spec.arguments))
 
-    def _said(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
-        """A word is taken in by a draft or answer whose work began with it or after, or by the person's own edit."""
-        self._remarked(before, event, meta)
+    def _check_messages(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
+        """A message is taken in by work that began after it, or by the user's own edit."""
+        self._check_remark_answered(before, event, meta)
         if isinstance(event, TAKES_IN):
             after = evolve(before, event)
-            drafted_in = drafting(before) if isinstance(event, DRAFTS) else before
+            drafted_in = drafting_session(before) if isinstance(event, DRAFTS) else before
             for text in set(drafted_in.words.feedback) - set(after.words.feedback):
-                said = self.words.pop(text, 0)
-                assert meta.work is None or said <= meta.work.version
+                message_version = self.pending_messages.pop(text, 0)
+                assert meta.work is None or message_version <= meta.work.version
         planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
         if planned or isinstance(event, facts.PlanEdited):  # of a path, whose nodes have yet to take the words in
             for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
-                said = self.words.pop(text, 0)
-                assert meta.work is None or said <= meta.work.version
+                message_version = self.pending_messages.pop(text, 0)
+                assert meta.work is None or message_version <= meta.work.version
         if isinstance(event, facts.MessageReceived):
-            self.words[event.text] = event.version
+            self.pending_messages[event.text] = event.version
         if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
             if before.question.about == "action":
                 return  # it is the action's result
-            self.words[event.text] = event.version
+            self.pending_messages[event.text] = event.version
 
-    def _remarked(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
-        """A remark is answered, taken in or taken back."""
+    def _check_remark_answered(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
+        """A remark is answered, taken in or withdrawn."""
         for text in (
-            _words_of(before) if isinstance(event, facts.SessionStopped | facts.RemarkAnswered | DRAFTS) else ()
+            _remark_messages(before) if isinstance(event, facts.SessionStopped | facts.RemarkAnswered | DRAFTS) else ()
         ):
-            said = self.words.pop(text, 0)
-            assert meta.work is None or said <= meta.work.version
+            message_version = self.pending_messages.pop(text, 0)
+            assert meta.work is None or message_version <= meta.work.version
 
     # --- what must hold of every session
 
-    def state(self, session: Session) -> None:
+    def check_session(self, session: Session) -> None:
         assert session.version == len(self.log)
         assert self.read == session
         assert SESSION.validate_json(SESSION.dump_json(session)) == session
@@ -268,78 +286,78 @@ class World:
         assert (session.question is None) or session.phase == "awaiting_input"
         assert (session.failure is not None) == (session.phase == "failed")
         assert not session.paused or session.phase not in ("resting", "failed")
-        self._bounded(session)
-        self._never_ran(session)
-        self._due(session)
-        self._kept(session)
-        self._review(session)
-        self._remark(session)
-        ways_on(session)
+        self._check_memory_limits(session)
+        self._check_never_started(session)
+        self._check_due(session)
+        self._check_no_message_lost(session)
+        self._check_review(session)
+        self._check_remark(session)
+        check_not_stuck(session)
 
-    def _bounded(self, session: Session) -> None:
-        """What prompts read does not grow with what was done."""
+    def _check_memory_limits(self, session: Session) -> None:
+        """What prompts read does not grow with the number of actions."""
         memory = session.memory
-        assert len(memory.deeds) <= GISTS
-        assert len(memory.earlier) <= EARLIER
-        assert len(memory.verdicts) <= VERDICTS
-        assert len(memory.sub_goals) <= SUB_GOALS
-        assert max((len(deed.text) for deed in memory.deeds), default=0) <= DEED
-        assert sum(map(_size, memory.deeds)) <= WHOLE + GISTS * 2 * GIST
-        assert sum(map(_size, memory.earlier)) <= EARLIER * 2 * GIST
+        assert len(memory.deeds) <= MAX_OUTCOMES
+        assert len(memory.earlier) <= MAX_EARLIER_OUTCOMES
+        assert len(memory.verdicts) <= MAX_VERDICTS
+        assert len(memory.sub_goals) <= MAX_SUB_GOALS
+        assert max((len(deed.text) for deed in memory.deeds), default=0) <= MAX_OUTCOME
+        assert sum(map(_size, memory.deeds)) <= MAX_WHOLE_OUTCOMES + MAX_OUTCOMES * 2 * MAX_OUTCOME_SUMMARY
+        assert sum(map(_size, memory.earlier)) <= MAX_EARLIER_OUTCOMES * 2 * MAX_OUTCOME_SUMMARY
 
     def _may_start_again(self, turn: int, action_id: str) -> None:
-        self.again.add((turn, action_id))
-        self.didnt.add((turn, action_id))
+        self.may_start_again.add((turn, action_id))
+        self.did_not_happen.add((turn, action_id))
 
-    def _never_ran(self, session: Session) -> None:
-        """What ended as skipped or denied was never started, unless the person said that it did not happen."""
+    def _check_never_started(self, session: Session) -> None:
+        """A skipped or denied action was never started, unless the user said that it did not happen."""
         for action in session.turn.actions if session.turn else ():
             key = (session.turn.number if session.turn else 0, action.spec.id)
             if action.status in ("skipped", "denied"):
-                assert key not in self.starts or key in self.didnt
+                assert key not in self.starts or key in self.did_not_happen
 
-    def _due(self, session: Session) -> None:
-        """A service is due only on the event that began its work, and no work is unknown to its service."""
+    def _check_due(self, session: Session) -> None:
+        """A service is due only by the event that began its work, and every work was given out."""
         whose, work = due(session), session.work
         if whose not in ("user", "nobody"):
             assert work is not None
             assert (work.version, SERVICE_OF[session.phase]) == (session.version, whose)
-            self.given.append(work)
+            self.works.append(work)
         if work is not None:
             assert SERVICE_OF[session.phase] == work.service
-            assert work in self.given
+            assert work in self.works
         assert work is not None or session.paused or session.phase not in SERVICE_OF
 
-    def _kept(self, session: Session) -> None:
-        rounds = [line for one in session.words.earlier for line in one.request.splitlines()]
-        for text in [text for text in self.words if text in rounds]:
-            del self.words[text]  # an earlier request: from here on the summary has it
+    def _check_no_message_lost(self, session: Session) -> None:
+        rounds = [line for round_ in session.words.earlier for line in round_.request.splitlines()]
+        for text in [text for text in self.pending_messages if text in rounds]:
+            del self.pending_messages[text]  # an earlier request: from here on the summary has it
         known = (
             *session.words.request.splitlines(),
             *session.words.feedback,
             *session.words.unread,
-            *_words_of(session),
+            *_remark_messages(session),
         )
-        lost = [text for text in self.words if text not in known]
+        missing = [text for text in self.pending_messages if text not in known]
 
-        assert not lost, f"nobody will read {lost}"
+        assert not missing, f"nobody will read {missing}"
 
-    def _remark(self, session: Session) -> None:
-        """While one is answered, what was there before it is there, and can be decided on."""
+    def _check_remark(self, session: Session) -> None:
+        """While a remark is answered, the session before it can be restored and decided on."""
         if session.words.remark is None:
             return
         assert session.phase in ("planning", "coding", "awaiting_input", "failed")
-        at = put_back(session)
+        at = before_remark(session)
         assert at.phase in ("awaiting_approval", "resting")
         assert at.work is None
-        self._review(at)
+        self._check_review(at)
 
-    def _review(self, session: Session) -> None:
+    def _check_review(self, session: Session) -> None:
         if session.phase != "awaiting_approval":
             return
-        target = reviewing(session)
+        target = review_target(session)
         if target == "actions":
-            assert undecided(session.turn)
+            assert undecided_actions(session.turn)
         elif target == "code":
             assert session.code is not None
             assert session.code.status == "review"
@@ -348,14 +366,14 @@ class World:
             assert session.plan.status == "pending_approval"
 
 
-def _words_of(session: Session) -> tuple[str, ...]:
-    """What was said since the remark that waits for its answer."""
+def _remark_messages(session: Session) -> tuple[str, ...]:
+    """The messages since the open remark."""
     remark = session.words.remark
-    return (*remark.texts, *(said.answer for said in remark.dialogue)) if remark else ()
+    return (*remark.texts, *(answered.answer for answered in remark.dialogue)) if remark else ()
 
 
-def _changed(before: Session, after: Session) -> list[tuple[str | None, Action]]:
-    """The actions of the turn that are not as they were, and how they were."""
+def _changed_actions(before: Session, after: Session) -> list[tuple[str | None, Action]]:
+    """The actions of the turn whose status changed, with the earlier status."""
     was = {a.spec.id: a.status for a in before.turn.actions} if before.turn else {}
     same = before.turn is not None and after.turn is not None and before.turn.number == after.turn.number
     known = was if same else {}
@@ -363,5 +381,5 @@ def _changed(before: Session, after: Session) -> list[tuple[str | None, Action]]
     return [(known.get(a.spec.id), a) for a in actions if known.get(a.spec.id) != a.status]
 
 
-def _size(deed: Deed) -> int:
+def _size(deed: ActionRecord) -> int:
     return len(deed.text) + len(text_of(deed.arguments))

@@ -1,13 +1,13 @@
-// The page: which session is shown, and whether one may be shown at all.
+// The root component: selects the session on the screen, or asks the user to log in.
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { SessionClient, type View } from "../net/client";
+import { SessionClient, type SessionView } from "../net/client";
 import { emptyState } from "../state/state";
-import { Denied } from "./Denied";
-import { go, useRoute } from "./route";
-import { SessionProvider } from "./session";
+import { LoginRequired } from "./LoginRequired";
+import { navigate, useRoute } from "./route";
+import { SessionProvider } from "./sessionContext";
 import { Shell } from "./Shell";
 
-/** One stay on a session. `route` is set when a new conversation gets its name: the stay goes on. */
+/** One visit to a session. When a new conversation gets its id, `route` is set and the visit continues. */
 interface Visit {
   route: string | null;
 }
@@ -21,24 +21,24 @@ export function App() {
   useEffect(() => {
     const next = new SessionClient(visit.route, (sessionId) => {
       visit.route = sessionId;
-      go(sessionId);
+      navigate(sessionId);
     });
     setClient(next);
     return () => next.close();
   }, [visit]);
 
-  const begin = () => (route === null ? setVisit({ route }) : go(null));
-  return client ? <Page key={client.number} client={client} onNew={begin} /> : null;
+  const startNew = () => (route === null ? setVisit({ route }) : navigate(null));
+  return client ? <SessionScreen key={client.key} client={client} onNew={startNew} /> : null;
 }
 
-const nothing: View = { state: emptyState(null), link: "connecting", pending: [] };
+const EMPTY_VIEW: SessionView = { state: emptyState(null), connection: "connecting", pending: [] };
 
-function Page({ client, onNew }: { client: SessionClient; onNew: () => void }) {
-  const view = useSyncExternalStore(client.subscribe, client.getView, () => nothing);
+function SessionScreen({ client, onNew }: { client: SessionClient; onNew: () => void }) {
+  const view = useSyncExternalStore(client.subscribe, client.getView, () => EMPTY_VIEW);
   useEffect(() => {
-    if (view.state.forkId) go(view.state.forkId);
+    if (view.state.forkId) navigate(view.state.forkId);
   }, [view.state.forkId]);
-  if (view.link === "denied") return <Denied />;
+  if (view.connection === "denied") return <LoginRequired />;
   return (
     <SessionProvider client={client} view={view}>
       <Shell onNew={onNew} />

@@ -1,8 +1,8 @@
-// Says plainly that no language model is at work, and on demand what to do about it.
+// A badge that says no language model is in use, with instructions in a popover.
 import { Code, Popover, UnstyledButton } from "@mantine/core";
 import { WELCOME } from "../generated/words";
-import { Tone } from "../ui/Tone";
-import { useSession } from "./session";
+import { Badge } from "../ui/Badge";
+import { useSession } from "./sessionContext";
 
 export function DemoChip() {
   const { state } = useSession();
@@ -10,11 +10,11 @@ export function DemoChip() {
   return (
     <Popover position="bottom-end" width={340} shadow="md" withinPortal trapFocus>
       <Popover.Target>
-        <UnstyledButton className="demo-chip" data-testid="demo" title={WELCOME.demo} aria-label={WELCOME.demo}>
-          <Tone tone="wait">{WELCOME.demo_short}</Tone>
+        <UnstyledButton className="demo-badge" data-testid="demo" title={WELCOME.demo} aria-label={WELCOME.demo}>
+          <Badge tone="wait">{WELCOME.demo_short}</Badge>
         </UnstyledButton>
       </Popover.Target>
-      <Popover.Dropdown className="demo-more" data-testid="demo-more">
+      <Popover.Dropdown className="demo-details" data-testid="demo-more">
         <p>
           <strong>{WELCOME.demo}</strong>
         </p>

@@ -1,12 +1,12 @@
-// Always in sight: who is at work, how to stop it, and where to write.
+// The footer, always visible: progress, status with the stop button, and the composer.
 import { Composer } from "../compose/Composer";
 import { Progress } from "./Progress";
-import { useSession } from "./session";
+import { useSession } from "./sessionContext";
 import { StatusLine } from "./StatusLine";
 
 export function Footer() {
   const { state } = useSession();
-  if (state.missing !== null) return null; // there is nobody to write to
+  if (state.missing !== null) return null; // no session to write to
   return (
     <footer className="footer">
       <Progress />

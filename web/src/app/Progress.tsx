@@ -1,63 +1,63 @@
-// How far a request with tools has come: its turns and sub-goals, in a line that is always at the same place.
+// One line of progress for a request: its turns and sub-goals, or the position in a path.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { useFlows } from "../flow/flows";
-import { titled } from "../flow/spec";
+import { toolTitle } from "../flow/spec";
 import { fill, WORK } from "../generated/words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
-import { useSession } from "./session";
+import { useSession } from "./sessionContext";
 
 const MARKS: Record<SubGoalView["status"], string> = { completed: "✓", failed: "✗", pending: "○" };
 
-// What was reached first: a plan may be thought over, and then names again what was done long ago.
+// Completed sub-goals come first: a revised plan may list again what was completed long ago.
 const ORDER: Record<SubGoalView["status"], number> = { completed: 0, failed: 1, pending: 2 };
 
 export function Progress() {
   const { state } = useSession();
   const { snapshot } = state;
-  if (snapshot?.workflow === "agentflow") return <Turns snapshot={snapshot} />;
+  if (snapshot?.workflow === "agentflow") return <TurnProgress snapshot={snapshot} />;
   if (snapshot?.workflow === "flow" && snapshot.path && snapshot.phase !== "resting") return <PathProgress path={snapshot.path} />;
   return null;
 }
 
-/** Where the path is. */
+/** The current position in the path. */
 function PathProgress({ path }: { path: PathView }) {
-  const all = [...path.walked, ...path.remaining];
+  const nodes = [...path.walked, ...path.remaining];
   const { flows } = useFlows();
   return (
     <div className="progress" data-testid="progress">
       <div className="progress-line">
         <span className="progress-bar" aria-hidden="true">
-          {all.map((_, index) => (
+          {nodes.map((_, index) => (
             <span key={index} data-status={index < path.walked.length ? "completed" : undefined} />
           ))}
         </span>
         <span>
-          {fill(WORK.node, { number: Math.min(path.current_path_index + 1, all.length), count: all.length })}
+          {fill(WORK.node, { number: Math.min(path.current_path_index + 1, nodes.length), count: nodes.length })}
         </span>
-        <span className="progress-now">{titled(flows ?? [], all[path.current_path_index] ?? "")}</span>
+        <span className="progress-now">{toolTitle(flows ?? [], nodes[path.current_path_index] ?? "")}</span>
       </div>
     </div>
   );
 }
 
-function Turns({ snapshot }: { snapshot: Snapshot }) {
+function TurnProgress({ snapshot }: { snapshot: Snapshot }) {
   const [open, setOpen] = useState(false);
   const { turns, max_turns, sub_goals, executed, planned } = snapshot.memory;
   const ordered = sub_goals.toSorted((a, b) => ORDER[a.status] - ORDER[b.status]);
-  const done = sub_goals.filter((one) => one.status === "completed").length;
-  const next = sub_goals.find((one) => one.status === "pending");
+  const done = sub_goals.filter((subGoal) => subGoal.status === "completed").length;
+  const next = sub_goals.find((subGoal) => subGoal.status === "pending");
   return (
     <div className="progress" data-testid="progress">
       {open && (
-        <div className="progress-more" data-testid="progress-more">
+        <div className="progress-details" data-testid="progress-more">
           <ol aria-label={WORK.sub_goals}>
-            {ordered.map((one) => (
-              <li key={one.goal} data-status={one.status} data-testid="sub-goal">
-                <span aria-hidden="true">{MARKS[one.status]}</span>
-                <span>{one.goal}</span>
-                <span className="dimmed">{WORK[one.status]}</span>
+            {ordered.map((subGoal) => (
+              <li key={subGoal.goal} data-status={subGoal.status} data-testid="sub-goal">
+                <span aria-hidden="true">{MARKS[subGoal.status]}</span>
+                <span>{subGoal.goal}</span>
+                <span className="dimmed">{WORK[subGoal.status]}</span>
               </li>
             ))}
           </ol>
@@ -68,8 +68,8 @@ function Turns({ snapshot }: { snapshot: Snapshot }) {
       )}
       <UnstyledButton className="progress-line" onClick={() => setOpen(!open)} aria-expanded={open} data-testid="progress-line">
         <span className="progress-bar" aria-hidden="true">
-          {ordered.map((one) => (
-            <span key={one.goal} data-status={one.status} />
+          {ordered.map((subGoal) => (
+            <span key={subGoal.goal} data-status={subGoal.status} />
           ))}
         </span>
         <span>

@@ -1,4 +1,4 @@
-// The frame: sessions at the left (a drawer on phones), the conversation in the middle, the composer below it.
+// The layout: sessions on the left (a drawer on phones), the conversation in the middle, the composer below.
 import { Drawer } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
@@ -12,18 +12,18 @@ import { SessionList } from "./SessionList";
 import { Shortcuts } from "./Shortcuts";
 
 export function Shell({ onNew }: { onNew: () => void }) {
-  const wide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
-  const [folded, fold] = useDisclosure(false);
-  const [opened, drawer] = useDisclosure(false);
-  const [searching, setSearching] = useState(0);
+  const isWide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
+  const [isCollapsed, sidebar] = useDisclosure(false);
+  const [isDrawerOpen, drawer] = useDisclosure(false);
+  const [searchRequests, setSearchRequests] = useState(0);
   useSearchKey(() => {
-    if (wide) fold.close();
+    if (isWide) sidebar.close();
     else drawer.open();
-    setSearching((times) => times + 1);
+    setSearchRequests((times) => times + 1);
   });
   const closeDrawer = () => {
     drawer.close();
-    setSearching(0); // opened by its button it does not bring up a phone's keyboard
+    setSearchRequests(0); // opening the drawer with its button must not bring up a phone's keyboard
   };
   const list = (
     <SessionList
@@ -31,27 +31,27 @@ export function Shell({ onNew }: { onNew: () => void }) {
         closeDrawer();
         onNew();
       }}
-      onChosen={closeDrawer}
-      searching={searching}
+      onSelect={closeDrawer}
+      searchRequests={searchRequests}
     />
   );
   return (
-    <div className="shell" data-folded={folded || !wide || undefined}>
+    <div className="shell" data-collapsed={isCollapsed || !isWide || undefined}>
       <a className="skip-link" href="#composer">
         {SIGNS.skip_link}
       </a>
-      {wide && !folded && (
+      {isWide && !isCollapsed && (
         <nav className="sidebar" aria-label={SIGNS.sessions}>
           {list}
         </nav>
       )}
-      {!wide && (
-        <Drawer opened={opened} onClose={closeDrawer} title={SIGNS.sessions} size={300} padding="sm" closeButtonProps={{ "aria-label": SIGNS.close_sessions }}>
+      {!isWide && (
+        <Drawer opened={isDrawerOpen} onClose={closeDrawer} title={SIGNS.sessions} size={300} padding="sm" closeButtonProps={{ "aria-label": SIGNS.close_sessions }}>
           {list}
         </Drawer>
       )}
       <div className="column">
-        <Header onMenu={wide ? fold.toggle : drawer.toggle} menuOpen={wide ? !folded : opened} />
+        <Header onMenu={isWide ? sidebar.toggle : drawer.toggle} menuOpen={isWide ? !isCollapsed : isDrawerOpen} />
         <Conversation />
         <Footer />
       </div>

@@ -1,4 +1,4 @@
-// The keys that do something anywhere, on `?`.
+// The list of global keyboard shortcuts, opened with `?`.
 import { Kbd, Modal } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { PAGE, SIGNS } from "../generated/words";

@@ -1,68 +1,68 @@
 import { Button, Loader, Tooltip } from "@mantine/core";
-import { ACTIONS, COMPOSER, fill, named, PHASES, SIGNS, STATUS } from "../generated/words";
+import { ACTIONS, COMPOSER, fill, PHASES, SIGNS, STATUS, wordFor } from "../generated/words";
+import { activeService, isReplying, type Snapshot } from "../state/state";
+import { formatDateTime } from "../ui/format";
 import { useElapsed, useStopKeys } from "../ui/hooks";
-import { PauseSign, PlaySign, StopSign } from "../ui/icons";
+import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { moment } from "../ui/format";
-import { answering, type Snapshot, worker } from "../state/state";
-import { useAct, useCan, useSession } from "./session";
+import { useCan, useCommand, useSession } from "./sessionContext";
 
 export function StatusLine() {
-  const { state, link, pending, client } = useSession();
+  const { state, connection, pending, client } = useSession();
   const can = useCan();
-  const stopping = useAct();
-  const pausing = useAct();
-  const service = worker(state.snapshot);
-  const elapsed = useElapsed(service ? sinceOf(state) : null);
-  const stop = () => stopping.send({ type: "stop" });
-  const stoppable = can("stop");
-  useStopKeys(stoppable, service !== null, stop);
+  const stopCommand = useCommand();
+  const pauseCommand = useCommand();
+  const service = activeService(state.snapshot);
+  const elapsed = useElapsed(service ? workStartedAt(state) : null);
+  const stop = () => stopCommand.send({ type: "stop" });
+  const canStop = can("stop");
+  useStopKeys(canStop, service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
-  const words = answering(state.snapshot) ? PHASES.replying : named(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? named(PHASES, phase) ?? PHASES.working;
-  const doing = service ? `${service} ${words}` : "";
-  const idle = state.snapshot ? waiting(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
+  const phaseLabel = isReplying(state.snapshot) ? PHASES.replying : wordFor(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? wordFor(PHASES, phase) ?? PHASES.working;
+  const activity = service ? `${service} ${phaseLabel}` : "";
+  const idle = state.snapshot ? idleStatus(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
   return (
     <div className="status-line">
       <div className="status-words">
         <span role="status" aria-live="polite" data-testid="status">
-          {link !== "online" ? (
+          {connection !== "online" ? (
             <>
-              {link === "connecting" ? STATUS.connecting : link === "busy" ? STATUS.busy : STATUS.offline}
+              {connection === "connecting" ? STATUS.connecting : connection === "busy" ? STATUS.busy : STATUS.offline}
               {pending.length > 0 && ` · ${fill(STATUS.unsent, { count: pending.length })}`}
             </>
           ) : (
             <>
               {service && <Loader size={12} mr={6} aria-hidden="true" />}
-              {doing || idle}
+              {activity || idle}
             </>
           )}
         </span>
-        {link === "online" && elapsed !== null && <span aria-hidden="true"> · {elapsed} s</span>}
-        {(link === "offline" || link === "busy") && (
+        {connection === "online" && elapsed !== null && <span aria-hidden="true"> · {elapsed} s</span>}
+        {(connection === "offline" || connection === "busy") && (
           <Button size="compact-xs" variant="subtle" onClick={client.reconnect}>
             {STATUS.retry_now}
           </Button>
         )}
-        <Problem error={stopping.error ?? pausing.error} />
+        <Problem error={stopCommand.error ?? pauseCommand.error} />
       </div>
       {can("pause") && service && (
-        <Button size="compact-sm" variant="default" leftSection={<PauseSign size={14} />} loading={pausing.busy} onClick={() => pausing.send({ type: "pause" })} data-testid="pause">
+        <Button size="compact-sm" variant="default" leftSection={<PauseIcon size={14} />} loading={pauseCommand.busy} onClick={() => pauseCommand.send({ type: "pause" })} data-testid="pause">
           {ACTIONS.pause}
         </Button>
       )}
       {can("unpause") && (
-        <Button size="compact-sm" variant="filled" leftSection={<PlaySign size={14} />} loading={pausing.busy} onClick={() => pausing.send({ type: "unpause" })} data-testid="unpause">
+        <Button size="compact-sm" variant="filled" leftSection={<PlayIcon size={14} />} loading={pauseCommand.busy} onClick={() => pauseCommand.send({ type: "unpause" })} data-testid="unpause">
           {ACTIONS.resume}
         </Button>
       )}
-      {stoppable && (
+      {canStop && (
         <Tooltip label={service ? SIGNS.stop_keys_working : SIGNS.stop_keys}>
           <Button
             size="compact-sm"
             variant={service ? "filled" : "default"}
             color={service ? "red" : undefined}
-            leftSection={<StopSign size={14} />}
-            loading={stopping.busy}
+            leftSection={<StopIcon size={14} />}
+            loading={stopCommand.busy}
             onClick={stop}
             data-testid="stop"
           >
@@ -74,22 +74,22 @@ export function StatusLine() {
   );
 }
 
-/** When the present work began: at the newest event that is not about money or words in passing. */
-function sinceOf({ events }: ReturnType<typeof useSession>["state"]): string | null {
-  const began = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
-  return began?.at ?? null;
+/** When the current work started: the time of the newest event, except usage records and guidance messages. */
+function workStartedAt({ events }: ReturnType<typeof useSession>["state"]): string | null {
+  const newest = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
+  return newest?.at ?? null;
 }
 
-function waiting({ phase, reason, paused, steps }: Snapshot, unfinished: boolean): string {
+function idleStatus({ phase, reason, paused, steps }: Snapshot, isUnfinished: boolean): string {
   if (paused) return STATUS.paused;
   if (phase.startsWith("awaiting")) return STATUS.your_turn;
   if (phase === "escalated") return STATUS.escalated;
   if (phase === "waiting") {
     const [first] = Object.values(steps).flatMap((step) => (step?.poll ? [] : (step?.until ?? []))).toSorted();
-    return first ? fill(STATUS.waiting_until, { until: moment(first) }) : STATUS.waiting;
+    return first ? fill(STATUS.waiting_until, { until: formatDateTime(first) }) : STATUS.waiting;
   }
   if (phase === "failed") return STATUS.failed;
   if (reason === "approved") return STATUS.approved;
-  if (reason === "answered" && unfinished) return STATUS.unfinished;
+  if (reason === "answered" && isUnfinished) return STATUS.unfinished;
   return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

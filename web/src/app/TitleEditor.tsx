@@ -1,14 +1,14 @@
 import { TextInput } from "@mantine/core";
 import { useState } from "react";
 import { SIGNS } from "../generated/words";
-import { useAct } from "./session";
+import { useCommand } from "./sessionContext";
 
 export function TitleEditor({ title, onDone }: { title: string; onDone: () => void }) {
   const [text, setText] = useState(title);
-  const act = useAct();
+  const command = useCommand();
   const save = () => {
-    const wanted = text.trim();
-    if (wanted && wanted !== title) act.send({ type: "rename", title: wanted });
+    const newTitle = text.trim();
+    if (newTitle && newTitle !== title) command.send({ type: "rename", title: newTitle });
     onDone();
   };
   return (

@@ -1,11 +1,11 @@
-// The front page: what the next request is for, with a few to try.
+// The start page: the choice of workflow, with example requests.
 import { Button, SegmentedControl } from "@mantine/core";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
-import { prepare } from "../flow/prepare";
-import { named, TEMPLATES, WELCOME } from "../generated/words";
-import { Book, Logo } from "../ui/icons";
-import { useSession } from "./session";
+import { requestFields, useRequestChoice, type Workflow, WORKFLOWS } from "../compose/requestChoice";
+import { preloadFlowViews } from "../flow/preload";
+import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
+import { BookIcon, Logo } from "../ui/icons";
+import { useSession } from "./sessionContext";
 
 const Library = lazy(() => import("../library/Library"));
 
@@ -14,7 +14,7 @@ interface Example {
   text: string;
 }
 
-// Those for the store name a customer and orders of the sample data.
+// The store examples use a customer and orders of the sample data.
 const EXAMPLES: Record<string, Example[]> = {
   conversation: [
     { title: "A simple calculator", text: "Help me create a simple calculator" },
@@ -40,60 +40,60 @@ const EXAMPLES: Record<string, Example[]> = {
 
 export function Welcome() {
   const { client, pending, state } = useSession();
-  const { choice, change } = useChoice(state);
-  const sending = pending.some((one) => one.command.type === "user_message");
-  const workflows = (state.greeting?.workflows ?? []).filter((one) => one in WORKFLOWS);
-  const shown = workflows.includes(choice.workflow) ? choice.workflow : "conversation";
+  const { choice, change } = useRequestChoice(state);
+  const isSending = pending.some((item) => item.command.type === "user_message");
+  const workflows = (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS);
+  const workflow = workflows.includes(choice.workflow) ? choice.workflow : "conversation";
   useEffect(() => {
-    if (shown === "flow") prepare();
-  }, [shown]);
-  const examples = EXAMPLES[shown] ?? [];
+    if (workflow === "flow") preloadFlowViews();
+  }, [workflow]);
+  const examples = EXAMPLES[workflow] ?? [];
   return (
     <section className="welcome" aria-label="Start">
       <Logo size={44} />
-      <h2>{named(WELCOME, shown)}</h2>
+      <h2>{wordFor(WELCOME, workflow)}</h2>
       <div className="welcome-choice">
         {workflows.length > 1 && (
           <SegmentedControl
             aria-label={WELCOME.how}
             data-testid="workflow"
-            value={shown}
+            value={workflow}
             onChange={(value) => change({ workflow: value as Workflow })}
-            data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
+            data={workflows.map((workflow) => ({ value: workflow, label: WORKFLOWS[workflow] ?? workflow }))}
           />
         )}
       </div>
-      <p>{named(WELCOME, `${shown}_what`)}</p>
+      <p>{wordFor(WELCOME, `${workflow}_what`)}</p>
       <div className="welcome-examples">
         {examples.map((example) => (
           <button
             key={example.title}
             type="button"
             data-testid="example"
-            disabled={sending || !state.greeting}
-            onClick={() => client.send({ type: "user_message", content: example.text, ...carried({ ...choice, workflow: shown }, state) })}
+            disabled={isSending || !state.greeting}
+            onClick={() => client.send({ type: "user_message", content: example.text, ...requestFields({ ...choice, workflow }, state) })}
           >
             <strong>{example.title}</strong>
             <span>{example.text}</span>
           </button>
         ))}
       </div>
-      {shown === "execution_plan" && <TemplatesButton />}
+      {workflow === "execution_plan" && <TemplatesButton />}
     </section>
   );
 }
 
-/** Plans to use again, from where a new one would begin. */
+/** Opens the library at its templates. */
 function TemplatesButton() {
   const [opened, setOpened] = useState(false);
   return (
     <>
-      <Button variant="subtle" leftSection={<Book />} onClick={() => setOpened(true)} data-testid="templates-open">
+      <Button variant="subtle" leftSection={<BookIcon />} onClick={() => setOpened(true)} data-testid="templates-open">
         {TEMPLATES.browse}
       </Button>
       {opened && (
         <Suspense>
-          <Library tab="templates" onClose={() => setOpened(false)} onChosen={() => setOpened(false)} />
+          <Library tab="templates" onClose={() => setOpened(false)} onSelect={() => setOpened(false)} />
         </Suspense>
       )}
     </>

@@ -1,4 +1,4 @@
-// Two pages: `/` begins a conversation, `/s/<session_id>` shows one.
+// Two routes: `/` starts a conversation, `/s/<session_id>` shows a session.
 import { useSyncExternalStore } from "react";
 
 const listeners = new Set<() => void>();
@@ -12,20 +12,20 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-export function sessionOf(path: string): string | null {
+export function sessionIdOf(path: string): string | null {
   return /^\/s\/([A-Za-z0-9_-]{1,64})\/?$/.exec(path)?.[1] ?? null;
 }
 
-export const pathOf = (sessionId: string | null): string => (sessionId === null ? "/" : `/s/${sessionId}`);
+export const sessionPath = (sessionId: string | null): string => (sessionId === null ? "/" : `/s/${sessionId}`);
 
-export function go(sessionId: string | null): void {
-  const path = pathOf(sessionId);
+export function navigate(sessionId: string | null): void {
+  const path = sessionPath(sessionId);
   if (path === location.pathname) return;
   history.pushState(null, "", path);
   for (const listener of listeners) listener();
 }
 
-/** The session of the address, null on the front page. */
+/** The session id in the address; null on the start page. */
 export function useRoute(): string | null {
-  return useSyncExternalStore(subscribe, () => sessionOf(location.pathname));
+  return useSyncExternalStore(subscribe, () => sessionIdOf(location.pathname));
 }

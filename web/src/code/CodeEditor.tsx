@@ -1,4 +1,4 @@
-// One program: shown, or edited.
+// A Python program, read-only or editable.
 import { python } from "@codemirror/lang-python";
 import { lineNumbers } from "@codemirror/view";
 import { Editor } from "./Editor";

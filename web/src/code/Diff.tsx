@@ -1,32 +1,32 @@
-// What changed between two texts, in one column: it fits a phone too.
+// A unified diff of two texts: one column, which also fits a phone.
 import { python as pythonLanguage } from "@codemirror/lang-python";
 import { unifiedMergeView } from "@codemirror/merge";
 import { EditorState } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { REVIEW } from "../generated/words";
-import { look } from "./look";
+import { editorTheme } from "./editorTheme";
 
 export default function Diff({ before, after, label, python = false }: { before: string; after: string; label: string; python?: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const view = new EditorView({
       doc: after.replace(/\n$/, ""),
       extensions: [
-        ...look(label),
+        ...editorTheme(label),
         ...(python ? [lineNumbers(), pythonLanguage()] : [EditorView.lineWrapping]),
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
         unifiedMergeView({ original: before.replace(/\n$/, ""), mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 8 } }),
       ],
-      parent: box.current ?? undefined,
+      parent: container.current ?? undefined,
     });
     return () => view.destroy();
   }, [before, after, label, python]);
   return (
     <>
       {before === after && <p className="dimmed">{REVIEW.diff_none}</p>}
-      <div className="code diff" ref={box} data-testid="diff" />
+      <div className="code diff" ref={container} data-testid="diff" />
     </>
   );
 }

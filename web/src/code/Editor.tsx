@@ -1,14 +1,14 @@
-// A text in CodeMirror: shown, or edited.
+// A CodeMirror editor, read-only or editable.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { indentUnit } from "@codemirror/language";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
-import { look } from "./look";
+import { editorTheme } from "./editorTheme";
 
-// Marked text that is typed over: Chromium, left alone with it, writes a style attribute to keep its looks, which our
-// policy refuses and the console reports.
-const typedOver = EditorView.domEventHandlers({
+// When the user types over a selection, Chromium adds a style attribute to preserve its appearance. The CSP refuses
+// that attribute, and the console reports it. So the editor replaces the selection itself.
+const replaceOnType = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     if (event.inputType !== "insertText" || event.isComposing || !event.data || view.state.selection.main.empty) return false;
     view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
@@ -19,35 +19,35 @@ const typedOver = EditorView.domEventHandlers({
 interface Props {
   value: string;
   label: string;
-  /** How it is coloured: the same value each time, as the editor begins anew with another. */
+  /** The language extension. Pass the same object each time: a new one recreates the editor. */
   language: Extension;
-  /** Given: the text can be edited. `value` is then only where the editing begins. */
+  /** If given, the text is editable and `value` is only its initial content. */
   onChange?: (value: string) => void;
 }
 
 export function Editor({ value, label, language, onChange }: Props) {
-  const box = useRef<HTMLDivElement>(null);
-  const editable = onChange !== undefined;
-  const changed = useEffectEvent((text: string) => onChange?.(text));
-  const begun = useEffectEvent(() => value);
+  const container = useRef<HTMLDivElement>(null);
+  const isEditable = onChange !== undefined;
+  const onDocChange = useEffectEvent((text: string) => onChange?.(text));
+  const initialValue = useEffectEvent(() => value);
   useEffect(() => {
     const editing = [
       history(),
-      typedOver,
+      replaceOnType,
       indentUnit.of("    "),
       keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
       EditorView.updateListener.of((update) => {
-        if (update.docChanged) changed(update.state.doc.toString());
+        if (update.docChanged) onDocChange(update.state.doc.toString());
       }),
     ];
-    const showing = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
+    const reading = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
     const view = new EditorView({
-      doc: editable ? begun() : begun().replace(/\n$/, ""),
-      extensions: [...look(label), language, ...(editable ? editing : showing)],
-      parent: box.current ?? undefined,
+      doc: isEditable ? initialValue() : initialValue().replace(/\n$/, ""),
+      extensions: [...editorTheme(label), language, ...(isEditable ? editing : reading)],
+      parent: container.current ?? undefined,
     });
-    if (editable) view.focus();
+    if (isEditable) view.focus();
     return () => view.destroy();
-  }, [label, language, editable, editable ? "" : value]);
-  return <div className="code" ref={box} data-testid="code-text" />;
+  }, [label, language, isEditable, isEditable ? "" : value]);
+  return <div className="code" ref={container} data-testid="code-text" />;
 }

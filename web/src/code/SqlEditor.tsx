@@ -1,4 +1,4 @@
-// One SQL statement: shown, or edited. Its lines are wrapped: it is often a single one.
+// A SQL statement, read-only or editable. Lines wrap: a statement is often one long line.
 import { sql } from "@codemirror/lang-sql";
 import { EditorView } from "@codemirror/view";
 import { Editor } from "./Editor";

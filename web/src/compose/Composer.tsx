@@ -1,51 +1,51 @@
-// One place to write, whatever the session waits for: Enter sends, Shift+Enter begins a new line.
+// The message field for all phases: Enter sends, Shift+Enter starts a new line.
 import { ActionIcon, Textarea } from "@mantine/core";
 import { type RefObject, useEffect, useEffectEvent, useRef, useState } from "react";
-import { useAct, useCan, useSession } from "../app/session";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { COMPOSER, fill } from "../generated/words";
 import type { Command, Knowledge } from "../protocol";
-import { answering, type SessionState, waits, working } from "../state/state";
-import { Send } from "../ui/icons";
+import { isReplying, isWorking, needsUser, type SessionState } from "../state/state";
+import { SendIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { carried, useChoice } from "./choice";
 import { KnowledgeChips, KnowledgeMenu } from "./Knowledge";
+import { requestFields, useRequestChoice } from "./requestChoice";
 import { RequestSettings } from "./RequestSettings";
 import { useSuggestion } from "./suggestion";
 
-type Extra = { knowledge?: Knowledge[] } & ReturnType<typeof carried>;
-const LONGEST = 50_000;
+type RequestExtras = { knowledge?: Knowledge[] } & ReturnType<typeof requestFields>;
+const MAX_LENGTH = 50_000;
 
 export function Composer() {
   const { state } = useSession();
   const can = useCan();
-  const act = useAct();
+  const command = useCommand();
   const [text, setText] = useState("");
   const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   const field = useRef<HTMLTextAreaElement>(null);
-  const sent = useRef("");
+  const lastSent = useRef("");
   useEffect(() => {
-    if (act.error) setText((newer) => newer || sent.current); // refused: nobody should have to write it again
-  }, [act.error?.key]);
+    if (command.error) setText((newer) => newer || lastSent.current); // give the text back after a refusal
+  }, [command.error?.key]);
   useSuggestion(({ text, workflow }) => {
     setText(text);
     change({ workflow });
-    // The dialog it was chosen in, and a phone's drawer, give the focus back when they close: the field takes it after that.
+    // Dialogs and the phone's drawer restore focus when they close: focus the field after that.
     setTimeout(() => field.current?.focus(), 60);
   });
-  const fresh = state.sessionId === null;
-  const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
-  const allowed = fresh || can("user_message");
-  const back = useFocus(field, state, allowed);
-  const tooLong = text.trim().length > LONGEST;
+  const isNew = state.sessionId === null;
+  const isRequest = isNew || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
+  const canSend = isNew || can("user_message");
+  const refocus = useComposerFocus(field, state, canSend);
+  const isTooLong = text.trim().length > MAX_LENGTH;
   const send = () => {
     const content = text.trim();
-    if (!content || !allowed || tooLong) return;
-    sent.current = content;
-    act.send(commandOf(content, state, request ? { knowledge, ...carried(choice, state) } : {}));
+    if (!content || !canSend || isTooLong) return;
+    lastSent.current = content;
+    command.send(commandOf(content, state, isRequest ? { knowledge, ...requestFields(choice, state) } : {}));
     setText("");
     setKnowledge([]);
-    back();
+    refocus();
   };
   return (
     <form
@@ -56,16 +56,16 @@ export function Composer() {
         send();
       }}
     >
-      <Problem error={act.error} />
-      {tooLong && (
+      <Problem error={command.error} />
+      {isTooLong && (
         <p className="problem" role="alert" data-testid="too-long">
-          {fill(COMPOSER.too_long, { count: text.trim().length.toLocaleString("en"), most: LONGEST.toLocaleString("en") })} {request && COMPOSER.too_long_context}
+          {fill(COMPOSER.too_long, { count: text.trim().length.toLocaleString("en"), most: MAX_LENGTH.toLocaleString("en") })} {isRequest && COMPOSER.too_long_context}
         </p>
       )}
-      {request && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
+      {isRequest && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
       <div className="composer-row">
-        {request && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
-        {request && <RequestSettings />}
+        {isRequest && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
+        {isRequest && <RequestSettings />}
         <Textarea
           ref={field}
           className="composer-text"
@@ -75,8 +75,8 @@ export function Composer() {
           autosize
           minRows={1}
           maxRows={8}
-          error={tooLong}
-          disabled={!allowed}
+          error={isTooLong}
+          disabled={!canSend}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -85,8 +85,8 @@ export function Composer() {
             send();
           }}
         />
-        <ActionIcon type="submit" size={42} aria-label={COMPOSER.send} data-testid="send" disabled={!allowed || !text.trim() || tooLong}>
-          <Send />
+        <ActionIcon type="submit" size={42} aria-label={COMPOSER.send} data-testid="send" disabled={!canSend || !text.trim() || isTooLong}>
+          <SendIcon />
         </ActionIcon>
       </div>
     </form>
@@ -94,38 +94,38 @@ export function Composer() {
 }
 
 /**
- * Focuses the field where words come next: for a request, for an answer, and on coming to a session in which nothing else
- * waits for the person. What it returns does so after a message was sent.
+ * Focuses the field when text is expected: for a request, for an answer, and on opening a session that does not need
+ * the user for anything else. Returns a function that focuses the field again after a message was sent.
  */
-function useFocus(field: RefObject<HTMLTextAreaElement | null>, { sessionId, snapshot }: SessionState, allowed: boolean): () => void {
-  const returning = useRef(false);
+function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, { sessionId, snapshot }: SessionState, canSend: boolean): () => void {
+  const shouldReturn = useRef(false);
   const focus = () => {
-    // On a phone this would open the keyboard over the page that the person has just come to.
+    // On a phone, focusing would open the keyboard over the page that was just opened.
     if (window.matchMedia("(pointer: fine)").matches) field.current?.focus({ preventScroll: true });
   };
-  const focused = useEffectEvent(focus);
-  const entered = useEffectEvent(() => snapshot && !waits(snapshot) && focus());
-  const expected = sessionId === null || !!snapshot?.question;
+  const onExpected = useEffectEvent(focus);
+  const onEntered = useEffectEvent(() => snapshot && !needsUser(snapshot) && focus());
+  const isExpected = sessionId === null || !!snapshot?.question;
   useEffect(() => {
-    if (expected) focused();
-  }, [expected]);
-  const shown = snapshot ? sessionId : null;
+    if (isExpected) onExpected();
+  }, [isExpected]);
+  const shownId = snapshot ? sessionId : null;
   useEffect(() => {
-    if (shown !== null) entered();
-  }, [shown]);
+    if (shownId !== null) onEntered();
+  }, [shownId]);
   useEffect(() => {
-    // The field can be written in again: it is gone back to, unless the person has gone elsewhere.
-    if (!allowed || !returning.current) return;
-    returning.current = false;
-    if (document.activeElement?.matches("body, main")) focused();
-  }, [allowed]);
+    // The field is enabled again: return to it, unless the user has focused something else.
+    if (!canSend || !shouldReturn.current) return;
+    shouldReturn.current = false;
+    if (document.activeElement?.matches("body, main")) onExpected();
+  }, [canSend]);
   return () => {
-    returning.current = true;
+    shouldReturn.current = true;
     focus();
   };
 }
 
-function commandOf(content: string, { snapshot }: SessionState, extra: Extra): Command {
+function commandOf(content: string, { snapshot }: SessionState, extra: RequestExtras): Command {
   if (snapshot?.question) return { type: "answer", content, question_id: snapshot.question.question_id };
   if (snapshot?.can.includes("hand_back")) return { type: "hand_back", content };
   return { type: "user_message", content, ...extra };
@@ -135,8 +135,8 @@ function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (sessionId === null) return COMPOSER.request;
   if (!snapshot) return missing ? "" : COMPOSER.loading;
   if (snapshot.question) return COMPOSER.answer;
-  if (answering(snapshot)) return COMPOSER.replying;
-  if (working(snapshot)) return COMPOSER.working;
+  if (isReplying(snapshot)) return COMPOSER.replying;
+  if (isWorking(snapshot)) return COMPOSER.working;
   if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? COMPOSER.feedback : snapshot.approval_request ? COMPOSER.approval : COMPOSER.review;
   if (snapshot.phase === "escalated") return COMPOSER.escalated;
   return COMPOSER.next;

@@ -1,9 +1,9 @@
-// How the next request is worked on, tucked away behind a button beside the composer.
+// The settings of the next request, behind a button beside the composer.
 import { ActionIcon, Loader, Popover } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { SETTINGS, SIGNS } from "../generated/words";
-import { Sliders } from "../ui/icons";
+import { SettingsIcon } from "../ui/icons";
 
 const SettingsForm = lazy(() => import("./SettingsForm"));
 
@@ -24,7 +24,7 @@ export function RequestSettings() {
           data-testid="request-settings"
           onClick={() => setOpened(!opened)}
         >
-          <Sliders />
+          <SettingsIcon />
         </ActionIcon>
       </Popover.Target>
       <Popover.Dropdown>

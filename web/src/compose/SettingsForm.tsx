@@ -1,14 +1,14 @@
 import { NativeSelect, NumberInput, SegmentedControl, Switch } from "@mantine/core";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { useFlows } from "../flow/flows";
-import { words } from "../flow/spec";
+import { readableName } from "../flow/spec";
 import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
-import { type Choice, useChoice, type Workflow, WORKFLOWS } from "./choice";
+import { type RequestChoice, useRequestChoice, type Workflow, WORKFLOWS } from "./requestChoice";
 
 export default function SettingsForm() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
-  const workflows = (state.greeting?.workflows ?? []).filter((one) => one in WORKFLOWS);
+  const { choice, change } = useRequestChoice(state);
+  const workflows = (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS);
   return (
     <div className="settings">
       <SegmentedControl
@@ -17,16 +17,16 @@ export default function SettingsForm() {
         aria-label={WELCOME.how}
         value={choice.workflow}
         onChange={(value) => change({ workflow: value as Workflow })}
-        data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
+        data={workflows.map((workflow) => ({ value: workflow, label: WORKFLOWS[workflow] ?? workflow }))}
       />
-      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : choice.workflow === "execution_plan" ? <ForPlans /> : <p className="hint">{SETTINGS.plan_first}</p>}
+      {choice.workflow === "agentflow" ? <ToolSettings /> : choice.workflow === "flow" ? <FlowSettings /> : choice.workflow === "execution_plan" ? <PlanSettings /> : <p className="hint">{SETTINGS.plan_first}</p>}
     </div>
   );
 }
 
-function ForTools() {
+function ToolSettings() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   return (
     <>
       <NumberInput
@@ -40,12 +40,12 @@ function ForTools() {
         onChange={(value) => typeof value === "number" && value >= 1 && value <= 100 && change({ max_turns: value })}
         data-testid="max-turns"
       />
-      <Asking />
-      <Store />
+      <ApprovalPolicySelect />
+      <StoreSelect />
       <NativeSelect
         label={SETTINGS.quality}
         value={choice.quality}
-        onChange={(event) => change({ quality: event.currentTarget.value as Choice["quality"] })}
+        onChange={(event) => change({ quality: event.currentTarget.value as RequestChoice["quality"] })}
         data={[
           { value: "economy", label: SETTINGS.quality_economy },
           { value: "balanced", label: SETTINGS.quality_balanced },
@@ -63,9 +63,9 @@ function ForTools() {
   );
 }
 
-function ForPlans() {
+function PlanSettings() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   return (
     <>
       <Switch
@@ -75,21 +75,21 @@ function ForPlans() {
         onChange={(event) => change({ require_plan_approval: event.currentTarget.checked })}
         data-testid="plan-approval"
       />
-      {!choice.require_plan_approval && <Asking />}
-      <Store />
+      {!choice.require_plan_approval && <ApprovalPolicySelect />}
+      <StoreSelect />
     </>
   );
 }
 
-/** Which calls ask the person. */
-function Asking() {
+/** Which calls need the user's approval. */
+function ApprovalPolicySelect() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   return (
     <NativeSelect
       label={SETTINGS.approval}
       value={choice.approval}
-      onChange={(event) => change({ approval: event.currentTarget.value as Choice["approval"] })}
+      onChange={(event) => change({ approval: event.currentTarget.value as RequestChoice["approval"] })}
       data={[
         { value: "writes", label: SETTINGS.approval_writes },
         { value: "always", label: SETTINGS.approval_always },
@@ -100,17 +100,17 @@ function Asking() {
   );
 }
 
-/** Whose data is changed. */
-function Store() {
+/** Which copy of the data the session changes. */
+function StoreSelect() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   return (
     <NativeSelect
       label={SETTINGS.store}
       description={state.sessionId === null ? undefined : SETTINGS.store_fixed}
       disabled={state.sessionId !== null}
       value={choice.world}
-      onChange={(event) => change({ world: event.currentTarget.value as Choice["world"] })}
+      onChange={(event) => change({ world: event.currentTarget.value as RequestChoice["world"] })}
       data={[
         { value: "shared", label: SETTINGS.store_shared },
         { value: "own", label: SETTINGS.store_own },
@@ -120,26 +120,26 @@ function Store() {
   );
 }
 
-function ForFlows() {
+function FlowSettings() {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   const { flows, problem } = useFlows();
-  const names = (flows ?? []).map((one) => one.name);
-  const all = choice.flow && !names.includes(choice.flow) ? [...names, choice.flow] : names;
+  const names = (flows ?? []).map((flow) => flow.name);
+  const options = choice.flow && !names.includes(choice.flow) ? [...names, choice.flow] : names;
   return (
     <>
       <NativeSelect
         label={SETTINGS.flow}
-        description={problem ? fill(TROUBLE.flows, { why: problem }) : flows?.find((one) => one.name === choice.flow)?.description}
+        description={problem ? fill(TROUBLE.flows, { why: problem }) : flows?.find((flow) => flow.name === choice.flow)?.description}
         value={choice.flow}
         onChange={(event) => change({ flow: event.currentTarget.value })}
-        data={[{ value: "", label: SETTINGS.flow_any }, ...all.map((one) => ({ value: one, label: words(one) }))]}
+        data={[{ value: "", label: SETTINGS.flow_any }, ...options.map((name) => ({ value: name, label: readableName(name) }))]}
         data-testid="flow"
       />
       <NativeSelect
         label={SETTINGS.confirm}
         value={choice.confirm}
-        onChange={(event) => change({ confirm: event.currentTarget.value as Choice["confirm"] })}
+        onChange={(event) => change({ confirm: event.currentTarget.value as RequestChoice["confirm"] })}
         data={[
           { value: "path", label: SETTINGS.confirm_path },
           { value: "nodes", label: SETTINGS.confirm_nodes },

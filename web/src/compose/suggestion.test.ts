@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { suggest, takeSuggestions } from "./suggestion";
+import { subscribeSuggestions, suggest } from "./suggestion";
 
-test("a suggestion made before there is a composer reaches the next one, once", () => {
+test("a suggestion made before the composer mounts is delivered once, to the next composer", () => {
   suggest({ text: "first", workflow: "flow" });
   suggest({ text: "second", workflow: "flow" });
-  const taken: string[] = [];
-  takeSuggestions((one) => taken.push(one.text))();
-  takeSuggestions((one) => taken.push(one.text))();
-  expect(taken).toEqual(["second"]);
+  const received: string[] = [];
+  subscribeSuggestions((suggestion) => received.push(suggestion.text))();
+  subscribeSuggestions((suggestion) => received.push(suggestion.text))();
+  expect(received).toEqual(["second"]);
 });
 
-test("a composer that is gone takes nothing away from the one that replaced it", () => {
-  const taken: string[] = [];
-  const gone = takeSuggestions((one) => taken.push(`old ${one.text}`));
-  const end = takeSuggestions((one) => taken.push(`new ${one.text}`));
-  gone();
+test("an unmounted composer does not unsubscribe its successor", () => {
+  const received: string[] = [];
+  const unsubscribeOld = subscribeSuggestions((suggestion) => received.push(`old ${suggestion.text}`));
+  const unsubscribe = subscribeSuggestions((suggestion) => received.push(`new ${suggestion.text}`));
+  unsubscribeOld();
   suggest({ text: "a", workflow: "flow" });
-  end();
-  expect(taken).toEqual(["new a"]);
+  unsubscribe();
+  expect(received).toEqual(["new a"]);
 });

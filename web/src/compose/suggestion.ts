@@ -1,32 +1,32 @@
-// A request put into the composer from elsewhere: the person may change it before it is sent.
+// A request that another component puts into the composer; the user can edit it before sending.
 import { useEffect, useEffectEvent } from "react";
-import type { Workflow } from "./choice";
+import type { Workflow } from "./requestChoice";
 
 interface Suggestion {
   text: string;
   workflow: Workflow;
 }
 
-let listener: ((one: Suggestion) => void) | null = null;
-let waiting: Suggestion | null = null;
+let listener: ((suggestion: Suggestion) => void) | null = null;
+let queued: Suggestion | null = null;
 
-/** Hands a request to the composer, or keeps it until there is one. A newer one replaces it. */
-export function suggest(one: Suggestion): void {
-  if (listener) listener(one);
-  else waiting = one;
+/** Hands a request to the composer, or queues it until one mounts. A newer request replaces a queued one. */
+export function suggest(suggestion: Suggestion): void {
+  if (listener) listener(suggestion);
+  else queued = suggestion;
 }
 
-/** Takes what is suggested from now on, and what nobody has taken yet. The function returned ends it. */
-export function takeSuggestions(take: (one: Suggestion) => void): () => void {
-  listener = take;
-  if (waiting) take(waiting);
-  waiting = null;
+/** Subscribes to suggestions, and delivers the queued one, if any. Returns the unsubscribe function. */
+export function subscribeSuggestions(onSuggestion: (suggestion: Suggestion) => void): () => void {
+  listener = onSuggestion;
+  if (queued) onSuggestion(queued);
+  queued = null;
   return () => {
-    if (listener === take) listener = null;
+    if (listener === onSuggestion) listener = null;
   };
 }
 
-export function useSuggestion(take: (one: Suggestion) => void): void {
-  const taken = useEffectEvent(take);
-  useEffect(() => takeSuggestions((one) => taken(one)), []);
+export function useSuggestion(onSuggestion: (suggestion: Suggestion) => void): void {
+  const handler = useEffectEvent(onSuggestion);
+  useEffect(() => subscribeSuggestions((suggestion) => handler(suggestion)), []);
 }

@@ -1,86 +1,86 @@
-// A flow and one of its nodes: side by side where there is room, else a list whose nodes open.
+// A flow and its selected node: side by side on wide screens, otherwise a list of nodes that expand.
 import { SegmentedControl } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
 import { fill, PATHS, SETTINGS } from "../generated/words";
-import { NodeLine } from "./NodeLine";
+import { currentAction, type FlowContext, flowNames, type FlowProgress, flowProgress, type NodeView, type WalkedTurn } from "./flowProgress";
+import { NodeButton } from "./NodeButton";
 import { NodePanel } from "./NodePanel";
-import { flowOf, type FlowSpec, split, words } from "./spec";
-import { type Beginning, currentOf, flowsOf, type NodeShown, type Walk, type Walked, walkOf } from "./walk";
+import { flowOf, type FlowSpec, readableName, splitTool } from "./spec";
 
 const Graph = lazy(() => import("./Graph"));
 
 interface Props {
   flows: readonly FlowSpec[];
-  turn: Walked;
-  beginning: Beginning;
+  turn: WalkedTurn;
+  context: FlowContext;
 }
 
-export function FlowView({ flows, turn, beginning }: Props) {
-  const wide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
-  const [chosen, choose] = useState("");
+export function FlowView({ flows, turn, context }: Props) {
+  const isWide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
+  const [chosenFlow, chooseFlow] = useState("");
   const [opened, open] = useState<string | null>(null);
-  const names = flowsOf(turn);
-  const here = currentOf(turn.actions) ?? turn.actions.findLast((one) => one.state === "finished" || one.state === "failed");
-  const [hereFlow] = split(here?.spec.tool ?? "");
-  const name = names.includes(chosen) ? chosen : names.includes(hereFlow) ? hereFlow : (names[0] ?? "");
+  const names = flowNames(turn);
+  const current = currentAction(turn.actions) ?? turn.actions.findLast((action) => action.state === "finished" || action.state === "failed");
+  const [currentFlow] = splitTool(current?.spec.tool ?? "");
+  const name = names.includes(chosenFlow) ? chosenFlow : names.includes(currentFlow) ? currentFlow : (names[0] ?? "");
   const flow = flowOf(flows, name);
-  if (!flow) return <p className="hint">{fill(PATHS.gone, { flow: words(name) })}</p>;
-  const walk = walkOf(flow, turn);
-  // until the person looks at a node, the one is shown at which the path is
-  const followed = opened ?? (wide ? (here?.spec.tool ?? walk.nodes[0]?.tool ?? "") : "");
-  const node = walk.nodes.find((one) => one.tool === followed) ?? (wide ? walk.nodes[0] : undefined);
-  const parts = { walk, turn, beginning };
+  if (!flow) return <p className="hint">{fill(PATHS.gone, { flow: readableName(name) })}</p>;
+  const progress = flowProgress(flow, turn);
+  // until the user selects a node, show the current one
+  const selectedTool = opened ?? (isWide ? (current?.spec.tool ?? progress.nodes[0]?.tool ?? "") : "");
+  const node = progress.nodes.find((node) => node.tool === selectedTool) ?? (isWide ? progress.nodes[0] : undefined);
+  const common = { progress, turn, context };
   return (
     <>
       {names.length > 1 && (
-        <SegmentedControl size="xs" aria-label={SETTINGS.flow} value={name} onChange={choose} data={names.map((one, index) => ({ value: one, label: `${index + 1}. ${words(one)}` }))} data-testid="flow-choice" />
+        <SegmentedControl size="xs" aria-label={SETTINGS.flow} value={name} onChange={chooseFlow} data={names.map((flowName, index) => ({ value: flowName, label: `${index + 1}. ${readableName(flowName)}` }))} data-testid="flow-choice" />
       )}
-      {wide ? (
+      {isWide ? (
         <div className="flow-wide">
-          <Suspense fallback={<div className="flow-graph" style={{ height: heightOf(flow) }} />}>
-            <Graph key={flow.name} walk={walk} selected={node?.tool ?? ""} onSelect={open} />
+          <Suspense fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
+            <Graph key={flow.name} progress={progress} selected={node?.tool ?? ""} onSelect={open} />
           </Suspense>
-          {node && <NodePanel key={node.tool} node={node} {...parts} />}
+          {node && <NodePanel key={node.tool} node={node} {...common} />}
         </div>
       ) : (
-        <NodeList {...parts} opened={opened} onOpen={(tool) => open(tool === opened ? null : tool)} />
+        <NodeList {...common} opened={opened} onOpen={(tool) => open(tool === opened ? null : tool)} />
       )}
     </>
   );
 }
 
-/** About the room that the graph will take, while it is being loaded. */
-function heightOf(flow: FlowSpec): string {
+/** An approximate height for the placeholder while the graph loads. */
+function placeholderHeight(flow: FlowSpec): string {
   return `min(75vh, ${flow.full_path.length * 4.2}rem)`;
 }
 
-interface ListProps {
-  walk: Walk;
-  turn: Walked;
-  beginning: Beginning;
+interface NodeListProps {
+  progress: FlowProgress;
+  turn: WalkedTurn;
+  context: FlowContext;
   opened: string | null;
   onOpen: (tool: string) => void;
 }
 
-/** In the order of the path; what it leaves out comes last. */
-function NodeList({ walk, turn, beginning, opened, onOpen }: ListProps) {
-  const order = [...turn.actions.map((one) => one.spec.tool), ...(turn.path?.nodes ?? [])];
-  const on = walk.nodes.filter((one) => one.state !== "out" || one.planned).toSorted((a, b) => order.indexOf(a.tool) - order.indexOf(b.tool));
-  const out = walk.nodes.filter((one) => !on.includes(one));
-  const item = (node: NodeShown) => (
+/** Nodes in path order; nodes that are not on the path come last. */
+function NodeList({ progress, turn, context, opened, onOpen }: NodeListProps) {
+  const order = [...turn.actions.map((action) => action.spec.tool), ...(turn.path?.nodes ?? [])];
+  const onPath = progress.nodes.filter((node) => node.state !== "out" || node.isPlanned).toSorted((a, b) => order.indexOf(a.tool) - order.indexOf(b.tool));
+  const offPath = progress.nodes.filter((node) => !onPath.includes(node));
+  const item = (node: NodeView) => (
     <li key={node.tool}>
-      <NodeLine node={node} selected={node.tool === opened} onSelect={onOpen} controls="panel" />
-      {node.tool === opened && <NodePanel node={node} walk={walk} turn={turn} beginning={beginning} />}
+      <NodeButton node={node} selected={node.tool === opened} onSelect={onOpen} controls="panel" />
+      {node.tool === opened && <NodePanel node={node} progress={progress} turn={turn} context={context} />}
     </li>
   );
   return (
     <div className="flow-narrow" data-testid="flow-list">
-      <ol>{on.map(item)}</ol>
-      {out.length > 0 && (
+      <ol>{onPath.map(item)}</ol>
+      {offPath.length > 0 && (
         <details>
-          <summary className="dimmed">{out.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: out.length })}</summary>
-          <ol>{out.map(item)}</ol>
+          <summary className="dimmed">{offPath.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: offPath.length })}</summary>
+          <ol>{offPath.map(item)}</ol>
         </details>
       )}
     </div>

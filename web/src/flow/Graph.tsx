@@ -1,62 +1,62 @@
-// A flow as a graph: its nodes are buttons, what was walked is solid, what is planned is marked, the rest is faint.
+// A flow as a graph of buttons: walked edges are solid, planned ones marked, the rest faint.
 import "@xyflow/react/dist/base.css";
 import { BaseEdge, type Edge, type EdgeProps, Handle, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
 import { useElementSize } from "@mantine/hooks";
 import { useEffect, useMemo } from "react";
 import { fill, PATHS } from "../generated/words";
-import { lineOf, NODE, type Placed, placed, type Point } from "./layout";
-import { NodeLine } from "./NodeLine";
-import { words } from "./spec";
-import type { EdgeState, NodeShown, Walk } from "./walk";
+import type { EdgeState, FlowProgress, NodeView } from "./flowProgress";
+import { type FlowLayout, layoutFlow, NODE_SIZE, type Point, roundedLine } from "./layout";
+import { NodeButton } from "./NodeButton";
+import { readableName } from "./spec";
 
 interface Props {
-  walk: Walk;
+  progress: FlowProgress;
   selected: string;
   onSelect: (tool: string) => void;
 }
 
-type Step = Node<{ node: NodeShown; selected: boolean; onSelect: (tool: string) => void }, "step">;
-type Way = Edge<{ points: readonly Point[]; state: EdgeState }, "way">;
+type StepNodeType = Node<{ node: NodeView; selected: boolean; onSelect: (tool: string) => void }, "step">;
+type PathEdgeType = Edge<{ points: readonly Point[]; state: EdgeState }, "path">;
 
-const ON_TOP: Record<EdgeState, number> = { out: 0, left: 1, planned: 2, walked: 3 };
+const EDGE_Z_INDEX: Record<EdgeState, number> = { out: 0, left: 1, planned: 2, walked: 3 };
 
 export default function Graph(props: Props) {
-  const { flow } = props.walk;
-  const places = useMemo(() => placed(flow), [flow]); // once: what happens in a flow moves nothing
+  const { flow } = props.progress;
+  const layout = useMemo(() => layoutFlow(flow), [flow]); // computed once: progress does not move the nodes
   const { ref, width } = useElementSize();
-  const zoom = Math.min(1, width / places.width);
+  const zoom = Math.min(1, width / layout.width);
   return (
-    <div ref={ref} className="flow-graph" data-testid="flow-graph" style={{ height: `min(75vh, ${places.height * zoom}px)` }}>
+    <div ref={ref} className="flow-graph" data-testid="flow-graph" style={{ height: `min(75vh, ${layout.height * zoom}px)` }}>
       {width > 0 && (
         <ReactFlowProvider>
-          <Drawn {...props} places={places} />
+          <FlowGraph {...props} layout={layout} />
         </ReactFlowProvider>
       )}
     </div>
   );
 }
 
-function Drawn({ walk, selected, onSelect, places }: Props & { places: Placed }) {
-  const nodes = walk.nodes.map(
-    (node): Step => ({
+function FlowGraph({ progress, selected, onSelect, layout }: Props & { layout: FlowLayout }) {
+  const nodes = progress.nodes.map(
+    (node): StepNodeType => ({
       id: node.spec.name,
       type: "step",
-      position: places.at.get(node.spec.name) ?? { x: 0, y: 0 },
-      ...NODE,
+      position: layout.positions.get(node.spec.name) ?? { x: 0, y: 0 },
+      ...NODE_SIZE,
       data: { node, selected: node.tool === selected, onSelect },
     }),
   );
-  const edges = walk.edges.map((edge): Way => {
-    const [source = "", target = ""] = [edge.from, edge.to].map((tool) => tool.slice(walk.flow.name.length + 1));
-    return { id: `${source} ${target}`, source, target, type: "way", domAttributes: { "aria-hidden": true }, zIndex: ON_TOP[edge.state], data: { points: places.ways.get(`${source} ${target}`) ?? [], state: edge.state } };
+  const edges = progress.edges.map((edge): PathEdgeType => {
+    const [source = "", target = ""] = [edge.from, edge.to].map((tool) => tool.slice(progress.flow.name.length + 1));
+    return { id: `${source} ${target}`, source, target, type: "path", domAttributes: { "aria-hidden": true }, zIndex: EDGE_Z_INDEX[edge.state], data: { points: layout.edgePaths.get(`${source} ${target}`) ?? [], state: edge.state } };
   });
   return (
     <ReactFlow
       nodes={nodes}
       edges={edges}
-      nodeTypes={NODES}
-      edgeTypes={EDGES}
-      aria-label={fill(PATHS.name, { flow: words(walk.flow.name) })}
+      nodeTypes={NODE_TYPES}
+      edgeTypes={EDGE_TYPES}
+      aria-label={fill(PATHS.name, { flow: readableName(progress.flow.name) })}
       minZoom={0.3}
       maxZoom={1}
       nodesDraggable={false}
@@ -69,37 +69,37 @@ function Drawn({ walk, selected, onSelect, places }: Props & { places: Placed })
       zoomOnDoubleClick={false}
       preventScrolling={false}
     >
-      <Fitted places={places} />
+      <FitView layout={layout} />
     </ReactFlow>
   );
 }
 
-/** The whole flow is in sight with its edges, also when its box becomes wider. */
-function Fitted({ places }: { places: Placed }) {
+/** Keeps the whole flow in view, also after a resize. */
+function FitView({ layout }: { layout: FlowLayout }) {
   const { setViewport } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   useEffect(() => {
-    const zoom = Math.min(1, width / places.width, height / places.height);
-    const [x, y] = [(width - places.width * zoom) / 2, (height - places.height * zoom) / 2];
-    void setViewport({ zoom, x: x - places.left * zoom, y: y - places.top * zoom });
-  }, [width, height, places, setViewport]);
+    const zoom = Math.min(1, width / layout.width, height / layout.height);
+    const [x, y] = [(width - layout.width * zoom) / 2, (height - layout.height * zoom) / 2];
+    void setViewport({ zoom, x: x - layout.left * zoom, y: y - layout.top * zoom });
+  }, [width, height, layout, setViewport]);
   return null;
 }
 
-function StepNode({ data }: NodeProps<Step>) {
+function StepNode({ data }: NodeProps<StepNodeType>) {
   const { node, selected, onSelect } = data;
   return (
     <>
       <Handle type="target" position={Position.Top} isConnectable={false} />
-      <NodeLine node={node} selected={selected} onSelect={onSelect} className="nopan" />
+      <NodeButton node={node} selected={selected} onSelect={onSelect} className="nopan" />
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
     </>
   );
 }
 
-function WayEdge({ id, data }: EdgeProps<Way>) {
-  const { line, end, angle } = lineOf(data?.points ?? []);
+function PathEdge({ id, data }: EdgeProps<PathEdgeType>) {
+  const { line, end, angle } = roundedLine(data?.points ?? []);
   return (
     <g className="flow-edge" data-state={data?.state}>
       <BaseEdge id={id} path={line} />
@@ -108,5 +108,5 @@ function WayEdge({ id, data }: EdgeProps<Way>) {
   );
 }
 
-const NODES = { step: StepNode };
-const EDGES = { way: WayEdge };
+const NODE_TYPES = { step: StepNode };
+const EDGE_TYPES = { path: PathEdge };

@@ -1,47 +1,46 @@
-// One node: what it is for, and for each time it ran what it was given and what it made.
+// A node in full: its description, and the inputs and outputs of each run.
 import { fill, PATHS, TABLES } from "../generated/words";
 import type { ActionEntry } from "../journal/entries";
 import { Result } from "../journal/Result";
-import { Long } from "../ui/Details";
-import { inline } from "../ui/values";
-import { tableOf, counted } from "../result/table";
-import { isObject } from "./found";
-import { titleOf, words } from "./spec";
-import { saying, spent } from "./NodeLine";
-import { type Beginning, inputsOf, type NodeShown, type Value, type Walk, type Walked } from "./walk";
+import { rowCountText, tableOf } from "../result/table";
+import { LongText } from "../ui/Details";
+import { formatInline, isObject } from "../ui/values";
+import { type FlowContext, type FlowProgress, type NodeInput, nodeInputs, type NodeView, type WalkedTurn } from "./flowProgress";
+import { nodeCostText, nodeStatusText } from "./NodeButton";
+import { nodeTitle, readableName } from "./spec";
 
 interface Props {
-  node: NodeShown;
-  walk: Walk;
-  turn: Walked;
-  beginning: Beginning;
+  node: NodeView;
+  progress: FlowProgress;
+  turn: WalkedTurn;
+  context: FlowContext;
 }
 
-export function NodePanel({ node, walk, turn, beginning }: Props) {
-  const { spec, runs, left } = node;
+export function NodePanel({ node, progress, turn, context }: Props) {
+  const { spec, runs, exitReason } = node;
   const times = runs.length > 0 ? runs.toReversed() : [undefined];
   return (
-    <div className="flow-panel" data-testid="node-panel" role="region" aria-label={titleOf(spec)}>
-      <h3>{titleOf(spec)}</h3>
+    <div className="flow-panel" data-testid="node-panel" role="region" aria-label={nodeTitle(spec)}>
+      <h3>{nodeTitle(spec)}</h3>
       <p>{spec.description}</p>
       <p className="dimmed">
-        {[node.state === "walked" ? spent(node) : saying(node), spec.asks && PATHS.answers, spec.effect !== "read" && spec.effect, spec.confirm && PATHS.shown_first].filter(Boolean).join(" · ")}
+        {[node.state === "walked" ? nodeCostText(node) : nodeStatusText(node), spec.asks && PATHS.answers, spec.effect !== "read" && spec.effect, spec.confirm && PATHS.shown_first].filter(Boolean).join(" · ")}
       </p>
-      {left && (
-        <p className="flow-left" data-testid="node-left">
-          {fill(PATHS.left_here, { why: left })}
+      {exitReason && (
+        <p className="flow-exit" data-testid="node-left">
+          {fill(PATHS.left_here, { why: exitReason })}
         </p>
       )}
       {times.map((run, index) => (
-        <Run key={run?.spec.id ?? "none"} run={run} values={inputsOf(spec, walk.flow, turn, run, beginning)} title={runs.length > 1 ? fill(PATHS.time, { number: runs.length - index }) : ""} />
+        <NodeRun key={run?.spec.id ?? "none"} run={run} values={nodeInputs(spec, progress.flow, turn, run, context)} title={runs.length > 1 ? fill(PATHS.time, { number: runs.length - index }) : ""} />
       ))}
-      <Ways node={node} />
+      <NextNodes node={node} />
     </div>
   );
 }
 
-function Run({ run, values, title }: { run: ActionEntry | undefined; values: readonly Value[]; title: string }) {
-  const made = run?.state === "finished" ? run.result : null;
+function NodeRun({ run, values, title }: { run: ActionEntry | undefined; values: readonly NodeInput[]; title: string }) {
+  const output = run?.state === "finished" ? run.result : null;
   return (
     <div className="flow-run" data-testid="node-run">
       {title && <h4>{title}</h4>}
@@ -49,35 +48,35 @@ function Run({ run, values, title }: { run: ActionEntry | undefined; values: rea
         <>
           <h4>{PATHS.input}</h4>
           <dl className="flow-values" data-testid="node-input">
-            {values.map((one) => (
-              <div key={one.name}>
+            {values.map((input) => (
+              <div key={input.name}>
                 <dt>
-                  {one.name} {one.from && <span className="dimmed">{fill(PATHS.from, { name: words(one.from) })}</span>}
+                  {input.name} {input.from && <span className="dimmed">{fill(PATHS.from, { name: readableName(input.from) })}</span>}
                 </dt>
-                <dd>{one.value === undefined ? <span className="dimmed">{PATHS.unknown_value}</span> : <Shown value={one.value} name={one.name} />}</dd>
+                <dd>{input.value === undefined ? <span className="dimmed">{PATHS.unknown_value}</span> : <ValueView value={input.value} name={input.name} />}</dd>
               </div>
             ))}
           </dl>
         </>
       )}
       {run?.error && <p className="problem">{run.error}</p>}
-      {made !== null && made !== undefined && (
+      {output !== null && output !== undefined && (
         <>
           <h4>{PATHS.output}</h4>
-          {isObject(made) ? (
+          {isObject(output) ? (
             <dl className="flow-values" data-testid="node-output">
-              {Object.entries(made).map(([name, value]) => (
+              {Object.entries(output).map(([name, value]) => (
                 <div key={name}>
                   <dt>{name}</dt>
                   <dd>
-                    <Shown value={value} name={name} />
+                    <ValueView value={value} name={name} />
                   </dd>
                 </div>
               ))}
             </dl>
           ) : (
             <div data-testid="node-output">
-              <Result result={made} />
+              <Result result={output} />
             </div>
           )}
         </>
@@ -86,25 +85,25 @@ function Run({ run, values, title }: { run: ActionEntry | undefined; values: rea
   );
 }
 
-/** A short value in a line, a long one as far as it is asked for; a table by what it is. */
-function Shown({ value, name }: { value: unknown; name: string }) {
+/** A short value in one line, a long one expandable, a table as its size. */
+function ValueView({ value, name }: { value: unknown; name: string }) {
   const table = tableOf(value);
-  if (table) return <>{fill(TABLES.table_value, { rows: counted(table), columns: table.columns.length })}</>;
-  const line = inline(value);
+  if (table) return <>{fill(TABLES.table_value, { rows: rowCountText(table), columns: table.columns.length })}</>;
+  const line = formatInline(value);
   if (line.length <= 80 && !line.includes("\n")) return <code>{line}</code>;
-  return <Long value={value} label={name} />;
+  return <LongText value={value} label={name} />;
 }
 
-/** Where it may lead, and when. */
-function Ways({ node: { spec } }: { node: NodeShown }) {
+/** The nodes that can follow, with their conditions. */
+function NextNodes({ node: { spec } }: { node: NodeView }) {
   if (spec.possible_next_nodes.length === 0) return <p className="dimmed">{PATHS.end}</p>;
   return (
-    <details className="flow-ways">
+    <details className="flow-next">
       <summary>{PATHS.next_steps}</summary>
       <ul>
         {spec.possible_next_nodes.map((next, index) => (
           <li key={next}>
-            {words(next)} <span className="dimmed">{spec.conditions[next] ? <>{PATHS.when} <code>{spec.conditions[next]}</code></> : index === 0 ? PATHS.whole : PATHS.if_planned}</span>
+            {readableName(next)} <span className="dimmed">{spec.conditions[next] ? <>{PATHS.when} <code>{spec.conditions[next]}</code></> : index === 0 ? PATHS.whole : PATHS.if_planned}</span>
           </li>
         ))}
       </ul>

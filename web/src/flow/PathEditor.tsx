@@ -1,54 +1,54 @@
-// What of the path has not begun, changed while it is walked.
+// Edits the part of a path that has not started.
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { useAct, useCan, useSession } from "../app/session";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { PATHS } from "../generated/words";
-import { Pen } from "../ui/icons";
+import { EditIcon } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import type { FlowSpec } from "./spec";
 
-/** Which rest of the path is being changed. `moved`: it went on meanwhile, and what was being changed is over. */
-interface Open {
-  seen: string;
-  sent: boolean;
-  moved: boolean;
+/** The edited rest of the path. `hasMoved`: the path went on meanwhile, so the earlier edit is void. */
+interface EditedRest {
+  pathKey: string;
+  isSent: boolean;
+  hasMoved: boolean;
 }
 
 export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   const { state } = useSession();
   const can = useCan();
-  const act = useAct();
-  const [open, setOpen] = useState<Open | null>(null);
-  const [back, setBack] = useState(false); // the focus returns to the button when the form is left
+  const command = useCommand();
+  const [edited, setEdited] = useState<EditedRest | null>(null);
+  const [restoreFocus, setRestoreFocus] = useState(false); // return focus to the button when the form closes
   const { snapshot } = state;
   const path = snapshot?.path;
   if (!snapshot?.turn || !path || !can("edit_path")) return null;
   const { after: id, tool } = snapshot.path_standing ?? { after: "", tool: "" };
-  const seen = `${snapshot.turn.number} ${id} ${path.remaining.join()}`;
-  if (open === null)
+  const pathKey = `${snapshot.turn.number} ${id} ${path.remaining.join()}`;
+  if (edited === null)
     return (
-      <Button className="path-edit" size="compact-sm" variant="subtle" leftSection={<Pen size={15} />} autoFocus={back} onClick={() => setOpen({ seen, sent: false, moved: false })} data-testid="path-edit">
+      <Button className="path-edit" size="compact-sm" variant="subtle" leftSection={<EditIcon size={15} />} autoFocus={restoreFocus} onClick={() => setEdited({ pathKey, isSent: false, hasMoved: false })} data-testid="path-edit">
         {PATHS.edit_rest}
       </Button>
     );
-  // The path is the one that was asked for, or has gone on: then the form begins anew with what is left.
-  if (open.seen !== seen) setOpen(open.sent && !act.error ? null : { seen, sent: false, moved: true });
+  // If the requested path arrived, close the form. If the path went on, restart the form with what remains.
+  if (edited.pathKey !== pathKey) setEdited(edited.isSent && !command.error ? null : { pathKey, isSent: false, hasMoved: true });
   return (
     <PathForm
-      key={open.seen}
-      note={open.moved ? PATHS.moved : ""}
+      key={edited.pathKey}
+      note={edited.hasMoved ? PATHS.moved : ""}
       flows={flows}
       path={path.remaining}
       after={tool}
-      act={act}
-      save={PATHS.use}
-      onSave={(nodes, given) => {
-        setOpen({ ...open, sent: true });
-        act.send({ type: "edit_path", after: id, nodes, given });
+      command={command}
+      saveLabel={PATHS.use}
+      onSave={(nodes, overrides) => {
+        setEdited({ ...edited, isSent: true });
+        command.send({ type: "edit_path", after: id, nodes, given: overrides });
       }}
       onClose={() => {
-        setBack(true);
-        setOpen(null);
+        setRestoreFocus(true);
+        setEdited(null);
       }}
     />
   );

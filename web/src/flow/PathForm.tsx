@@ -1,35 +1,35 @@
-// The rest of a path as a list that can be changed: each node is chosen among those that may follow the one before.
+// The rest of a path as an editable list: each node is chosen from those that may follow the previous one.
 import { ActionIcon, Button, Menu, NativeSelect, Textarea } from "@mantine/core";
 import { useEffect, useEffectEvent, useId, useState } from "react";
-import { type Act, useSession } from "../app/session";
+import { type CommandSender, useSession } from "../app/sessionContext";
 import { ACTIONS, fill, PATHS } from "../generated/words";
 import { checkPath } from "../net/api";
 import type { PathCheck } from "../protocol";
-import { Bin, Check, Plus } from "../ui/icons";
+import { TrashIcon, CheckIcon, PlusIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { choices, inserted, insertable, type Path, withNode, without } from "./pathEdit";
-import { type FlowSpec, split, titled, words } from "./spec";
+import { allowedNodes, insertableNodes, insertNode, type Path, removeNode, replaceNode } from "./pathEdit";
+import { type FlowSpec, readableName, splitTool, toolTitle } from "./spec";
 
 interface Props {
   flows: readonly FlowSpec[];
-  /** The path as it is. */
+  /** The path before editing. */
   path: Path;
-  /** The node that has run before it. */
+  /** The node that ran last before it. */
   after?: string;
   note?: string;
-  act: Act;
-  save: string;
-  onSave: (path: string[], given: Record<string, string>) => void;
+  command: CommandSender;
+  saveLabel: string;
+  onSave: (path: string[], overrides: Record<string, string>) => void;
   onClose: () => void;
 }
 
-export function PathForm({ flows, path, after = "", note = "", act, save, onSave, onClose }: Props) {
+export function PathForm({ flows, path, after = "", note = "", command, saveLabel, onSave, onClose }: Props) {
   const [edited, setEdited] = useState<Path>(path);
-  const [given, setGiven] = useState<Record<string, string>>({});
+  const [typedValues, setTypedValues] = useState<Record<string, string>>({});
   const title = useId();
-  const { problems, lacking, rest, checked, set } = useCheck(edited, given);
-  const same = edited.join() === path.join() && Object.keys(set).length === 0;
-  const savable = checked && problems.length === 0 && !same;
+  const { problems, lacking, rest, isCurrent, overrides } = usePathCheck(edited, typedValues);
+  const isUnchanged = edited.join() === path.join() && Object.keys(overrides).length === 0;
+  const canSave = isCurrent && problems.length === 0 && !isUnchanged;
   return (
     <form
       className="path-form"
@@ -37,7 +37,7 @@ export function PathForm({ flows, path, after = "", note = "", act, save, onSave
       aria-labelledby={title}
       onSubmit={(event) => {
         event.preventDefault();
-        if (savable) onSave([...edited], set);
+        if (canSave) onSave([...edited], overrides);
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
@@ -45,21 +45,21 @@ export function PathForm({ flows, path, after = "", note = "", act, save, onSave
         onClose();
       }}
     >
-      <h3 id={title}>{after ? fill(PATHS.after, { node: titled(flows, after) }) : PATHS.title_form}</h3>
+      <h3 id={title}>{after ? fill(PATHS.after, { node: toolTitle(flows, after) }) : PATHS.title_form}</h3>
       {note && (
         <p className="hint" role="alert">
           {note}
         </p>
       )}
       <ol className="path-rows">
-        {edited.map((_, at) => (
-          <Row key={at} flows={flows} path={edited} at={at} after={after} onChange={setEdited} />
+        {edited.map((_, index) => (
+          <PathRow key={index} flows={flows} path={edited} index={index} after={after} onChange={setEdited} />
         ))}
       </ol>
       <div className="decision-buttons">
-        <Add flows={flows} label={PATHS.add_last} names={insertable(flows, edited, edited.length, after)} onAdd={(tool) => setEdited(inserted(edited, edited.length, tool))}>
+        <AddNodeMenu flows={flows} label={PATHS.add_last} tools={insertableNodes(flows, edited, edited.length, after)} onAdd={(tool) => setEdited(insertNode(edited, edited.length, tool))}>
           {PATHS.add}
-        </Add>
+        </AddNodeMenu>
         {rest.length > 0 && (
           <Button size="compact-sm" variant="subtle" onClick={() => setEdited([...edited, ...rest])} data-testid="path-complete">
             {PATHS.complete}
@@ -69,109 +69,109 @@ export function PathForm({ flows, path, after = "", note = "", act, save, onSave
       {lacking.map((name) => (
         <Textarea
           key={name}
-          label={fill(PATHS.set_by_hand, { name: words(name) })}
+          label={fill(PATHS.set_by_hand, { name: readableName(name) })}
           autosize
           minRows={1}
           maxRows={8}
-          value={given[name] ?? ""}
-          onChange={(event) => setGiven({ ...given, [name]: event.currentTarget.value })}
+          value={typedValues[name] ?? ""}
+          onChange={(event) => setTypedValues({ ...typedValues, [name]: event.currentTarget.value })}
           data-testid={`given-${name}`}
         />
       ))}
       <ul className="path-problems" aria-live="polite" data-testid="path-problems">
-        {problems.map((one) => (
-          <li key={one} className="problem">
-            {one}
+        {problems.map((problem) => (
+          <li key={problem} className="problem">
+            {problem}
           </li>
         ))}
       </ul>
       <div className="decision-buttons">
-        <Button type="submit" size="sm" leftSection={<Check />} disabled={!savable} loading={act.busy} data-testid="path-save">
-          {save}
+        <Button type="submit" size="sm" leftSection={<CheckIcon />} disabled={!canSave} loading={command.busy} data-testid="path-save">
+          {saveLabel}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose} data-testid="path-close">
           {ACTIONS.cancel}
         </Button>
       </div>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </form>
   );
 }
 
-interface Checked extends PathCheck {
-  /** What was checked is what stands there now. */
-  checked: boolean;
-  /** Those of the values set by hand that the path lacks. */
-  set: Record<string, string>;
+interface CheckedPath extends PathCheck {
+  /** The result is for the path on the screen. */
+  isCurrent: boolean;
+  /** The user's values for inputs that the path lacks. */
+  overrides: Record<string, string>;
 }
 
-/** The gateway's word on a path, asked for with each change; until it comes, the last one stands. */
-function useCheck(path: Path, given: Record<string, string>): Checked {
+/** Checks a path with the gateway after each change; the previous result stays until the new one arrives. */
+function usePathCheck(path: Path, typedValues: Record<string, string>): CheckedPath {
   const { state } = useSession();
-  const [found, setFound] = useState<{ of: string; check: PathCheck }>({ of: "", check: { problems: [], lacking: [], rest: [] } });
-  const set = Object.fromEntries(found.check.lacking.flatMap((name) => (given[name]?.trim() ? [[name, given[name]]] : [])));
-  const asked = JSON.stringify([path, set, state.snapshot?.path_standing]);
+  const [result, setResult] = useState<{ key: string; check: PathCheck }>({ key: "", check: { problems: [], lacking: [], rest: [] } });
+  const overrides = Object.fromEntries(result.check.lacking.flatMap((name) => (typedValues[name]?.trim() ? [[name, typedValues[name]]] : [])));
+  const key = JSON.stringify([path, overrides, state.snapshot?.path_standing]);
   const id = state.sessionId;
-  const ask = useEffectEvent(async (signal: AbortSignal) => {
+  const check = useEffectEvent(async (signal: AbortSignal) => {
     try {
-      setFound({ of: asked, check: await checkPath(id ?? "", path, set, signal) });
+      setResult({ key, check: await checkPath(id ?? "", path, overrides, signal) });
     } catch {
-      // What is saved is checked again there: a check that cannot be had is in nobody's way.
-      if (!signal.aborted) setFound({ of: asked, check: { ...found.check, problems: [] } });
+      // Saving checks the path again, so a failed check does not block the user.
+      if (!signal.aborted) setResult({ key, check: { ...result.check, problems: [] } });
     }
   });
   useEffect(() => {
-    const asking = new AbortController();
-    void ask(asking.signal);
-    return () => asking.abort();
-  }, [asked]);
-  return { ...found.check, checked: found.of === asked, set };
+    const aborter = new AbortController();
+    void check(aborter.signal);
+    return () => aborter.abort();
+  }, [key]);
+  return { ...result.check, isCurrent: result.key === key, overrides };
 }
 
-interface RowProps {
+interface PathRowProps {
   flows: readonly FlowSpec[];
   path: Path;
-  at: number;
+  index: number;
   after: string;
   onChange: (path: Path) => void;
 }
 
-function Row({ flows, path, at, after, onChange }: RowProps) {
-  const tool = path[at] ?? "";
-  const [flow] = split(tool);
-  const allowed = choices(flows, path, at, after);
-  const data = [...(allowed.includes(tool) ? [] : [tool]), ...allowed].map((one) => ({ value: one, label: titled(flows, one) }));
+function PathRow({ flows, path, index, after, onChange }: PathRowProps) {
+  const tool = path[index] ?? "";
+  const [flow] = splitTool(tool);
+  const allowed = allowedNodes(flows, path, index, after);
+  const data = [...(allowed.includes(tool) ? [] : [tool]), ...allowed].map((node) => ({ value: node, label: toolTitle(flows, node) }));
   return (
     <li className="path-row" data-testid="path-row">
-      <span className="step-number">{at + 1}</span>
-      <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: at + 1 })} autoFocus={at === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(withNode(path, at, event.currentTarget.value))} data-testid="path-node" />
-      <Add flows={flows} label={fill(PATHS.insert, { node: titled(flows, tool) })} names={insertable(flows, path, at, after).filter((one) => split(one)[0] === flow || at === 0)} onAdd={(name) => onChange(inserted(path, at, name))} />
-      <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: titled(flows, tool) })} onClick={() => onChange(without(path, at))} data-testid="path-remove">
-        <Bin size={16} />
+      <span className="step-number">{index + 1}</span>
+      <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: index + 1 })} autoFocus={index === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(replaceNode(path, index, event.currentTarget.value))} data-testid="path-node" />
+      <AddNodeMenu flows={flows} label={fill(PATHS.insert, { node: toolTitle(flows, tool) })} tools={insertableNodes(flows, path, index, after).filter((node) => splitTool(node)[0] === flow || index === 0)} onAdd={(name) => onChange(insertNode(path, index, name))} />
+      <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: toolTitle(flows, tool) })} onClick={() => onChange(removeNode(path, index))} data-testid="path-remove">
+        <TrashIcon size={16} />
       </ActionIcon>
     </li>
   );
 }
 
-function Add({ flows, label, names, onAdd, children }: { flows: readonly FlowSpec[]; label: string; names: readonly string[]; onAdd: (tool: string) => void; children?: string }) {
-  if (names.length === 0) return null;
+function AddNodeMenu({ flows, label, tools, onAdd, children }: { flows: readonly FlowSpec[]; label: string; tools: readonly string[]; onAdd: (tool: string) => void; children?: string }) {
+  if (tools.length === 0) return null;
   return (
     <Menu position="bottom-start" withinPortal shadow="md">
       <Menu.Target>
         {children ? (
-          <Button size="compact-sm" variant="subtle" leftSection={<Plus size={15} />} data-testid="path-add">
+          <Button size="compact-sm" variant="subtle" leftSection={<PlusIcon size={15} />} data-testid="path-add">
             {children}
           </Button>
         ) : (
           <ActionIcon variant="subtle" color="gray" size="md" aria-label={label} title={label} data-testid="path-insert">
-            <Plus size={16} />
+            <PlusIcon size={16} />
           </ActionIcon>
         )}
       </Menu.Target>
       <Menu.Dropdown aria-label={label}>
-        {names.map((tool) => (
+        {tools.map((tool) => (
           <Menu.Item key={tool} onClick={() => onAdd(tool)} data-testid="path-choice">
-            {titled(flows, tool)}
+            {toolTitle(flows, tool)}
           </Menu.Item>
         ))}
       </Menu.Dropdown>

@@ -1,52 +1,52 @@
-// A path to approve before it is walked: as a graph, as steps that can be changed, and the yes to exactly this.
+// A path to approve before it runs: its graph, an editor for its steps, and the approval of this exact version.
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
-import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { fill, JOURNAL, PATHS, SIGNS, TROUBLE } from "../generated/words";
-import { type ActionEntry, SPEC } from "../journal/entries";
+import { type ActionEntry, SPEC_DEFAULTS } from "../journal/entries";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";
-import { authorOf } from "../review/VersionBar";
-import { Pen } from "../ui/icons";
-import { Badges, PathNotes } from "./Badges";
+import { authorText } from "../review/VersionBar";
+import { EditIcon } from "../ui/icons";
 import { useFlows } from "./flows";
 import { FlowView } from "./FlowView";
+import { PathBadges, PathNotes } from "./PathBadges";
 import { PathForm } from "./PathForm";
-import { chains, flowOf, type FlowSpec, nodeOf, split, words } from "./spec";
+import { flowOf, type FlowSpec, groupByFlow, nodeOf, readableName, splitTool } from "./spec";
 
 export default function PathReview({ plan }: { plan: PlanView }) {
   const { state } = useSession();
   const can = useCan();
-  const nameOf = useNameOf();
-  const saving = useAct();
+  const displayName = useDisplayName();
+  const command = useCommand();
   const { flows, problem } = useFlows();
-  const [editing, setEditing] = useState<number | null>(null);
+  const [editedVersion, setEditedVersion] = useState<number | null>(null);
   const tools = plan.steps.flatMap((step) => step.tool ?? []);
-  const edits = editing === plan.version;
+  const isEditing = editedVersion === plan.version;
   const save = (path: string[]) => {
-    const steps = path.map((tool) => ({ tool, text: textOf(flows ?? [], tool) || tool }));
-    saving.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
+    const steps = path.map((tool) => ({ tool, text: nodeDescription(flows ?? [], tool) || tool }));
+    command.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
   };
-  const actions = tools.map(toDraw);
+  const actions = tools.map(plannedAction);
   const turn = { actions, path: plan.path, changes: [] };
   return (
     <section className="panel" data-testid="path-review" aria-label={fill(JOURNAL.path, { number: plan.number })}>
       <header className="panel-head">
-        <h2>{fill(PATHS.title, { flows: chains(tools).map((one) => words(one.flow)).join(" → ") })}</h2>
-        <span className="dimmed">{authorOf(plan.by, nameOf)}</span>
-        {plan.path && <Badges path={plan.path} changed={plan.by.startsWith("user:")} />}
+        <h2>{fill(PATHS.title, { flows: groupByFlow(tools).map((chain) => readableName(chain.flow)).join(" → ") })}</h2>
+        <span className="dimmed">{authorText(plan.by, displayName)}</span>
+        {plan.path && <PathBadges path={plan.path} isChanged={plan.by.startsWith("user:")} />}
       </header>
       {plan.path && <PathNotes path={plan.path} />}
       {plan.notes && <p className="plan-notes">{plan.notes}</p>}
       {problem && <p className="problem">{fill(TROUBLE.flows, { why: problem })}</p>}
       {!flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {flows && <FlowView flows={flows} turn={turn} beginning={{ request: state.snapshot?.request ?? "", before: [] }} />}
-      {flows && edits && (
-        <PathForm flows={flows} path={tools} act={saving} save={PATHS.save} onSave={save} onClose={() => setEditing(null)} />
+      {flows && <FlowView flows={flows} turn={turn} context={{ request: state.snapshot?.request ?? "", previousActions: [] }} />}
+      {flows && isEditing && (
+        <PathForm flows={flows} path={tools} command={command} saveLabel={PATHS.save} onSave={save} onClose={() => setEditedVersion(null)} />
       )}
-      <Decision target="text" version={plan.version} hash={plan.hash} yes={PATHS.use} again={PATHS.again} blocked={edits ? PATHS.save_first : ""}>
-        {flows && can("edit") && !edits && (
-          <Button variant="subtle" leftSection={<Pen />} onClick={() => setEditing(plan.version)} data-testid="path-edit">
+      <Decision target="text" version={plan.version} hash={plan.hash} approveLabel={PATHS.use} replanLabel={PATHS.again} blockedReason={isEditing ? PATHS.save_first : ""}>
+        {flows && can("edit") && !isEditing && (
+          <Button variant="subtle" leftSection={<EditIcon />} onClick={() => setEditedVersion(plan.version)} data-testid="path-edit">
             {PATHS.edit}
           </Button>
         )}
@@ -55,15 +55,15 @@ export default function PathReview({ plan }: { plan: PlanView }) {
   );
 }
 
-/** A node that is only planned: to draw, not to run. */
-function toDraw(tool: string, place: number): ActionEntry {
+/** An action for a planned node, only for display. */
+function plannedAction(tool: string, place: number): ActionEntry {
   const words = { by: "", at: "", word: "", gist: "", error: "", decided_by: "", tone: "plain", state: "planned" } as const;
   const id = String(place);
   const nothing = { version: 0, spec_in: 0, result_in: null, seconds: 0, tokens: 0, turn: 0, artefact: null, result: null };
-  return { ...words, ...nothing, kind: "action", key: id, action_id: id, tool, place, spec: { ...SPEC, id, tool, description: "" } };
+  return { ...words, ...nothing, kind: "action", key: id, action_id: id, tool, place, spec: { ...SPEC_DEFAULTS, id, tool, description: "" } };
 }
 
-function textOf(flows: readonly FlowSpec[], tool: string): string {
-  const [flow, node] = split(tool);
+function nodeDescription(flows: readonly FlowSpec[], tool: string): string {
+  const [flow, node] = splitTool(tool);
   return nodeOf(flowOf(flows, flow), node)?.description ?? "";
 }

@@ -1,26 +1,26 @@
-// Which tables the answer may rest on: a list to tick, with why each was proposed and what it holds.
+// Asks which tables the answer may use: a checklist with each table's reason and columns.
 import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { useAct } from "../app/session";
+import { useCommand } from "../app/sessionContext";
 import { fill, PAGE, PATHS, TABLES } from "../generated/words";
 import type { QuestionSection } from "../protocol";
-import { Check, Search } from "../ui/icons";
+import { CheckIcon, SearchIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { answerOf, filtered, type TableChoice } from "./tables";
+import { filterTables, type TableChoice, tablesAnswer } from "./tables";
 
-const FEW = 8; // so many are seen at once
+const FILTER_THRESHOLD = 8; // more tables than this get a filter field
 
 export default function TablesQuestion({ question, tables }: { question: QuestionSection; tables: readonly TableChoice[] }) {
-  const act = useAct();
-  const [ticked, setTicked] = useState(() => new Set(tables.filter((one) => one.chosen).map((one) => one.name)));
+  const command = useCommand();
+  const [selected, setSelected] = useState(() => new Set(tables.filter((table) => table.chosen).map((table) => table.name)));
   const [query, setQuery] = useState("");
-  const shown = filtered(tables, query);
-  const names = tables.map((one) => one.name).filter((name) => ticked.has(name));
-  const tick = (name: string, on: boolean) => {
-    const next = new Set(ticked);
-    if (on) next.add(name);
+  const visible = filterTables(tables, query);
+  const names = tables.map((table) => table.name).filter((name) => selected.has(name));
+  const select = (name: string, isSelected: boolean) => {
+    const next = new Set(selected);
+    if (isSelected) next.add(name);
     else next.delete(name);
-    setTicked(next);
+    setSelected(next);
   };
   return (
     <form
@@ -29,16 +29,16 @@ export default function TablesQuestion({ question, tables }: { question: Questio
       aria-label={PAGE.question}
       onSubmit={(event) => {
         event.preventDefault();
-        if (names.length > 0) act.send({ type: "answer", content: answerOf(names), question_id: question.question_id });
+        if (names.length > 0) command.send({ type: "answer", content: tablesAnswer(names), question_id: question.question_id });
       }}
     >
       <h2>{TABLES.ask}</h2>
-      {tables.length > FEW && (
+      {tables.length > FILTER_THRESHOLD && (
         <TextInput
           type="search"
           aria-label={TABLES.filter}
           placeholder={TABLES.filter}
-          leftSection={<Search size={16} />}
+          leftSection={<SearchIcon size={16} />}
           value={query}
           onChange={(event) => setQuery(event.currentTarget.value)}
           onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
@@ -46,21 +46,21 @@ export default function TablesQuestion({ question, tables }: { question: Questio
         />
       )}
       <ul className="tables-list">
-        {shown.map((one) => (
-          <li key={one.name} data-testid="table-choice">
-            <Checkbox checked={ticked.has(one.name)} onChange={(event) => tick(one.name, event.currentTarget.checked)} label={<code>{one.name}</code>} description={one.reason || undefined} />
-            {one.columns.length > 0 && <Columns table={one} />}
+        {visible.map((table) => (
+          <li key={table.name} data-testid="table-choice">
+            <Checkbox checked={selected.has(table.name)} onChange={(event) => select(table.name, event.currentTarget.checked)} label={<code>{table.name}</code>} description={table.reason || undefined} />
+            {table.columns.length > 0 && <Columns table={table} />}
           </li>
         ))}
-        {shown.length === 0 && <li className="hint">{TABLES.no_match}</li>}
+        {visible.length === 0 && <li className="hint">{TABLES.no_match}</li>}
       </ul>
       <div className="decision-buttons">
-        <Button type="submit" leftSection={<Check />} disabled={names.length === 0} loading={act.busy} data-testid="tables-use">
+        <Button type="submit" leftSection={<CheckIcon />} disabled={names.length === 0} loading={command.busy} data-testid="tables-use">
           {names.length === 1 ? fill(TABLES.use_one, { table: names[0] ?? "" }) : fill(TABLES.use_many, { count: names.length })}
         </Button>
         <span className="dimmed">{PATHS.or_describe}</span>
       </div>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </form>
   );
 }

@@ -1,32 +1,33 @@
-// The flows there are: asked for once, when the first part of the page needs them.
+// The available flows, loaded once, when a component first needs them.
 import { useEffect, useSyncExternalStore } from "react";
-import { flows } from "../net/api";
+import { fetchFlows } from "../net/api";
+import { errorMessage } from "../ui/useFetch";
 import type { FlowSpec } from "./spec";
 
-export interface Known {
+export interface FlowsState {
   flows: readonly FlowSpec[] | null;
-  /** Why they could not be had; asked again when the next part needs them. */
+  /** Why loading failed; the next component that needs the flows tries again. */
   problem: string;
 }
 
-let known: Known = { flows: null, problem: "" };
-let asking = false;
+let current: FlowsState = { flows: null, problem: "" };
+let isLoading = false;
 const listeners = new Set<() => void>();
 
-function set(next: Known): void {
-  known = next;
+function setCurrent(next: FlowsState): void {
+  current = next;
   for (const listener of listeners) listener();
 }
 
-export async function ask(): Promise<void> {
-  if (asking || known.flows) return;
-  asking = true;
+export async function loadFlows(): Promise<void> {
+  if (isLoading || current.flows) return;
+  isLoading = true;
   try {
-    set({ flows: (await flows()).flows, problem: "" });
+    setCurrent({ flows: (await fetchFlows()).flows, problem: "" });
   } catch (error) {
-    set({ flows: null, problem: error instanceof Error ? error.message : String(error) });
+    setCurrent({ flows: null, problem: errorMessage(error) });
   } finally {
-    asking = false;
+    isLoading = false;
   }
 }
 
@@ -35,8 +36,8 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-export function useFlows(): Known {
-  const now = useSyncExternalStore(subscribe, () => known);
-  useEffect(() => void ask(), []);
-  return now;
+export function useFlows(): FlowsState {
+  const state = useSyncExternalStore(subscribe, () => current);
+  useEffect(() => void loadFlows(), []);
+  return state;
 }

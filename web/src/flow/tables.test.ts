@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { answerOf, filtered, tablesOf } from "./tables";
+import { filterTables, tablesAnswer, tablesOf } from "./tables";
 
 const form = {
   kind: "tables",
@@ -9,19 +9,19 @@ const form = {
   ],
 };
 
-it("puts the proposed tables first", () => {
-  expect(tablesOf(form)?.map((one) => one.name)).toEqual(["orders", "users"]);
+it("lists the proposed tables first", () => {
+  expect(tablesOf(form)?.map((table) => table.name)).toEqual(["orders", "users"]);
   expect(tablesOf({ kind: "other" })).toBeNull();
   expect(tablesOf(null)).toBeNull();
 });
 
-it("finds tables by name, reason and column", () => {
+it("filters tables by name, reason and column", () => {
   const tables = tablesOf(form) ?? [];
-  expect(filtered(tables, "zip").map((one) => one.name)).toEqual(["users"]);
-  expect(filtered(tables, "Status text").map((one) => one.name)).toEqual(["orders"]);
-  expect(filtered(tables, " ")).toHaveLength(2);
+  expect(filterTables(tables, "zip").map((table) => table.name)).toEqual(["users"]);
+  expect(filterTables(tables, "Status text").map((table) => table.name)).toEqual(["orders"]);
+  expect(filterTables(tables, " ")).toHaveLength(2);
 });
 
-it("sends a choice as names", () => {
-  expect(answerOf(["orders", "users"])).toBe('{"tables":["orders","users"]}');
+it("sends the selection as names", () => {
+  expect(tablesAnswer(["orders", "users"])).toBe('{"tables":["orders","users"]}');
 });

@@ -1,9 +1,5 @@
-// The question which tables to use, as the flow asks it. Pure.
-import { TABLES } from "../generated/words";
-import { isObject } from "./found";
-
-/** What is asked: the form says the rest better than the words that were written for those who have none. */
-export const ASKED = TABLES.ask;
+// The form of the question about tables. Pure.
+import { isObject } from "../ui/values";
 
 export interface TableChoice {
   name: string;
@@ -12,27 +8,27 @@ export interface TableChoice {
   columns: readonly string[];
 }
 
-/** The tables of a question's form, those that were proposed first; null if it asks for something else. */
+/** The tables of a question's form, proposed ones first; null if the form asks for something else. */
 export function tablesOf(form: unknown): TableChoice[] | null {
   if (!isObject(form) || form.kind !== "tables" || !Array.isArray(form.tables)) return null;
-  const all = form.tables.filter(isObject).map(
-    (one): TableChoice => ({
-      name: String(one.name ?? ""),
-      reason: typeof one.reason === "string" ? one.reason : "",
-      chosen: one.chosen === true,
-      columns: Array.isArray(one.columns) ? one.columns.map(String) : [],
+  const choices = form.tables.filter(isObject).map(
+    (table): TableChoice => ({
+      name: String(table.name ?? ""),
+      reason: typeof table.reason === "string" ? table.reason : "",
+      chosen: table.chosen === true,
+      columns: Array.isArray(table.columns) ? table.columns.map(String) : [],
     }),
   );
-  return all.toSorted((a, b) => Number(b.chosen) - Number(a.chosen));
+  return choices.toSorted((a, b) => Number(b.chosen) - Number(a.chosen));
 }
 
-/** Those that hold all the words, in their name, reason or columns. */
-export function filtered(tables: readonly TableChoice[], query: string): readonly TableChoice[] {
-  const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
-  return tables.filter((one) => {
-    const text = [one.name, one.reason, ...one.columns].join(" ").toLowerCase();
-    return wanted.every((word) => text.includes(word));
+/** The tables whose name, reason or columns contain all words of the query. */
+export function filterTables(tables: readonly TableChoice[], query: string): readonly TableChoice[] {
+  const terms = query.toLowerCase().split(/\s+/).filter(Boolean);
+  return tables.filter((table) => {
+    const text = [table.name, table.reason, ...table.columns].join(" ").toLowerCase();
+    return terms.every((term) => text.includes(term));
   });
 }
 
-export const answerOf = (names: readonly string[]): string => JSON.stringify({ tables: names });
+export const tablesAnswer = (names: readonly string[]): string => JSON.stringify({ tables: names });

@@ -1,45 +1,45 @@
-// How many sessions wait for the person, and the list of them: in the header, whichever session is on the screen.
+// The inbox button in the header: how many sessions wait for the user, and the panel that lists them.
 import { ActionIcon } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { fill, PAGE } from "../generated/words";
-import { inbox, type SessionSummary } from "../net/api";
-import { Inbox as Sign } from "../ui/icons";
+import { fetchInbox, type SessionSummary } from "../net/api";
+import { InboxIcon as Sign } from "../ui/icons";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
-const SHOWN = 50;
-const LOOK = 15_000; // milliseconds: what waits in other sessions
+const PAGE_SIZE = 50;
+const POLL_INTERVAL_MS = 15_000; // how often to check other sessions
 
-export interface Waiting {
-  list: SessionSummary[] | null;
+export interface InboxState {
+  sessions: SessionSummary[] | null;
   total: number;
 }
 
 export function Inbox() {
   const { state } = useSession();
-  const [opened, { open, close }] = useDisclosure(false);
+  const [isOpen, { open, close }] = useDisclosure(false);
   const button = useRef<HTMLButtonElement>(null);
-  const [loaded, setLoaded] = useState(false);
-  if (opened && !loaded) setLoaded(true);
+  const [isLoaded, setIsLoaded] = useState(false);
+  if (isOpen && !isLoaded) setIsLoaded(true);
   const { snapshot } = state;
-  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, opened);
+  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, isOpen);
   useEffect(() => {
     document.title = tabTitle(waiting.total, snapshot?.title ?? "");
   }, [waiting.total, snapshot?.title]);
-  const chosen = useRef(false);
-  const choose = () => {
-    chosen.current = true;
+  const hasSelected = useRef(false);
+  const select = () => {
+    hasSelected.current = true;
     close();
   };
-  const closed = () => {
-    if (!chosen.current) button.current?.focus();
-    chosen.current = false;
+  const restoreFocus = () => {
+    if (!hasSelected.current) button.current?.focus();
+    hasSelected.current = false;
   };
-  const said = waiting.total === 0 ? PAGE.waiting_none : waiting.total === 1 ? PAGE.waiting_one : fill(PAGE.waiting_count, { count: waiting.total });
+  const label = waiting.total === 0 ? PAGE.waiting_none : waiting.total === 1 ? PAGE.waiting_one : fill(PAGE.waiting_count, { count: waiting.total });
   return (
     <>
-      <ActionIcon ref={button} className="inbox-button" variant="subtle" color="gray" size="lg" onClick={open} aria-label={said} title={said} aria-expanded={opened} data-testid="inbox">
+      <ActionIcon ref={button} className="inbox-button" variant="subtle" color="gray" size="lg" onClick={open} aria-label={label} title={label} aria-expanded={isOpen} data-testid="inbox">
         <Sign />
         {waiting.total > 0 && (
           <span className="inbox-count" data-testid="inbox-count" aria-hidden="true">
@@ -47,40 +47,40 @@ export function Inbox() {
           </span>
         )}
       </ActionIcon>
-      {loaded && (
+      {isLoaded && (
         <Suspense fallback={null}>
-          <InboxPanel opened={opened} waiting={waiting} current={state.sessionId} onClose={close} onClosed={closed} onChosen={choose} />
+          <InboxPanel opened={isOpen} waiting={waiting} current={state.sessionId} onClose={close} onClosed={restoreFocus} onSelect={select} />
         </Suspense>
       )}
     </>
   );
 }
 
-/** "(2) A calculator · Parley": how many sessions need the person is seen from another tab. */
+/** For example "(2) A calculator · Parley": the count is visible from other tabs. */
 export function tabTitle(waiting: number, title: string): string {
   return `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}Parley`;
 }
 
-/** Asked again when the session on the screen has `changed`, when the panel opens, and now and then. */
-function useInbox(changed: string, opened: boolean): Waiting {
-  const [waiting, setWaiting] = useState<Waiting>({ list: null, total: 0 });
-  const [settled] = useDebouncedValue(changed, 500);
+/** Loads the inbox when `revision` changes, when the panel opens, and regularly. */
+function useInbox(revision: string, opened: boolean): InboxState {
+  const [waiting, setWaiting] = useState<InboxState>({ sessions: null, total: 0 });
+  const [debouncedRevision] = useDebouncedValue(revision, 500);
   useEffect(() => {
     const aborter = new AbortController();
     const load = async () => {
       try {
-        const { sessions, total } = await inbox(SHOWN, aborter.signal);
-        setWaiting({ list: sessions, total });
+        const { sessions, total } = await fetchInbox(PAGE_SIZE, aborter.signal);
+        setWaiting({ sessions, total });
       } catch {
-        // what was known stays until the next time
+        // keep the previous list until the next attempt
       }
     };
     void load();
-    const timer = setInterval(() => void load(), LOOK); // hidden, too: the tab tells how many wait
+    const timer = setInterval(() => void load(), POLL_INTERVAL_MS); // also in a hidden tab, whose title shows the count
     return () => {
       aborter.abort();
       clearInterval(timer);
     };
-  }, [settled, opened]);
+  }, [debouncedRevision, opened]);
   return waiting;
 }

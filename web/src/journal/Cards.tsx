@@ -1,21 +1,21 @@
-// What services made, small: the newest of it is shown in full below the journal.
+// Journal cards for earlier versions; the newest version is shown in full below the journal.
 import { lazy, Suspense } from "react";
-import { useSession } from "../app/session";
-import { Judge } from "../flow/Judge";
+import { useSession } from "../app/sessionContext";
+import { JudgeButtons } from "../flow/JudgeButtons";
 import { fill, JOURNAL, REVIEW } from "../generated/words";
-import { clock } from "../ui/format";
+import { checkMark, checkWord } from "../review/Checks";
+import { Badge } from "../ui/Badge";
+import { formatTime } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
-import { Tone } from "../ui/Tone";
-import { markOf, wordOf } from "../review/Checks";
 import type { Entry } from "./entries";
 import { showAction } from "./showAction";
 
-const Findings = lazy(() => import("../result/Findings"));
+const Findings = lazy(() => import("../result/DataResult"));
 
-type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
+type EntryOfKind<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
-export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
+export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string }) {
   const { state } = useSession();
   const event = state.events[entry.version - 1];
   const plan = event?.type === "plan.drafted" || event?.type === "plan.edited" ? event : null;
@@ -23,10 +23,10 @@ export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
     <details className="card" data-testid="plan-card">
       <summary>
         <strong>{entry.title}</strong>
-        <span className="card-what">
+        <span className="card-summary">
           {by} · {entry.summary}
         </span>
-        <time dateTime={entry.at}>{clock(entry.at)}</time>
+        <time dateTime={entry.at}>{formatTime(entry.at)}</time>
       </summary>
       <p>
         <InlineText text={entry.goal} />
@@ -43,39 +43,39 @@ export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
   );
 }
 
-export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
+export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string }) {
   const { state } = useSession();
   const event = state.events[entry.version - 1];
   return (
     <details className="card" data-testid="code-card">
       <summary>
         <strong>{entry.title}</strong>
-        <span className="card-what">
+        <span className="card-summary">
           {by} · {entry.summary}
         </span>
         {entry.checks?.map((check) => (
-          <Tone key={check.name} tone={check.ok === null ? "plain" : check.ok ? "good" : "bad"} title={wordOf(check)}>
-            {markOf(check)} {check.name}
-          </Tone>
+          <Badge key={check.name} tone={check.ok === null ? "plain" : check.ok ? "good" : "bad"} title={checkWord(check)}>
+            {checkMark(check)} {check.name}
+          </Badge>
         ))}
-        <time dateTime={entry.at}>{clock(entry.at)}</time>
+        <time dateTime={entry.at}>{formatTime(entry.at)}</time>
       </summary>
       <pre tabIndex={0}>{event?.type === "code.drafted" || event?.type === "code.edited" ? event.code : ""}</pre>
     </details>
   );
 }
 
-export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string }) {
+export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by: string }) {
   const { state } = useSession();
-  const open = entry.answer === null && state.snapshot?.question?.question_id === entry.question_id;
-  if (open) return null; // asked in full below
-  // Somebody chose to go on: it is Parley that then asks how.
+  const isOpen = entry.answer === null && state.snapshot?.question?.question_id === entry.question_id;
+  if (isOpen) return null; // shown in full below
+  // A user who chooses to continue is asked how by Parley, not by themselves.
   return (
     <article className="card" data-testid="question-card">
-      <span className="card-what">{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>
+      <span className="card-summary">{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>
       <Markdown text={entry.text} />
       {entry.answer !== null && (
-        <div className="said said-mine">
+        <div className="message message-mine">
           <p>{entry.answer}</p>
         </div>
       )}
@@ -83,38 +83,38 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
   );
 }
 
-export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
+export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
   const { state } = useSession();
-  const newest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
-  const judged = newest ? state.snapshot?.answer : null;
-  const fruitful = entry.found ? entry.found.table !== null || entry.found.whole !== null : entry.tone === "good";
-  if (entry.found)
+  const isNewest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
+  const judgement = isNewest ? state.snapshot?.answer : null;
+  const isFruitful = entry.queryResult ? entry.queryResult.table !== null || entry.queryResult.artefact !== null : entry.tone === "good";
+  if (entry.queryResult)
     return (
-      <article className={fruitful ? "card answer" : "card"} data-testid="answer">
+      <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
         <Markdown text={entry.text} />
-        <Suspense fallback={entry.found.table && <div className="chart-waiting" />}>
-          <Findings found={entry.found} />
+        <Suspense fallback={entry.queryResult.table && <div className="chart-waiting" />}>
+          <Findings result={entry.queryResult} />
         </Suspense>
-        {judged && fruitful && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
+        {judgement && isFruitful && <JudgeButtons accepted={judgement.accepted} saved={judgement.saved} isNewest={isNewest} />}
       </article>
     );
   return (
-    <article className={fruitful ? "card answer" : "card"} data-testid="answer">
+    <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
       <Markdown text={entry.text} />
-      <p className="answer-foot">
+      <p className="answer-footer">
         <span data-testid="confidence">{entry.confidence_text}</span>
         {entry.evidence.length > 0 && <span className="dimmed">{JOURNAL.source}</span>}
         {entry.evidence.map((id) => (
-          <Source key={id} id={id} />
+          <EvidenceChip key={id} id={id} />
         ))}
       </p>
-      {judged && fruitful && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
+      {judgement && isFruitful && <JudgeButtons accepted={judgement.accepted} saved={judgement.saved} isNewest={isNewest} />}
     </article>
   );
 }
 
-/** An action that the answer rests on. */
-function Source({ id }: { id: string }) {
+/** A link to an action that the answer is based on. */
+function EvidenceChip({ id }: { id: string }) {
   const { state } = useSession();
   const action = state.journal.get(`action:${id}`);
   return (
@@ -124,7 +124,7 @@ function Source({ id }: { id: string }) {
   );
 }
 
-export function FailureCard({ entry }: { entry: Of<"failure"> }) {
+export function FailureCard({ entry }: { entry: EntryOfKind<"failure"> }) {
   const { state } = useSession();
   const event = state.events[entry.version - 1];
   const reply = event?.type === "session.failed" ? event.model_reply : "";

@@ -1,55 +1,55 @@
-// What has happened, in order. Screen readers hear what is added.
+// The session's history. Screen readers announce new entries.
 import { lazy, memo, Suspense } from "react";
-import { useNameOf, useSession } from "../app/session";
+import { useDisplayName, useSession } from "../app/sessionContext";
 import { fill, JOURNAL, PAGE } from "../generated/words";
+import { formatTime } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
+import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
 import type { Entry } from "./entries";
 import { useEntries } from "./useEntries";
-import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
-import { clock } from "../ui/format";
-import { Markdown } from "../ui/Markdown";
 
 const TurnCard = lazy(() => import("./TurnCard"));
 const FlowCard = lazy(() => import("../flow/FlowCard"));
-const SAID: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
+const TEXT_COMMANDS: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
 
 export function Journal() {
   const { state, pending } = useSession();
-  const all = useEntries();
-  // A failure that still stands is shown below, with what can be done about it.
-  const standing = state.snapshot?.failure ? all.findLast((one) => one.kind === "failure") : null;
-  const told = all.map((entry) => entry !== standing && <Shown key={entry.key} entry={entry} />);
-  const unsent = pending.filter((one) => SAID.has(one.command.type) && (state.sessionId === null || one.sessionId === state.sessionId));
+  const entries = useEntries();
+  // A current failure is shown below the journal, with the actions that can fix it.
+  const currentFailure = state.snapshot?.failure ? entries.findLast((entry) => entry.kind === "failure") : null;
+  const views = entries.map((entry) => entry !== currentFailure && <EntryView key={entry.key} entry={entry} />);
+  const unsent = pending.filter((item) => TEXT_COMMANDS.has(item.command.type) && (state.sessionId === null || item.sessionId === state.sessionId));
   return (
     <div className="journal" role="log" aria-label={PAGE.conversation} data-testid="journal">
-      {told}
-      {unsent.map((one) => (
-        <div key={one.id} className="said said-mine said-unsent">
-          <p>{"content" in one.command ? one.command.content : ""}</p>
-          <span className="said-meta">{JOURNAL.sending}</span>
+      {views}
+      {unsent.map((item) => (
+        <div key={item.id} className="message message-mine message-unsent">
+          <p>{"content" in item.command ? item.command.content : ""}</p>
+          <span className="message-meta">{JOURNAL.sending}</span>
         </div>
       ))}
     </div>
   );
 }
 
-// An entry is the same as before unless its own content changed: a long journal is not drawn again for every event.
-const Shown = memo(ShownEntry, (a, b) => JSON.stringify(a.entry) === JSON.stringify(b.entry));
+// Renders an entry again only if its own content changed, not for every event.
+const EntryView = memo(EntryContent, (a, b) => JSON.stringify(a.entry) === JSON.stringify(b.entry));
 
-function ShownEntry({ entry }: { entry: Entry }) {
-  const nameOf = useNameOf();
-  const by = nameOf(entry.by);
+function EntryContent({ entry }: { entry: Entry }) {
+  const displayName = useDisplayName();
+  const by = displayName(entry.by);
   switch (entry.kind) {
     case "said":
       return (
-        <article className={`said ${by === JOURNAL.you ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
-          {entry.label && <span className="said-intent">{entry.label}</span>}
+        <article className={`message ${by === JOURNAL.you ? "message-mine" : ""}`} data-testid="said" aria-label={`${by}, ${formatTime(entry.at)}`}>
+          {entry.label && <span className="message-intent">{entry.label}</span>}
           <p>{entry.text}</p>
-          {entry.knowledge.length > 0 && <span className="said-meta">{fill(JOURNAL.with, { names: entry.knowledge.join(", ") })}</span>}
+          {entry.knowledge.length > 0 && <span className="message-meta">{fill(JOURNAL.with, { names: entry.knowledge.join(", ") })}</span>}
         </article>
       );
     case "reply":
       return (
-        <article className="said" data-testid="reply" aria-label={`${by}, ${clock(entry.at)}`}>
+        <article className="message" data-testid="reply" aria-label={`${by}, ${formatTime(entry.at)}`}>
           <Markdown text={entry.text} />
         </article>
       );
@@ -73,7 +73,7 @@ function ShownEntry({ entry }: { entry: Entry }) {
       return (
         <p className="note" data-tone={entry.tone} data-testid="note">
           <span className="note-dot" aria-hidden="true" />
-          {entry.by ? `${by} ${entry.text}` : entry.text} <time dateTime={entry.at}>{clock(entry.at)}</time>
+          {entry.by ? `${by} ${entry.text}` : entry.text} <time dateTime={entry.at}>{formatTime(entry.at)}</time>
         </p>
       );
   }

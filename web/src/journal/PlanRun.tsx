@@ -1,26 +1,26 @@
-// The steps of an approved plan as they run: how each stands at its edge, and lines from the steps that it waits for.
-import { places } from "../review/lanes";
+// The steps of an approved plan as they run, with their state and with lines from the steps they depend on.
+import { layoutLanes } from "../review/lanes";
 import { railOffset, railWidth, StepRail } from "../review/StepRail";
-import { inline } from "../ui/values";
-import { ActionShown } from "./ActionShown";
+import { formatInline } from "../ui/values";
+import { ActionItem } from "./ActionItem";
 import type { ActionEntry, TurnEntry } from "./entries";
 
-const WIDEST = 5; // lanes; beyond, lines say nothing any more
+const MAX_LANES = 5; // more lanes would be unreadable
 
 export function PlanRun({ entry }: { entry: TurnEntry }) {
   const { actions } = entry;
-  const rail = places(actions.map(({ spec }) => ({ id: spec.id, needs: spec.depends_on })));
-  const lanes = Math.max(1, ...rail.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
-  const drawn = lanes <= WIDEST;
+  const places = layoutLanes(actions.map(({ spec }) => ({ id: spec.id, needs: spec.depends_on })));
+  const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
+  const hasRail = lanes <= MAX_LANES;
   return (
-    <ol className="actions plan-run" style={{ "--rail": `${drawn ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
+    <ol className="actions plan-run" style={{ "--rail": `${hasRail ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
       {actions.map((action, row) => {
-        const place = rail[row];
+        const place = places[row];
         return (
           <li key={action.key}>
-            {drawn && place && <StepRail place={place} lanes={lanes} />}
-            <span className="plan-dot" data-tone={action.tone} style={{ left: (drawn && place ? railOffset(place) : 0) + 7 }} aria-hidden="true" />
-            <ActionShown action={action} turn={entry.number} about={aboutOf(action, actions)} />
+            {hasRail && place && <StepRail place={place} lanes={lanes} />}
+            <span className="plan-dot" data-tone={action.tone} style={{ left: (hasRail && place ? railOffset(place) : 0) + 7 }} aria-hidden="true" />
+            <ActionItem action={action} turn={entry.number} distinction={distinctionOf(action, actions)} />
           </li>
         );
       })}
@@ -28,8 +28,8 @@ export function PlanRun({ entry }: { entry: TurnEntry }) {
   );
 }
 
-/** What tells apart steps of the same words, such as one step for several items: what they are called with. */
-function aboutOf({ key, spec }: ActionEntry, actions: readonly ActionEntry[]): string {
-  const twin = actions.some((one) => one.key !== key && one.spec.description === spec.description);
-  return twin ? Object.values(spec.arguments).map(inline).join(", ") : "";
+/** For steps with the same description, such as one step for several items: the arguments that differ. */
+function distinctionOf({ key, spec }: ActionEntry, actions: readonly ActionEntry[]): string {
+  const hasTwin = actions.some((action) => action.key !== key && action.spec.description === spec.description);
+  return hasTwin ? Object.values(spec.arguments).map(formatInline).join(", ") : "";
 }

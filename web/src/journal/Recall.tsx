@@ -1,33 +1,33 @@
-// Earlier sessions that the planner was told of, and the switch that ends this.
+// Earlier sessions that the planner used as hints, with a switch to turn this off.
 import { Switch } from "@mantine/core";
-import { go, pathOf } from "../app/route";
-import { useSession } from "../app/session";
-import { useChoice } from "../compose/choice";
+import { navigate, sessionPath } from "../app/route";
+import { useSession } from "../app/sessionContext";
+import { useRequestChoice } from "../compose/requestChoice";
 import { fill, JOURNAL } from "../generated/words";
 import type { Recalled } from "../protocol";
 
 export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
   const { state } = useSession();
-  const { choice, change } = useChoice(state);
+  const { choice, change } = useRequestChoice(state);
   return (
-    <details className="thoughts" data-testid="recalled">
+    <details className="disclosure" data-testid="recalled">
       <summary>{recalled.length === 1 ? JOURNAL.recalled_one : fill(JOURNAL.recalled, { count: recalled.length })}</summary>
       <ul className="recalled">
-        {recalled.map((one) => (
-          <li key={one.session_id + one.request}>
+        {recalled.map((recall) => (
+          <li key={recall.session_id + recall.request}>
             <a
-              href={pathOf(one.session_id)}
+              href={sessionPath(recall.session_id)}
               onClick={(event) => {
                 if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                 event.preventDefault();
-                go(one.session_id);
+                navigate(recall.session_id);
               }}
             >
-              {one.request}
+              {recall.request}
             </a>
             <span className="dimmed">
-              {one.outcome}
-              {one.lesson && ` — ${one.lesson}`}
+              {recall.outcome}
+              {recall.lesson && ` — ${recall.lesson}`}
             </span>
           </li>
         ))}

@@ -1,8 +1,8 @@
-// What a tool returned: a program's output as such, anything else pretty.
-import { fill, JOURNAL, named, RUN_ENDED } from "../generated/words";
-import { Long } from "../ui/Details";
+// The result of a tool: program output as such, anything else pretty-printed.
+import { fill, JOURNAL, RUN_ENDED, wordFor } from "../generated/words";
+import { LongText } from "../ui/Details";
 
-interface Ran {
+interface ProgramRun {
   exit_code: number | null;
   stdout: string;
   stderr: string;
@@ -10,13 +10,13 @@ interface Ran {
   truncated: boolean;
 }
 
-export function isRun(result: unknown): result is Partial<Ran> {
+export function isProgramRun(result: unknown): result is Partial<ProgramRun> {
   return typeof result === "object" && result !== null && ("stdout" in result || "stderr" in result);
 }
 
 export function Result({ result }: { result: unknown }) {
-  if (!isRun(result)) return <Long value={result} label={JOURNAL.result} />;
-  const how = (result.ended && named(RUN_ENDED, result.ended)) || (result.exit_code === undefined ? "" : fill(JOURNAL.exit_code, { code: String(result.exit_code) }));
+  if (!isProgramRun(result)) return <LongText value={result} label={JOURNAL.result} />;
+  const outcome = (result.ended && wordFor(RUN_ENDED, result.ended)) || (result.exit_code === undefined ? "" : fill(JOURNAL.exit_code, { code: String(result.exit_code) }));
   return (
     <div className="run-output" data-testid="run-output">
       {result.stdout ? <pre tabIndex={0} aria-label={JOURNAL.stdout}>{result.stdout}</pre> : <p className="dimmed">{JOURNAL.no_output}</p>}
@@ -26,7 +26,7 @@ export function Result({ result }: { result: unknown }) {
         </pre>
       )}
       <p className="dimmed">
-        {how}
+        {outcome}
         {result.truncated ? ` · ${JOURNAL.cut}` : ""}
       </p>
     </div>

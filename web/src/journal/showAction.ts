@@ -1,12 +1,12 @@
-const LIT = 2_500; // milliseconds for which an action stays marked
+const HIGHLIGHT_MS = 2_500; // how long an action stays highlighted
 
-/** Open an action of the journal, bring it into sight and mark it for a moment. */
+/** Expands an action in the journal, scrolls to it and highlights it briefly. */
 export function showAction(id: string): void {
   const action = document.getElementById(`action-${id}`);
   if (!(action instanceof HTMLDetailsElement)) return;
   action.open = true;
   action.scrollIntoView({ block: "center" });
   action.querySelector("summary")?.focus({ preventScroll: true });
-  action.dataset.lit = "true";
-  setTimeout(() => delete action.dataset.lit, LIT);
+  action.dataset.highlighted = "true";
+  setTimeout(() => delete action.dataset.highlighted, HIGHLIGHT_MS);
 }

@@ -1,27 +1,27 @@
-// Entries as the gateway sends them, for tests.
+// Journal entries for tests, as the gateway sends them.
 import type { EntryOf, JournalEntry, PlannedPathView } from "../protocol";
-import { type ActionEntry, SPEC, type TurnEntry } from "./entries";
+import { type ActionEntry, SPEC_DEFAULTS, type TurnEntry } from "./entries";
 
 const BASE = { version: 1, at: "2026-01-01T00:00:00Z", by: "executor" };
 
-export function actionEntry(action_id: string, tool: string, more: Partial<EntryOf<"action">> = {}): EntryOf<"action"> {
+export function actionEntry(action_id: string, tool: string, overrides: Partial<EntryOf<"action">> = {}): EntryOf<"action"> {
   const outcome = { state: "planned", word: "waiting", tone: "plain", gist: "", error: "", result_in: null, seconds: 0, decided_by: "", artefact: null } as const;
-  return { ...BASE, kind: "action", key: `action:${action_id}`, action_id, turn: 1, tool, place: 0, spec_in: 1, ...outcome, ...more };
+  return { ...BASE, kind: "action", key: `action:${action_id}`, action_id, turn: 1, tool, place: 0, spec_in: 1, ...outcome, ...overrides };
 }
 
-export function turnEntry(more: Partial<EntryOf<"turn">> = {}): EntryOf<"turn"> {
+export function turnEntry(overrides: Partial<EntryOf<"turn">> = {}): EntryOf<"turn"> {
   const words = { sub_goal: "Walk", selected_tool: "", required_skills: [], reasoning: "", final: false, recalled: [], path: null, plan: null, verdict: null };
-  return { ...BASE, kind: "turn", key: `turn:${more.number ?? 1}`, number: 1, ...words, ...more };
+  return { ...BASE, kind: "turn", key: `turn:${overrides.number ?? 1}`, number: 1, ...words, ...overrides };
 }
 
-/** An action as it is drawn. */
-export function drawn(action_id: string, tool: string, more: Partial<ActionEntry> = {}): ActionEntry {
-  return { ...actionEntry(action_id, tool), spec: { ...SPEC, id: action_id, tool, description: "" }, result: null, tokens: 0, ...more };
+/** An action with its spec, as the page displays it. */
+export function actionWithSpec(action_id: string, tool: string, overrides: Partial<ActionEntry> = {}): ActionEntry {
+  return { ...actionEntry(action_id, tool), spec: { ...SPEC_DEFAULTS, id: action_id, tool, description: "" }, result: null, tokens: 0, ...overrides };
 }
 
-export function drawnTurn(path: readonly string[], actions: readonly ActionEntry[], changes: readonly string[] = []): TurnEntry {
+export function turnWithPath(path: readonly string[], actions: readonly ActionEntry[], changes: readonly string[] = []): TurnEntry {
   const planned: PlannedPathView = { nodes: [...path], fallback: false, why: "", cached: false, attempts: 1, examples: 0, proposal: null };
   return { ...turnEntry({ path: planned }), actions, changes: changes.map((text) => ({ by: "executor", text })) };
 }
 
-export const journalOf = (...entries: JournalEntry[]): ReadonlyMap<string, JournalEntry> => new Map(entries.map((one) => [one.key, one]));
+export const journalOf = (...entries: JournalEntry[]): ReadonlyMap<string, JournalEntry> => new Map(entries.map((entry) => [entry.key, entry]));

@@ -1,9 +1,9 @@
 import { useMemo } from "react";
-import { useSession } from "../app/session";
-import { type Entry, entries } from "./entries";
+import { useSession } from "../app/sessionContext";
+import { buildEntries, type Entry } from "./entries";
 
-/** The journal as it is drawn. */
+/** The journal for display. */
 export function useEntries(): readonly Entry[] {
   const { journal, events } = useSession().state;
-  return useMemo(() => entries(journal, events), [journal, events]);
+  return useMemo(() => buildEntries(journal, events), [journal, events]);
 }

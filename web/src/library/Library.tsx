@@ -1,24 +1,24 @@
-// What was asked before and accepted, to ask again; and the nodes that planners wished for.
+// Accepted questions to ask again, templates, and the nodes that planners proposed.
 import { Button, Checkbox, Loader, Modal, Tabs, TextInput } from "@mantine/core";
 import { useDebouncedValue, useMediaQuery } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { pathOf } from "../app/route";
+import { sessionPath } from "../app/route";
 import { suggest } from "../compose/suggestion";
-import { words } from "../flow/spec";
+import { readableName } from "../flow/spec";
 import { fill, LIBRARY, PAGE, SIGNS, TEMPLATES, WORKFLOWS } from "../generated/words";
-import { library, proposals } from "../net/api";
+import { fetchLibrary, fetchProposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
-import { ago } from "../ui/format";
-import { useFocusBack } from "../ui/hooks";
-import { Redo, Search } from "../ui/icons";
-import { Markdown } from "../ui/Markdown";
-import { Tone } from "../ui/Tone";
-import { type Answered, useAsked } from "../ui/useAsked";
 import { Templates } from "../templates/Templates";
+import { Badge } from "../ui/Badge";
+import { formatAge } from "../ui/format";
+import { useRestoreFocus } from "../ui/hooks";
+import { RetryIcon, SearchIcon } from "../ui/icons";
+import { Markdown } from "../ui/Markdown";
+import { type FetchResult, useFetch } from "../ui/useFetch";
 
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
 
-interface Listed<T> {
+interface ItemPage<T> {
   items: T[];
   total: number;
 }
@@ -28,18 +28,18 @@ export type LibraryTab = "questions" | "templates" | "proposals";
 interface Props {
   tab?: LibraryTab;
   onClose: () => void;
-  onChosen: () => void;
+  onSelect: () => void;
 }
 
-export default function Library({ tab = "questions", onClose, onChosen }: Props) {
-  const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-  const [begun, setBegun] = useState(false); // then the focus belongs to the new session
-  useFocusBack(!begun);
+export default function Library({ tab = "questions", onClose, onSelect }: Props) {
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const [hasStarted, setHasStarted] = useState(false); // then the new session takes the focus
+  useRestoreFocus(!hasStarted);
   useEffect(() => {
-    if (begun) onChosen();
-  }, [begun]);
+    if (hasStarted) onSelect();
+  }, [hasStarted]);
   return (
-    <Modal opened onClose={onClose} returnFocus={false} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
+    <Modal opened onClose={onClose} returnFocus={false} size="xl" fullScreen={isNarrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
       <Tabs defaultValue={tab} keepMounted={false} data-testid="library">
         <Tabs.List mb="sm">
           <Tabs.Tab value="questions">{LIBRARY.questions}</Tabs.Tab>
@@ -51,10 +51,10 @@ export default function Library({ tab = "questions", onClose, onChosen }: Props)
           </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="questions">
-          <Questions onChosen={onChosen} />
+          <Questions onSelect={onSelect} />
         </Tabs.Panel>
         <Tabs.Panel value="templates">
-          <Templates onBegun={() => setBegun(true)} />
+          <Templates onStarted={() => setHasStarted(true)} />
         </Tabs.Panel>
         <Tabs.Panel value="proposals">
           <Proposals />
@@ -64,35 +64,35 @@ export default function Library({ tab = "questions", onClose, onChosen }: Props)
   );
 }
 
-function Questions({ onChosen }: { onChosen: () => void }) {
+function Questions({ onSelect }: { onSelect: () => void }) {
   const [query, setQuery] = useState("");
-  const [saved, setSaved] = useState(true);
-  const [wanted] = useDebouncedValue(query.trim(), 200);
-  const asked = useAsked((signal) => library(wanted, saved, signal), `${wanted} ${saved}`);
-  const none = wanted ? LIBRARY.none_found : saved ? LIBRARY.none_saved : LIBRARY.none;
+  const [onlySaved, setOnlySaved] = useState(true);
+  const [debouncedQuery] = useDebouncedValue(query.trim(), 200);
+  const result = useFetch((signal) => fetchLibrary(debouncedQuery, onlySaved, signal), `${debouncedQuery} ${onlySaved}`);
+  const emptyText = debouncedQuery ? LIBRARY.none_found : onlySaved ? LIBRARY.none_saved : LIBRARY.none;
   return (
     <>
-      <div className="library-find">
-        <TextInput type="search" aria-label={LIBRARY.search} placeholder={PAGE.search} leftSection={<Search size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
-        <Checkbox label={LIBRARY.only_saved} checked={saved} onChange={(event) => setSaved(event.currentTarget.checked)} data-testid="library-saved" />
+      <div className="library-filters">
+        <TextInput type="search" aria-label={LIBRARY.search} placeholder={PAGE.search} leftSection={<SearchIcon size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
+        <Checkbox label={LIBRARY.only_saved} checked={onlySaved} onChange={(event) => setOnlySaved(event.currentTarget.checked)} data-testid="library-saved" />
       </div>
-      <Items asked={asked} none={none}>
-        {(one) => <Entry key={`${one.session_id} ${one.round}`} entry={one} onChosen={onChosen} />}
-      </Items>
+      <ItemList result={result} emptyText={emptyText}>
+        {(entry) => <LibraryItem key={`${entry.session_id} ${entry.round}`} entry={entry} onSelect={onSelect} />}
+      </ItemList>
     </>
   );
 }
 
-function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void }) {
+function LibraryItem({ entry, onSelect }: { entry: LibraryEntry; onSelect: () => void }) {
   const question = entry.question || entry.request;
-  const again = () => {
+  const askAgain = () => {
     suggest({ text: question, workflow: entry.workflow });
-    onChosen();
+    onSelect();
   };
   return (
     <li className="library-item" data-testid="library-item">
       <p className="library-question">
-        <strong>{question}</strong> {entry.saved && <Tone tone="good">{LIBRARY.saved}</Tone>}
+        <strong>{question}</strong> {entry.saved && <Badge tone="good">{LIBRARY.saved}</Badge>}
       </p>
       {entry.answer && (
         <div className="library-answer">
@@ -112,14 +112,14 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
         </Suspense>
       )}
       <p className="decision-buttons">
-        <Button size="compact-sm" variant="light" leftSection={<Redo size={14} />} onClick={again} data-testid="ask-again">
+        <Button size="compact-sm" variant="light" leftSection={<RetryIcon size={14} />} onClick={askAgain} data-testid="ask-again">
           {LIBRARY.again}
         </Button>
-        <a className="link" href={pathOf(entry.session_id)}>
+        <a className="link" href={sessionPath(entry.session_id)}>
           {LIBRARY.open}
         </a>
         <span className="dimmed">
-          {entry.flows.map(words).join(", ") || WORKFLOWS[entry.workflow as keyof typeof WORKFLOWS]} · <time dateTime={entry.at}>{ago(entry.at, Date.now())}</time>
+          {entry.flows.map(readableName).join(", ") || WORKFLOWS[entry.workflow as keyof typeof WORKFLOWS]} · <time dateTime={entry.at}>{formatAge(entry.at, Date.now())}</time>
         </span>
       </p>
     </li>
@@ -127,37 +127,37 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
 }
 
 function Proposals() {
-  const asked = useAsked(proposals, "");
+  const result = useFetch(fetchProposals, "");
   return (
     <>
       <p className="hint">{LIBRARY.proposed_what}</p>
-      <Items asked={asked} none={LIBRARY.none_proposed}>
-        {(one: Proposal) => (
-          <li key={`${one.session_id} ${one.version}`} className="library-item" data-testid="proposal-item">
+      <ItemList result={result} emptyText={LIBRARY.none_proposed}>
+        {(proposal: Proposal) => (
+          <li key={`${proposal.session_id} ${proposal.version}`} className="library-item" data-testid="proposal-item">
             <p className="library-question">
-              <strong>{words(one.name)}</strong> <Tone tone="plain">{words(one.flow)}</Tone>
+              <strong>{readableName(proposal.name)}</strong> <Badge tone="plain">{readableName(proposal.flow)}</Badge>
             </p>
-            <p>{one.description}</p>
-            {one.why && <p className="dimmed">{one.why}</p>}
+            <p>{proposal.description}</p>
+            {proposal.why && <p className="dimmed">{proposal.why}</p>}
             <p className="dimmed">
               {LIBRARY.for}{" "}
-              <a className="link" href={pathOf(one.session_id)}>
-                {one.request}
+              <a className="link" href={sessionPath(proposal.session_id)}>
+                {proposal.request}
               </a>{" "}
-              · <time dateTime={one.at}>{ago(one.at, Date.now())}</time>
+              · <time dateTime={proposal.at}>{formatAge(proposal.at, Date.now())}</time>
             </p>
           </li>
         )}
-      </Items>
+      </ItemList>
     </>
   );
 }
 
-function Items<T>({ asked, none, children }: { asked: Answered<Listed<T>>; none: string; children: (one: T) => React.ReactNode }) {
-  const { answer: page, problem } = asked;
+function ItemList<T>({ result, emptyText, children }: { result: FetchResult<ItemPage<T>>; emptyText: string; children: (item: T) => React.ReactNode }) {
+  const { data: page, problem } = result;
   if (problem) return <p className="problem">{problem}</p>;
   if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
-  if (page.items.length === 0) return <p className="hint">{none}</p>;
+  if (page.items.length === 0) return <p className="hint">{emptyText}</p>;
   return (
     <>
       <ul className="library-list">{page.items.map(children)}</ul>

@@ -1,54 +1,54 @@
-// One session on the screen: its state, its socket and what is still to be sent. React reads it as an external store.
+// The client of one session: its state, its socket and its unsent commands. An external store for React.
 import type { Command, ServerMessage } from "../protocol";
-import { dismissed, reduce } from "../state/reduce";
-import { behind, emptyState, passes, type SessionState } from "../state/state";
-import { refusal } from "./api";
+import { reduce, withoutNotice } from "../state/reduce";
+import { emptyState, isBehind, isTransient, type SessionState } from "../state/state";
+import { diagnoseConnection } from "./api";
 import { backoff } from "./backoff";
-import { load, newId, type Pending, save, settled } from "./outbox";
-import { type Link, Socket } from "./socket";
+import { loadPending, newId, type PendingCommand, savePending, unsettled } from "./sendQueue";
+import { type ConnectionStatus, ReconnectingSocket } from "./socket";
 
-export interface View {
+export interface SessionView {
   state: SessionState;
-  link: Link;
-  pending: readonly Pending[];
+  connection: ConnectionStatus;
+  pending: readonly PendingCommand[];
 }
 
-// Milliseconds without a message after which what is missing is asked for, since it may still be on its way; and not
-// again at once.
-const MISSING = 400;
-const ASK_AGAIN = 3_000;
-const FRAME = 16; // a long session comes as thousands of messages: the page is drawn once for all that came together
-const LOOK = 20_000; // a quiet page asks now and then whether it missed anything
+// How long to wait for missing messages, which may still be on their way, before requesting them; and the pause before
+// requesting them again. In milliseconds.
+const GAP_GRACE_MS = 400;
+const RESUME_RETRY_MS = 3_000;
+const NOTIFY_INTERVAL_MS = 16; // a long session arrives as thousands of messages: render once per batch
+const POLL_INTERVAL_MS = 20_000; // an idle page checks regularly whether it missed anything
 
-let made = 0;
+let clientCount = 0;
 
 export class SessionClient {
-  readonly number = ++made;
-  private view: View;
-  private readonly socket: Socket;
+  readonly key = ++clientCount;
+  private view: SessionView;
+  private readonly socket: ReconnectingSocket;
   private readonly listeners = new Set<() => void>();
-  private check: ReturnType<typeof setTimeout> | undefined;
-  private readonly look: ReturnType<typeof setInterval>;
-  private telling: ReturnType<typeof setTimeout> | undefined;
-  private asked = 0;
-  private again: ReturnType<typeof setTimeout> | undefined;
-  private tries = 0;
+  private gapTimer: ReturnType<typeof setTimeout> | undefined;
+  private readonly pollTimer: ReturnType<typeof setInterval>;
+  private notifyTimer: ReturnType<typeof setTimeout> | undefined;
+  private resumedAt = 0;
+  private retryTimer: ReturnType<typeof setTimeout> | undefined;
+  private retryCount = 0;
 
   constructor(
     sessionId: string | null,
-    /** The first message of a new conversation was recorded under this id. */
-    private readonly onBegun: (sessionId: string) => void,
+    /** Called with the session id once the first message of a new conversation is recorded. */
+    private readonly onStarted: (sessionId: string) => void,
   ) {
-    this.view = { state: emptyState(sessionId), link: "connecting", pending: load(sessionStorage) };
+    this.view = { state: emptyState(sessionId), connection: "connecting", pending: loadPending(sessionStorage) };
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    this.socket = new Socket(`${scheme}://${location.host}/ws?view=2`, {
-      onLink: (link) => this.set({ link }),
+    this.socket = new ReconnectingSocket(`${scheme}://${location.host}/ws?view=2`, {
+      onStatus: (connection) => this.set({ connection }),
       onMessage: (message) => this.receive(message),
-      refusal,
+      diagnose: diagnoseConnection,
     });
-    this.look = setInterval(() => {
+    this.pollTimer = setInterval(() => {
       if (document.visibilityState === "visible") this.resume();
-    }, LOOK);
+    }, POLL_INTERVAL_MS);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -56,111 +56,111 @@ export class SessionClient {
     return () => this.listeners.delete(listener);
   };
 
-  readonly getView = (): View => this.view;
+  readonly getView = (): SessionView => this.view;
 
-  /** Ask for something; it is kept until the gateway has recorded or refused it. Returns the message's id. */
+  /** Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. */
   readonly send = (command: Command): string => {
     const sessionId = this.view.state.sessionId ?? this.view.state.greeting?.session_id ?? null;
-    const pending: Pending = { id: newId(), sessionId, command };
+    const pending: PendingCommand = { id: newId(), sessionId, command };
     this.setPending([...this.view.pending, pending]);
     this.deliver(pending);
     return pending.id;
   };
 
-  readonly dismiss = (key: number): void => this.set({ state: dismissed(this.view.state, key) });
+  readonly dismiss = (key: number): void => this.set({ state: withoutNotice(this.view.state, key) });
 
-  readonly reconnect = (): void => this.socket.now();
+  readonly reconnect = (): void => this.socket.connectNow();
 
   close(): void {
-    clearTimeout(this.check);
-    clearTimeout(this.telling);
-    clearTimeout(this.again);
-    clearInterval(this.look);
+    clearTimeout(this.gapTimer);
+    clearTimeout(this.notifyTimer);
+    clearTimeout(this.retryTimer);
+    clearInterval(this.pollTimer);
     this.socket.send({ type: "close" });
     this.socket.close();
   }
 
   private receive(message: ServerMessage): void {
-    this.begin(message);
-    const pending = settled(this.view.pending, message);
+    this.adoptSession(message);
+    const pending = unsettled(this.view.pending, message);
     if (pending !== this.view.pending) this.setPending(pending);
     this.set({ state: reduce(this.view.state, message) });
-    if (message.type === "greeting") this.greeted();
+    if (message.type === "greeting") this.onGreeting();
     if (message.type === "error" && message.code === "stale_version") this.resume();
-    if (this.view.pending.length === 0 && (message.type === "event" || message.type === "snapshot")) this.tries = 0;
-    if (passes(message)) this.again ??= setTimeout(this.repeat, backoff(this.tries++, Math.random()));
-    this.lookForHoles();
+    if (this.view.pending.length === 0 && (message.type === "event" || message.type === "snapshot")) this.retryCount = 0;
+    if (isTransient(message)) this.retryTimer ??= setTimeout(this.retry, backoff(this.retryCount++, Math.random()));
+    this.scheduleGapCheck();
   }
 
-  /** A new conversation takes its name from the first event that answers what was sent here, maybe before a reload. */
-  private begin(message: ServerMessage): void {
+  /** A new conversation gets its id from the first event for one of our messages, possibly sent before a reload. */
+  private adoptSession(message: ServerMessage): void {
     const { state, pending } = this.view;
-    const awaited = pending.some((one) => one.command.type === "user_message" && one.sessionId === message.session_id);
-    if (state.sessionId !== null || !(awaited || state.greeting?.session_id === message.session_id)) return;
+    const isAwaited = pending.some((item) => item.command.type === "user_message" && item.sessionId === message.session_id);
+    if (state.sessionId !== null || !(isAwaited || state.greeting?.session_id === message.session_id)) return;
     if (message.type !== "event" && message.type !== "snapshot") return;
     if (message.type === "snapshot" && !message.version) return;
-    this.set({ state: { ...emptyState(message.session_id), greeting: state.greeting, notices: state.notices, noticed: state.noticed } });
-    this.onBegun(message.session_id);
+    this.set({ state: { ...emptyState(message.session_id), greeting: state.greeting, notices: state.notices, lastNoticeKey: state.lastNoticeKey } });
+    this.onStarted(message.session_id);
   }
 
-  /** A new connection: put it on the session, then send what is still waiting. */
-  private greeted(): void {
+  /** On a new connection: resume the session, then send the pending commands. */
+  private onGreeting(): void {
     this.resume();
     const { sessionId, greeting } = this.view.state;
     if (sessionId === null)
-      this.setPending(this.view.pending.map((one) => ({ ...one, sessionId: one.sessionId ?? greeting?.session_id ?? null })));
+      this.setPending(this.view.pending.map((item) => ({ ...item, sessionId: item.sessionId ?? greeting?.session_id ?? null })));
     this.deliverAll();
   }
 
-  /** What was refused for a reason that may have passed by now: the same once more, ids and all. */
-  private readonly repeat = (): void => {
-    this.again = undefined;
+  /** Sends again what was refused for a transient reason, with the same ids. */
+  private readonly retry = (): void => {
+    this.retryTimer = undefined;
     this.resume();
     this.deliverAll();
   };
 
   private deliverAll(): void {
     const { sessionId } = this.view.state;
-    for (const one of this.view.pending) if (sessionId === null ? one.command.type === "user_message" : one.sessionId === sessionId) this.deliver(one);
+    for (const item of this.view.pending) if (sessionId === null ? item.command.type === "user_message" : item.sessionId === sessionId) this.deliver(item);
   }
 
   private resume(): void {
-    const { sessionId, last } = this.view.state;
+    const { sessionId, appliedVersion } = this.view.state;
     if (sessionId === null) return;
-    this.asked = Date.now();
-    this.socket.send({ type: "resume", session_id: sessionId, after: last });
+    this.resumedAt = Date.now();
+    this.socket.send({ type: "resume", session_id: sessionId, after: appliedVersion });
   }
 
-  private deliver(one: Pending): void {
-    if (one.sessionId !== null) this.socket.send({ ...one.command, id: one.id, session_id: one.sessionId });
+  private deliver(item: PendingCommand): void {
+    if (item.sessionId !== null) this.socket.send({ ...item.command, id: item.id, session_id: item.sessionId });
   }
 
-  private lookForHoles(): void {
-    clearTimeout(this.check);
+  private scheduleGapCheck(): void {
+    clearTimeout(this.gapTimer);
     const { state } = this.view;
-    if (!behind(state)) {
-      this.asked = 0;
+    if (!isBehind(state)) {
+      this.resumedAt = 0;
       return;
     }
-    this.check = setTimeout(
+    this.gapTimer = setTimeout(
       () => {
         this.resume();
-        this.lookForHoles();
+        this.scheduleGapCheck();
       },
-      Math.max(MISSING, this.asked + ASK_AGAIN - Date.now()),
+      Math.max(GAP_GRACE_MS, this.resumedAt + RESUME_RETRY_MS - Date.now()),
     );
   }
 
-  private setPending(pending: readonly Pending[]): void {
-    save(sessionStorage, pending);
+  private setPending(pending: readonly PendingCommand[]): void {
+    savePending(sessionStorage, pending);
     this.set({ pending });
   }
 
-  private set(change: Partial<View>): void {
+  private set(change: Partial<SessionView>): void {
     this.view = { ...this.view, ...change };
-    this.telling ??= setTimeout(() => {
-      this.telling = undefined;
+    this.notifyTimer ??= setTimeout(() => {
+      this.notifyTimer = undefined;
       for (const listener of this.listeners) listener();
-    }, FRAME);
+    }, NOTIFY_INTERVAL_MS);
   }
 }

@@ -1,37 +1,39 @@
-// One WebSocket that comes back by itself.
+// A WebSocket that reconnects by itself.
 import type { ClientMessage, ServerMessage } from "../protocol";
 import { backoff } from "./backoff";
 
-/** Why there is no connection: nobody answers; the login is not valid; too many requests, or connections, of this person. */
-export type Refusal = "offline" | "denied" | "busy";
-export type Link = "connecting" | "online" | Refusal;
+/**
+ * No connection: "offline": no answer; "denied": not logged in; "busy": too many requests or connections of this user.
+ */
+export type ConnectionFailure = "offline" | "denied" | "busy";
+export type ConnectionStatus = "connecting" | "online" | ConnectionFailure;
 
 export interface SocketHandlers {
-  onLink(link: Link): void;
+  onStatus(status: ConnectionStatus): void;
   onMessage(message: ServerMessage): void;
-  /** Asked after a failed handshake, which a browser does not explain. */
-  refusal(): Promise<Refusal>;
+  /** Called after a failed handshake, because the browser does not say why it failed. */
+  diagnose(): Promise<ConnectionFailure>;
 }
 
-const DENIED = 4401;
-// A connection that lived so long (ms) was a good one: the next loss begins with a short wait again.
-const STABLE = 5_000;
+const CLOSE_UNAUTHENTICATED = 4401;
+// A connection that lasted this long resets the backoff.
+const STABLE_MS = 5_000;
 
-export class Socket {
+export class ReconnectingSocket {
   private socket: WebSocket | null = null;
   private attempt = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private ended = false;
+  private closed = false;
 
   constructor(
     private readonly url: string,
     private readonly handlers: SocketHandlers,
   ) {
-    window.addEventListener("online", this.now);
+    window.addEventListener("online", this.connectNow);
     this.connect();
   }
 
-  /** True if it was handed to an open connection. */
+  /** Returns true if the message was passed to an open connection. */
   send(message: ClientMessage): boolean {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
@@ -39,42 +41,42 @@ export class Socket {
   }
 
   close(): void {
-    this.ended = true;
+    this.closed = true;
     clearTimeout(this.timer);
-    window.removeEventListener("online", this.now);
+    window.removeEventListener("online", this.connectNow);
     this.socket?.close();
   }
 
-  /** Try at once instead of at the next time. */
-  readonly now = (): void => {
-    if (this.ended || this.socket) return;
+  /** Connects immediately instead of waiting for the next attempt. */
+  readonly connectNow = (): void => {
+    if (this.closed || this.socket) return;
     clearTimeout(this.timer);
     this.connect();
   };
 
   private connect(): void {
-    this.handlers.onLink("connecting");
+    this.handlers.onStatus("connecting");
     const socket = new WebSocket(this.url);
     this.socket = socket;
-    let opened = 0;
+    let openedAt = 0;
     socket.onopen = () => {
-      opened = Date.now();
-      this.handlers.onLink("online");
+      openedAt = Date.now();
+      this.handlers.onStatus("online");
     };
     socket.onmessage = (event) => this.handlers.onMessage(JSON.parse(String(event.data)) as ServerMessage);
     socket.onclose = (event) => {
       this.socket = null;
-      if (this.ended) return;
-      if (opened && Date.now() - opened > STABLE) this.attempt = 0;
-      void this.lost(event.code === DENIED, opened > 0);
+      if (this.closed) return;
+      if (openedAt && Date.now() - openedAt > STABLE_MS) this.attempt = 0;
+      void this.onLost(event.code === CLOSE_UNAUTHENTICATED, openedAt > 0);
     };
   }
 
-  private async lost(refused: boolean, opened: boolean): Promise<void> {
-    const why = refused ? "denied" : opened ? "offline" : await this.handlers.refusal();
-    if (this.ended) return;
-    this.handlers.onLink(why);
-    if (why === "denied") return;
+  private async onLost(isDenied: boolean, wasOpen: boolean): Promise<void> {
+    const status = isDenied ? "denied" : wasOpen ? "offline" : await this.handlers.diagnose();
+    if (this.closed) return;
+    this.handlers.onStatus(status);
+    if (status === "denied") return;
     this.timer = setTimeout(() => this.connect(), backoff(this.attempt++, Math.random()));
   }
 }

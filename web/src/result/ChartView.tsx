@@ -1,20 +1,20 @@
-// A chart: bars in rows with their values beside them, which reads on a phone too, or lines over an axis.
+// A chart: horizontal bars with their values, which also fit a phone, or lines over an axis.
 import { useElementSize } from "@mantine/hooks";
-import { type Chart, parts, type Series, short, ticks } from "./chart";
-import { shown } from "./table";
+import { axisTicks, type Chart, formatTick, type Series, splitByScale } from "./chart";
+import { formatCell } from "./table";
 
 export default function ChartView({ chart }: { chart: Chart }) {
-  return parts(chart).map((one) => <Part key={one.series[0]?.name} chart={one} />);
+  return splitByScale(chart).map((part) => <Figure key={part.series[0]?.name} chart={part} />);
 }
 
-function Part({ chart }: { chart: Chart }) {
+function Figure({ chart }: { chart: Chart }) {
   return (
     <figure className="chart" data-testid="chart" data-kind={chart.kind}>
       {chart.series.length > 1 && (
         <figcaption className="chart-legend">
-          {chart.series.map((one, index) => (
-            <span key={one.name}>
-              <span className="chart-key" data-series={index} aria-hidden="true" /> {one.name}
+          {chart.series.map((item, index) => (
+            <span key={item.name}>
+              <span className="chart-key" data-series={index} aria-hidden="true" /> {item.name}
             </span>
           ))}
         </figcaption>
@@ -26,10 +26,10 @@ function Part({ chart }: { chart: Chart }) {
 }
 
 function Bars({ chart: { labels, series } }: { chart: Chart }) {
-  const all = series.flatMap((one) => one.values.map((value) => value ?? 0));
-  const low = Math.min(0, ...all);
-  const room = Math.max(0, ...all) - low || 1;
-  const percent = (value: number) => `${(value / room) * 100}%`;
+  const values = series.flatMap((item) => item.values.map((value) => value ?? 0));
+  const low = Math.min(0, ...values);
+  const range = Math.max(0, ...values) - low || 1;
+  const percent = (value: number) => `${(value / range) * 100}%`;
   return (
     <ul className="chart-bars">
       {labels.map((label, row) => (
@@ -38,14 +38,14 @@ function Bars({ chart: { labels, series } }: { chart: Chart }) {
             {label || "–"}
           </span>
           <span className="chart-row">
-            {series.map((one, index) => {
-              const value = one.values[row] ?? null;
+            {series.map((item, index) => {
+              const value = item.values[row] ?? null;
               return (
-                <span key={one.name} className="chart-bar">
+                <span key={item.name} className="chart-bar">
                   <span className="chart-track">
                     {value !== null && <span className="chart-fill" data-series={index} style={{ marginLeft: percent(Math.min(value, 0) - low), width: percent(Math.abs(value)) }} />}
                   </span>
-                  <span className="chart-value">{value === null ? "–" : shown(value)}</span>
+                  <span className="chart-value">{value === null ? "–" : formatCell(value)}</span>
                 </span>
               );
             })}
@@ -57,26 +57,26 @@ function Bars({ chart: { labels, series } }: { chart: Chart }) {
 }
 
 const HEIGHT = 240;
-const EDGE = { left: 52, right: 14, top: 10, bottom: 26 };
-const LABEL = 84; // pixels that a label below the axis needs
+const MARGIN = { left: 52, right: 14, top: 10, bottom: 26 };
+const MIN_LABEL_WIDTH = 84; // pixels that a label below the axis needs
 
 function Lines({ chart: { labels, series } }: { chart: Chart }) {
   const { ref, width } = useElementSize();
-  const marks = ticks(series);
-  const [low = 0, high = 1] = [marks[0], marks.at(-1)];
-  const inner = Math.max(0, width - EDGE.left - EDGE.right);
-  const x = (index: number) => EDGE.left + (labels.length > 1 ? (index / (labels.length - 1)) * inner : inner / 2);
-  const y = (value: number) => EDGE.top + (1 - (value - low) / (high - low || 1)) * (HEIGHT - EDGE.top - EDGE.bottom);
-  const every = Math.max(1, Math.ceil(labels.length / Math.max(1, Math.floor(inner / LABEL))));
+  const ticks = axisTicks(series);
+  const [low = 0, high = 1] = [ticks[0], ticks.at(-1)];
+  const inner = Math.max(0, width - MARGIN.left - MARGIN.right);
+  const x = (index: number) => MARGIN.left + (labels.length > 1 ? (index / (labels.length - 1)) * inner : inner / 2);
+  const y = (value: number) => MARGIN.top + (1 - (value - low) / (high - low || 1)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const every = Math.max(1, Math.ceil(labels.length / Math.max(1, Math.floor(inner / MIN_LABEL_WIDTH))));
   return (
     <div ref={ref} style={{ height: HEIGHT }}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${series.map((one) => one.name).join(", ")} from ${labels[0]} to ${labels.at(-1)}`}>
-          {marks.map((mark) => (
-            <g key={mark} className="chart-mark">
-              <line x1={EDGE.left} x2={width - EDGE.right} y1={y(mark)} y2={y(mark)} data-zero={mark === 0 || undefined} />
-              <text x={EDGE.left - 8} y={y(mark)} textAnchor="end" dominantBaseline="middle">
-                {short(mark)}
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${series.map((item) => item.name).join(", ")} from ${labels[0]} to ${labels.at(-1)}`}>
+          {ticks.map((tick) => (
+            <g key={tick} className="chart-mark">
+              <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} data-zero={tick === 0 || undefined} />
+              <text x={MARGIN.left - 8} y={y(tick)} textAnchor="end" dominantBaseline="middle">
+                {formatTick(tick)}
               </text>
             </g>
           ))}
@@ -87,8 +87,8 @@ function Lines({ chart: { labels, series } }: { chart: Chart }) {
               </text>
             ) : null,
           )}
-          {series.map((one, index) => (
-            <OneLine key={one.name} series={one} index={index} labels={labels} x={x} y={y} />
+          {series.map((item, index) => (
+            <SeriesLine key={item.name} series={item} index={index} labels={labels} x={x} y={y} />
           ))}
         </svg>
       )}
@@ -104,9 +104,9 @@ interface LineProps {
   y: (value: number) => number;
 }
 
-/** A gap in the values is a gap in the line. */
-function OneLine({ series, index, labels, x, y }: LineProps) {
-  const line = series.values.map((value, at) => (value === null ? "" : `${at === 0 || series.values[at - 1] === null ? "M" : "L"} ${x(at)} ${y(value)}`)).join(" ");
+/** A missing value is a gap in the line. */
+function SeriesLine({ series, index, labels, x, y }: LineProps) {
+  const line = series.values.map((value, index_) => (value === null ? "" : `${index_ === 0 || series.values[index_ - 1] === null ? "M" : "L"} ${x(index_)} ${y(value)}`)).join(" ");
   return (
     <g className="chart-line" data-series={index}>
       <path d={line} />
@@ -114,7 +114,7 @@ function OneLine({ series, index, labels, x, y }: LineProps) {
         value === null ? null : (
           <circle key={at} cx={x(at)} cy={y(value)} r={series.values.length > 60 ? 1.5 : 3}>
             <title>
-              {labels[at]}: {shown(value)}
+              {labels[at]}: {formatCell(value)}
             </title>
           </circle>
         ),

@@ -1,34 +1,34 @@
-// A query's result as a table: sorted by a press on a column's head, in pages, taken along as CSV.
+// A query's result as a table: sortable columns, with paging.
 import { ActionIcon } from "@mantine/core";
 import { useState } from "react";
 import { TABLES } from "../generated/words";
-import { Left, Right } from "../ui/icons";
-import { counted, numeric, PAGE, pressed, shown, sorted, type Sorting, type Table } from "./table";
+import { LeftIcon, RightIcon } from "../ui/icons";
+import { formatCell, isNumericColumn, nextSorting, PAGE_SIZE, rowCountText, type Sorting, sortRows, type Table } from "./table";
 
 export default function ResultTable({ table }: { table: Table }) {
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [page, setPage] = useState(0);
-  const rows = sorted(table.rows, sorting);
-  const pages = Math.max(1, Math.ceil(rows.length / PAGE));
-  const first = Math.min(page, pages - 1) * PAGE;
-  const right = table.columns.map((_, column) => numeric(table, column));
+  const rows = sortRows(table.rows, sorting);
+  const pages = Math.max(1, Math.ceil(rows.length / PAGE_SIZE));
+  const first = Math.min(page, pages - 1) * PAGE_SIZE;
+  const isNumeric = table.columns.map((_, column) => isNumericColumn(table, column));
   return (
     <div className="result" data-testid="result">
-      <div className="result-scroll" tabIndex={0} role="region" aria-label={`Result: ${counted(table)}`}>
+      <div className="result-scroll" tabIndex={0} role="region" aria-label={`Result: ${rowCountText(table)}`}>
         <table>
           <thead>
             <tr>
               {table.columns.map((name, column) => (
-                <Head key={`${column} ${name}`} name={name} type={table.types[column]} right={right[column] ?? false} sorting={sorting?.column === column ? sorting : null} onPress={() => (setSorting(pressed(sorting, column)), setPage(0))} />
+                <ColumnHeader key={`${column} ${name}`} name={name} type={table.types[column]} isNumeric={isNumeric[column] ?? false} sorting={sorting?.column === column ? sorting : null} onPress={() => (setSorting(nextSorting(sorting, column)), setPage(0))} />
               ))}
             </tr>
           </thead>
           <tbody>
-            {rows.slice(first, first + PAGE).map((row, index) => (
+            {rows.slice(first, first + PAGE_SIZE).map((row, index) => (
               <tr key={first + index} data-testid="result-row">
                 {table.columns.map((name, column) => (
-                  <td key={column} className={right[column] ? "number" : undefined}>
-                    {row[column] === null || row[column] === undefined ? <span className="dimmed">–</span> : shown(row[column], name)}
+                  <td key={column} className={isNumeric[column] ? "number" : undefined}>
+                    {row[column] === null || row[column] === undefined ? <span className="dimmed">–</span> : formatCell(row[column], name)}
                   </td>
                 ))}
               </tr>
@@ -40,13 +40,13 @@ export default function ResultTable({ table }: { table: Table }) {
       {pages > 1 && (
         <div className="result-pages">
           <ActionIcon variant="default" size="md" aria-label={TABLES.rows_before} disabled={first === 0} onClick={() => setPage(page - 1)} data-testid="page-before">
-            <Left size={15} />
+            <LeftIcon size={15} />
           </ActionIcon>
           <span data-testid="page-shown" role="status">
-            {(first + 1).toLocaleString("en")}–{Math.min(first + PAGE, rows.length).toLocaleString("en")} of {rows.length.toLocaleString("en")}
+            {(first + 1).toLocaleString("en")}–{Math.min(first + PAGE_SIZE, rows.length).toLocaleString("en")} of {rows.length.toLocaleString("en")}
           </span>
-          <ActionIcon variant="default" size="md" aria-label={TABLES.rows_after} disabled={first + PAGE >= rows.length} onClick={() => setPage(page + 1)} data-testid="page-after">
-            <Right size={15} />
+          <ActionIcon variant="default" size="md" aria-label={TABLES.rows_after} disabled={first + PAGE_SIZE >= rows.length} onClick={() => setPage(page + 1)} data-testid="page-after">
+            <RightIcon size={15} />
           </ActionIcon>
         </div>
       )}
@@ -54,20 +54,20 @@ export default function ResultTable({ table }: { table: Table }) {
   );
 }
 
-interface HeadProps {
+interface ColumnHeaderProps {
   name: string;
   type: string | undefined;
-  right: boolean;
+  isNumeric: boolean;
   sorting: Sorting | null;
   onPress: () => void;
 }
 
-function Head({ name, type, right, sorting, onPress }: HeadProps) {
+function ColumnHeader({ name, type, isNumeric, sorting, onPress }: ColumnHeaderProps) {
   return (
-    <th scope="col" className={right ? "number" : undefined} aria-sort={sorting ? (sorting.down ? "descending" : "ascending") : "none"}>
+    <th scope="col" className={isNumeric ? "number" : undefined} aria-sort={sorting ? (sorting.descending ? "descending" : "ascending") : "none"}>
       <button type="button" onClick={onPress} title={type || undefined} data-testid="result-head">
         {name}
-        <span aria-hidden="true">{sorting ? (sorting.down ? " ▾" : " ▴") : ""}</span>
+        <span aria-hidden="true">{sorting ? (sorting.descending ? " ▾" : " ▴") : ""}</span>
       </button>
     </th>
   );

@@ -1,28 +1,30 @@
-// A table as CSV (RFC 4180) that a spreadsheet opens as what it says: no cell is a formula. The terminal writes the same.
+// CSV (RFC 4180) that is safe to open in a spreadsheet: no cell is a formula. The terminal writes the same.
 
-// Also where only other separators than ours would end a cell: which one counts depends on the country.
-const QUOTED = /[",;|'\s]/u;
+// Also quote other possible separators: which one a spreadsheet uses depends on the locale.
+const NEEDS_QUOTES = /[",;|'\s]/u;
 const NUMBER = /^[+-]?[0-9]+([.,][0-9]+)?$/;
-const FORMULAS = new Set(["=", "+", "-", "@"]);
+const FORMULA_STARTS = new Set(["=", "+", "-", "@"]);
 
 export type Cell = unknown;
 
 export function csvOf(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  return [columns, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
-function cell(value: Cell): string {
+function csvCell(value: Cell): string {
   if (value === null || value === undefined) return "";
-  if (typeof value !== "string") return quoted(JSON.stringify(value));
-  return quoted(isFormula(value) ? `'${value}` : value);
+  if (typeof value !== "string") return quote(JSON.stringify(value));
+  return quote(isFormula(value) ? `'${value}` : value);
 }
 
-/** Whether a spreadsheet may run this: it begins with =, +, - or @, in any width, after anything that is not seen.
- * A tab or a line break in front is enough, as OWASP lists it. Numbers that came as text are none. */
+/**
+ * Whether a spreadsheet might run this text: it starts with =, +, - or @ in any width, possibly after invisible
+ * characters, or with a tab or line break (OWASP's list). Numbers in text are safe.
+ */
 function isFormula(text: string): boolean {
   if (/^[\t\r\n]/.test(text)) return true;
   const bare = text.replace(/^[\s\p{Cc}\p{Cf}]+/u, "").slice(0, 1);
-  return FORMULAS.has(bare.normalize("NFKC")) && !NUMBER.test(text);
+  return FORMULA_STARTS.has(bare.normalize("NFKC")) && !NUMBER.test(text);
 }
 
-const quoted = (text: string): string => (QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quote = (text: string): string => (NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -1,53 +1,53 @@
 /// <reference types="node" />
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { chartOf, parts, short, ticks } from "./chart";
+import { axisTicks, chartOf, formatTick, splitByScale } from "./chart";
 import { csvOf } from "./csv";
-import { counted, numeric, pressed, shown, sorted, tableOf, type Table } from "./table";
+import { formatCell, isNumericColumn, nextSorting, rowCountText, sortRows, type Table, tableOf } from "./table";
 
 const table = (columns: string[], ...rows: unknown[][]): Table => ({ columns, types: [], rows, truncated: false, seconds: 0 });
 
-it("writes CSV that reads back as it was", () => {
+it("writes CSV that parses back to the same values", () => {
   expect(csvOf(["a", "b"], [["x,y", 'say "hi"'], ["two\nlines", null]])).toBe('a,b\r\n"x,y","say ""hi"""\r\n"two\nlines",\r\n');
   expect(csvOf(["n"], [[-1.5], [true], [{ a: 1 }]])).toBe('n\r\n-1.5\r\ntrue\r\n"{""a"":1}"\r\n');
 });
 
-it("writes no cell that a spreadsheet would run, as the terminal does", () => {
+it("writes no cell that a spreadsheet would run, same as the terminal", () => {
   const cells = JSON.parse(readFileSync(new URL("../../../tests/support/csv_cells.json", import.meta.url), "utf8")) as [unknown, string][];
   for (const [value, written] of cells) expect(csvOf(["x"], [[value]])).toBe(`x\r\n${written}\r\n`);
   expect(csvOf(["=evil"], [])).toBe("\"'=evil\"\r\n");
 });
 
-it("sorts numbers as numbers, text as people do, and gaps last", () => {
+it("sorts numbers numerically, text naturally, and missing values last", () => {
   const rows = [[10], [null], [9], [-1]];
-  expect(sorted(rows, { column: 0, down: false })).toEqual([[-1], [9], [10], [null]]);
-  expect(sorted(rows, { column: 0, down: true })).toEqual([[10], [9], [-1], [null]]);
-  expect(sorted([["#W10"], ["#W9"]], { column: 0, down: false })).toEqual([["#W9"], ["#W10"]]);
-  expect(sorted(rows, null)).toBe(rows);
+  expect(sortRows(rows, { column: 0, descending: false })).toEqual([[-1], [9], [10], [null]]);
+  expect(sortRows(rows, { column: 0, descending: true })).toEqual([[10], [9], [-1], [null]]);
+  expect(sortRows([["#W10"], ["#W9"]], { column: 0, descending: false })).toEqual([["#W9"], ["#W10"]]);
+  expect(sortRows(rows, null)).toBe(rows);
 });
 
-it("goes through up, down and as it came", () => {
-  const up = pressed(null, 1);
-  const down = pressed(up, 1);
-  expect([up, down, pressed(down, 1), pressed(up, 0)]).toEqual([{ column: 1, down: false }, { column: 1, down: true }, null, { column: 0, down: false }]);
+it("cycles through ascending, descending and unsorted", () => {
+  const up = nextSorting(null, 1);
+  const down = nextSorting(up, 1);
+  expect([up, down, nextSorting(down, 1), nextSorting(up, 0)]).toEqual([{ column: 1, descending: false }, { column: 1, descending: true }, null, { column: 0, descending: false }]);
 });
 
-it("says values and counts as people read them", () => {
-  expect([2024, 1_234_567, 0.1 + 0.2, null, true].map((one) => shown(one))).toEqual(["2024", "1,234,567", "0.3", "", "true"]);
-  expect([shown(10_001, "zip"), shown(123_456, "user_id"), shown(123_456, "paid")]).toEqual(["10001", "123456", "123,456"]);
-  expect(counted({ ...table(["a"], ...Array.from({ length: 1000 }, () => [1])), truncated: true })).toBe("first 1,000 rows");
-  expect(counted(table(["a"], [1]))).toBe("1 row");
+it("formats values and counts for people", () => {
+  expect([2024, 1_234_567, 0.1 + 0.2, null, true].map((value) => formatCell(value))).toEqual(["2024", "1,234,567", "0.3", "", "true"]);
+  expect([formatCell(10_001, "zip"), formatCell(123_456, "user_id"), formatCell(123_456, "paid")]).toEqual(["10001", "123456", "123,456"]);
+  expect(rowCountText({ ...table(["a"], ...Array.from({ length: 1000 }, () => [1])), truncated: true })).toBe("first 1,000 rows");
+  expect(rowCountText(table(["a"], [1]))).toBe("1 row");
 });
 
-it("takes only a table for one", () => {
+it("accepts only valid tables", () => {
   expect(tableOf({ columns: ["a"], rows: [[1]], seconds: 1 })).toMatchObject({ columns: ["a"], truncated: false });
   expect(tableOf({ columns: ["a"], rows: [1] })).toBeNull();
   expect(tableOf(null)).toBeNull();
-  expect(numeric(table(["a", "b"], [1, "x"], [null, "y"]), 0)).toBe(true);
-  expect(numeric(table(["a"], [null]), 0)).toBe(false);
+  expect(isNumericColumn(table(["a", "b"], [1, "x"], [null, "y"]), 0)).toBe(true);
+  expect(isNumericColumn(table(["a"], [null]), 0)).toBe(false);
 });
 
-it("draws one column of labels and up to three of numbers", () => {
+it("charts one column of labels and up to three of numbers", () => {
   const good = table(["status", "orders"], ["open", 3], ["done", null]);
   expect(chartOf(good, "bar")).toEqual({ kind: "bar", labels: ["open", "done"], series: [{ name: "orders", values: [3, null] }] });
   expect(chartOf(table(["year", "n"], [2024, 1], [2025, 2]), "line")).toMatchObject({ labels: ["2024", "2025"], series: [{ name: "n" }] });
@@ -57,17 +57,17 @@ it("draws one column of labels and up to three of numbers", () => {
   expect(chartOf(table(["a", "n"], ...Array.from({ length: 41 }, (_, index) => [`${index}`, 1])), "bar")).toBeNull();
 });
 
-it("draws series of very different sizes apart", () => {
-  const two = (small: number, large: number) => parts({ kind: "line", labels: ["a", "b"], series: [{ name: "s", values: [small, 1] }, { name: "l", values: [large, 1] }] });
+it("splits series of very different scale", () => {
+  const two = (small: number, large: number) => splitByScale({ kind: "line", labels: ["a", "b"], series: [{ name: "s", values: [small, 1] }, { name: "l", values: [large, 1] }] });
   expect(two(10, 60)).toHaveLength(1);
-  expect(two(10, 6_000).map((one) => one.series.length)).toEqual([1, 1]);
+  expect(two(10, 6_000).map((part) => part.series.length)).toEqual([1, 1]);
 });
 
-it("marks an axis with round numbers around all values", () => {
-  const of = (...values: number[]) => ticks([{ name: "n", values }]);
+it("chooses round axis ticks that cover all values", () => {
+  const of = (...values: number[]) => axisTicks([{ name: "n", values }]);
   expect(of(0, 8)).toEqual([0, 2, 4, 6, 8]);
   expect(of(-3, 9)).toEqual([-5, 0, 5, 10]);
   expect(of(0, 0)).toEqual([0]);
   expect(of(0.1, 0.37)).toEqual([0, 0.1, 0.2, 0.3, 0.4]);
-  expect([950, 25_000, 1_500_000].map(short)).toEqual(["950", "25k", "1.5M"]);
+  expect([950, 25_000, 1_500_000].map(formatTick)).toEqual(["950", "25k", "1.5M"]);
 });

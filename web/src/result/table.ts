@@ -1,4 +1,4 @@
-// A query's result as it is read: sorted, in pages, its values in words. Pure.
+// A query's result for display: sorting, paging, and formatting. Pure.
 import type { Cell } from "./csv";
 
 export interface Table {
@@ -11,12 +11,12 @@ export interface Table {
 
 export interface Sorting {
   column: number;
-  down: boolean;
+  descending: boolean;
 }
 
-export const PAGE = 25;
+export const PAGE_SIZE = 25;
 
-/** What a node made, if it is a table. */
+/** The value as a table; null if it is not one. */
 export function tableOf(value: unknown): Table | null {
   if (typeof value !== "object" || value === null) return null;
   const { columns, types, rows, truncated, seconds } = value as Partial<Table>;
@@ -26,53 +26,53 @@ export function tableOf(value: unknown): Table | null {
 
 export const isNumber = (value: Cell): value is number => typeof value === "number";
 
-/** A column of numbers, with or without gaps. */
-export function numeric(table: Table, column: number): boolean {
-  const there = table.rows.map((row) => row[column]).filter((value) => value !== null && value !== undefined);
-  return there.length > 0 && there.every(isNumber);
+/** The column holds only numbers and missing values, and at least one number. */
+export function isNumericColumn(table: Table, column: number): boolean {
+  const values = table.rows.map((row) => row[column]).filter((value) => value !== null && value !== undefined);
+  return values.length > 0 && values.every(isNumber);
 }
 
-/** Gaps last, whichever way; numbers before text. */
-export function sorted(rows: Table["rows"], sorting: Sorting | null): Table["rows"] {
+/** Missing values last in both directions; numbers before text. */
+export function sortRows(rows: Table["rows"], sorting: Sorting | null): Table["rows"] {
   if (!sorting) return rows;
-  const { column, down } = sorting;
+  const { column, descending } = sorting;
   return rows.toSorted((a, b) => {
-    const [one, other] = [a[column], b[column]];
-    if (isGap(one) || isGap(other)) return Number(isGap(one)) - Number(isGap(other));
-    return down ? compared(other, one) : compared(one, other);
+    const [left, right] = [a[column], b[column]];
+    if (isGap(left) || isGap(right)) return Number(isGap(left)) - Number(isGap(right));
+    return descending ? compareCells(right, left) : compareCells(left, right);
   });
 }
 
 const isGap = (value: Cell): boolean => value === null || value === undefined;
 
-function compared(a: Cell, b: Cell): number {
+function compareCells(a: Cell, b: Cell): number {
   if (isNumber(a) && isNumber(b)) return a - b;
   if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1;
-  return text(a).localeCompare(text(b), "en", { numeric: true });
+  return cellText(a).localeCompare(cellText(b), "en", { numeric: true });
 }
 
-/** The next sorting when a column's head is pressed: up, down, as it came. */
-export function pressed(sorting: Sorting | null, column: number): Sorting | null {
-  if (sorting?.column !== column) return { column, down: false };
-  return sorting.down ? null : { column, down: true };
+/** The next sorting when the user clicks a column: ascending, descending, unsorted. */
+export function nextSorting(sorting: Sorting | null, column: number): Sorting | null {
+  if (sorting?.column !== column) return { column, descending: false };
+  return sorting.descending ? null : { column, descending: true };
 }
 
-export function text(value: Cell): string {
+export function cellText(value: Cell): string {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const NAMES = /(^|_)(id|zip|code|year|number)s?$/i; // numbers that count nothing
+const IDENTIFIER_COLUMNS = /(^|_)(id|zip|code|year|number)s?$/i; // columns whose numbers are identifiers
 
-/** Numbers with thousands apart, except whole ones of four digits, which are as often years, and those that are names. */
-export function shown(value: Cell, column = ""): string {
-  if (!isNumber(value) || NAMES.test(column)) return text(value);
+/** Adds thousands separators, except to integers below 10,000 (often years) and to identifiers. */
+export function formatCell(value: Cell, column = ""): string {
+  if (!isNumber(value) || IDENTIFIER_COLUMNS.test(column)) return cellText(value);
   if (Number.isInteger(value)) return Math.abs(value) < 10_000 ? String(value) : value.toLocaleString("en");
   return value.toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
-/** How many there are, in words. */
-export function counted({ rows, truncated }: Table): string {
-  const many = rows.length.toLocaleString("en");
-  return truncated ? `first ${many} rows` : `${many} row${rows.length === 1 ? "" : "s"}`;
+/** The row count in words. */
+export function rowCountText({ rows, truncated }: Table): string {
+  const count = rows.length.toLocaleString("en");
+  return truncated ? `first ${count} rows` : `${count} row${rows.length === 1 ? "" : "s"}`;
 }

@@ -1,55 +1,55 @@
-// The program, its checks and its versions; read, compared, or edited into a version of one's own.
+// The program with its checks and versions: read, compare, or edit it into a new version.
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useMemo, useState } from "react";
-import { useAct, useNameOf, useSession } from "../app/session";
-import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
+import { useCommand, useDisplayName, useSession } from "../app/sessionContext";
+import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
-import { Pen } from "../ui/icons";
-import { useKept } from "../ui/kept";
+import { EditIcon } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
+import { useStoredState } from "../ui/storedState";
 import { Checks } from "./Checks";
-import { beginCode, type CodeEdit, isCodeEdit, rebaseCode } from "./codeEdit";
+import { type CodeEdit, isCodeEdit, rebaseCode, startCodeEdit } from "./codeEdit";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { authorOf, type Choice, VersionBar } from "./VersionBar";
+import { authorText, VersionBar, type VersionSelection } from "./VersionBar";
 
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
 export default function CodePanel({ code }: { code: CodeView }) {
   const { state } = useSession();
-  const nameOf = useNameOf();
-  const saving = useAct();
+  const displayName = useDisplayName();
+  const command = useCommand();
   const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useKept<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (one) => one !== null, isCodeEdit);
-  const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
-  const [seen, setSeen] = useState(code.version);
+  const [edit, setEdit] = useStoredState<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (edit) => edit !== null, isCodeEdit);
+  const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
+  const [seenVersion, setSeenVersion] = useState(code.version);
 
-  const dirty = edit !== null && edit.text !== edit.base.code;
-  const newer = edit !== null && edit.base.version !== code.version;
-  if (newer && (!dirty || edit.text === code.code)) setEdit(null);
-  if (seen !== code.version) {
-    setSeen(code.version);
-    setChoice({ shown: null, against: null });
+  const isDirty = edit !== null && edit.text !== edit.base.code;
+  const hasNewer = edit !== null && edit.base.version !== code.version;
+  if (hasNewer && (!isDirty || edit.text === code.code)) setEdit(null);
+  if (seenVersion !== code.version) {
+    setSeenVersion(code.version);
+    setSelection({ shown: null, against: null });
   }
-  const shown = versions.find((one) => one.version === choice.shown);
-  const against = versions.find((one) => one.version === choice.against);
-  const { checks, tests } = shown ? { checks: shown.checks ?? [], tests: shown.tests } : code;
-  const explanation = shown?.explanation ?? code.explanation;
-  const editable = state.snapshot?.can.includes("edit_code") && !edit && !shown && !against;
+  const shownVersion = versions.find((version) => version.version === selection.shown);
+  const comparedVersion = versions.find((version) => version.version === selection.against);
+  const { checks, tests } = shownVersion ? { checks: shownVersion.checks ?? [], tests: shownVersion.tests } : code;
+  const explanation = shownVersion?.explanation ?? code.explanation;
+  const canEdit = state.snapshot?.can.includes("edit_code") && !edit && !shownVersion && !comparedVersion;
 
   return (
     <section className="panel" data-testid="code-review" aria-label={fill(JOURNAL.code, { number: code.number })}>
       <header className="panel-head">
-        <h2>{fill(JOURNAL.code, { number: shown?.number ?? code.number })}</h2>
+        <h2>{fill(JOURNAL.code, { number: shownVersion?.number ?? code.number })}</h2>
         <span className="dimmed">
-          {authorOf(shown?.by ?? code.by, nameOf)} · {named(REVIEW_STATES, code.status) ?? code.status}
+          {authorText(shownVersion?.by ?? code.by, displayName)} · {wordFor(REVIEW_STATES, code.status) ?? code.status}
         </span>
-        <VersionBar versions={versions} newest={code.version} choice={choice} onChoice={setChoice} disabled={edit !== null} />
+        <VersionBar versions={versions} newest={code.version} selection={selection} onSelect={setSelection} disabled={edit !== null} />
       </header>
       {explanation && <Markdown text={explanation} />}
-      {newer && dirty && (
+      {hasNewer && isDirty && (
         <p className="hint" role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.code, { number: code.number }) })}{" "}
           <Button size="compact-xs" onClick={() => setEdit(rebaseCode(edit, code))} data-testid="apply-mine">
@@ -66,10 +66,10 @@ export default function CodePanel({ code }: { code: CodeView }) {
             <CodeEditor key={edit.base.version} value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
             <p className="hint">{REVIEW.leave_editor}</p>
           </>
-        ) : against ? (
-          <DiffView python before={against.code} after={shown?.code ?? code.code} label={REVIEW.diff_code} />
+        ) : comparedVersion ? (
+          <DiffView python before={comparedVersion.code} after={shownVersion?.code ?? code.code} label={REVIEW.diff_code} />
         ) : (
-          <CodeEditor value={shown?.code ?? code.code} label={fill(JOURNAL.code, { number: shown?.number ?? code.number })} />
+          <CodeEditor value={shownVersion?.code ?? code.code} label={fill(JOURNAL.code, { number: shownVersion?.number ?? code.number })} />
         )}
       </Suspense>
       <Checks checks={checks} tests={tests} />
@@ -77,10 +77,10 @@ export default function CodePanel({ code }: { code: CodeView }) {
         target="code"
         version={code.version}
         hash={code.hash}
-        blocked={dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
+        blockedReason={isDirty ? REVIEW.save_first : shownVersion ? REVIEW.other_version : ""}
       >
-        {editable && (
-          <Button variant="subtle" leftSection={<Pen />} data-testid="code-edit" onClick={() => setEdit(beginCode(code))}>
+        {canEdit && (
+          <Button variant="subtle" leftSection={<EditIcon />} data-testid="code-edit" onClick={() => setEdit(startCodeEdit(code))}>
             {ACTIONS.edit}
           </Button>
         )}
@@ -88,9 +88,9 @@ export default function CodePanel({ code }: { code: CodeView }) {
           <>
             <Button
               data-testid="edit-save"
-              disabled={!dirty || newer || !edit.text.trim()}
-              loading={saving.busy}
-              onClick={() => saving.send({ type: "edit", target: "code", version: edit.base.version, content: edit.text })}
+              disabled={!isDirty || hasNewer || !edit.text.trim()}
+              loading={command.busy}
+              onClick={() => command.send({ type: "edit", target: "code", version: edit.base.version, content: edit.text })}
             >
               {ACTIONS.save_version}
             </Button>
@@ -100,7 +100,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
           </>
         )}
       </Decision>
-      <Problem error={saving.error} />
+      <Problem error={command.error} />
     </section>
   );
 }

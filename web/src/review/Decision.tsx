@@ -1,97 +1,97 @@
-// The buttons under a plan or code in review: yes to exactly this, say what to change, or something else instead.
+// The buttons under a plan or code in review: approve this exact version, give feedback, or ask for another.
 import { Button, Textarea } from "@mantine/core";
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
-import { useAct, useCan, useSession } from "../app/session";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, REVIEW } from "../generated/words";
 import type { Notice } from "../state/state";
-import { Check, Redo, Speech } from "../ui/icons";
+import { CheckIcon, RetryIcon, CommentIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
 interface Props {
   target: "text" | "code";
-  /** The version and content that are on the screen: what an approval is bound to. */
+  /** The version and content on the screen, which an approval is bound to. */
   version: number;
   hash: string;
-  /** Why approving is not possible at the moment, if it is not. */
-  blocked: string;
-  /** Of a plan that acts: the steps that are allowed with whatever values they get. It can be started later, too. */
+  /** Why approval is not possible now; "" if it is. */
+  blockedReason: string;
+  /** Steps of an execution plan to allow with any values. Such a plan can also be started later. */
   preapprove?: readonly string[];
-  /** Other words for the yes and for another try. */
-  yes?: string;
-  again?: string;
-  /** What was refused beside the yes and another try, such as an edit. */
+  /** Other labels for approve and replan. */
+  approveLabel?: string;
+  replanLabel?: string;
+  /** Another refusal to show, for example of an edit. */
   problem?: Notice | null;
-  /** More buttons, such as those of an edit. */
+  /** More buttons, for example those of an edit. */
   children?: ReactNode;
 }
 
-export function Decision({ target, version, hash, blocked, preapprove, yes, again, problem = null, children }: Props) {
+export function Decision({ target, version, hash, blockedReason, preapprove, approveLabel, replanLabel, problem = null, children }: Props) {
   const { state } = useSession();
   const can = useCan();
-  const approving = useAct();
-  const replanning = useAct();
-  const [talking, setTalking] = useState(false);
+  const approveCommand = useCommand();
+  const replanCommand = useCommand();
+  const [isGivingFeedback, setIsGivingFeedback] = useState(false);
   const { snapshot } = state;
-  const reviewed = snapshot?.review?.target === (target === "text" ? "plan" : "code");
-  const refused = snapshot?.feedback_request?.plan_type === target;
-  const other = again ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
-  const yesTo = { type: "approval", approved: true, version, hash, ...(preapprove?.length ? { preapprove: [...preapprove] } : {}) } as const;
-  const approve = () => approving.send(yesTo);
-  useApproveKeys(!!reviewed && can("approval") && !blocked && !approving.busy, approve);
+  const isInReview = snapshot?.review?.target === (target === "text" ? "plan" : "code");
+  const isRejected = snapshot?.feedback_request?.plan_type === target;
+  const replanText = replanLabel ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
+  const approval = { type: "approval", approved: true, version, hash, ...(preapprove?.length ? { preapprove: [...preapprove] } : {}) } as const;
+  const approve = () => approveCommand.send(approval);
+  useApproveKeys(!!isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
   return (
     <div className="decision">
-      {(talking || refused) && <FeedbackForm onDone={() => setTalking(false)} onClose={refused ? null : () => setTalking(false)} />}
+      {(isGivingFeedback || isRejected) && <FeedbackForm onDone={() => setIsGivingFeedback(false)} onClose={isRejected ? null : () => setIsGivingFeedback(false)} />}
       <div className="decision-buttons">
-        {reviewed && can("approval") && (
+        {isInReview && can("approval") && (
           <Button
             data-testid="approve"
-            leftSection={<Check />}
-            disabled={!!blocked}
-            loading={approving.busy}
+            leftSection={<CheckIcon />}
+            disabled={!!blockedReason}
+            loading={approveCommand.busy}
             onClick={approve}
           >
-            {yes ?? (target === "text" ? ACTIONS.approve_plan : ACTIONS.approve_code)}
+            {approveLabel ?? (target === "text" ? ACTIONS.approve_plan : ACTIONS.approve_code)}
           </Button>
         )}
-        {reviewed && can("approval") && preapprove && (
-          <Button variant="default" data-testid="approve-later" disabled={!!blocked} loading={approving.busy} onClick={() => approving.send({ ...yesTo, start: false })}>
+        {isInReview && can("approval") && preapprove && (
+          <Button variant="default" data-testid="approve-later" disabled={!!blockedReason} loading={approveCommand.busy} onClick={() => approveCommand.send({ ...approval, start: false })}>
             {ACTIONS.approve_later}
           </Button>
         )}
-        {reviewed && can("feedback") && !talking && !blocked && (
-          <Button variant="default" data-testid="feedback" leftSection={<Speech />} onClick={() => setTalking(true)}>
+        {isInReview && can("feedback") && !isGivingFeedback && !blockedReason && (
+          <Button variant="default" data-testid="feedback" leftSection={<CommentIcon />} onClick={() => setIsGivingFeedback(true)}>
             {ACTIONS.ask_for_changes}
           </Button>
         )}
-        {can("replan") && !blocked && (
+        {can("replan") && !blockedReason && (
           <Button
             variant="subtle"
             data-testid="replan"
-            leftSection={<Redo />}
-            loading={replanning.busy}
-            onClick={() => replanning.send({ type: "replan", plan_type: target, version })}
+            leftSection={<RetryIcon />}
+            loading={replanCommand.busy}
+            onClick={() => replanCommand.send({ type: "replan", plan_type: target, version })}
           >
-            {other}
+            {replanText}
           </Button>
         )}
         {children}
       </div>
-      {blocked && reviewed && (
+      {blockedReason && isInReview && (
         <p className="hint" data-testid="blocked">
-          {blocked}
+          {blockedReason}
         </p>
       )}
-      <Problem error={approving.error ?? replanning.error ?? problem} />
+      <Problem error={approveCommand.error ?? replanCommand.error ?? problem} />
     </div>
   );
 }
 
 function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() => void) | null }) {
-  const act = useAct();
+  const command = useCommand();
   const [text, setText] = useState("");
   const send = () => {
     if (!text.trim()) return;
-    act.send({ type: "feedback", content: text.trim() });
+    command.send({ type: "feedback", content: text.trim() });
     setText("");
     onDone();
   };
@@ -125,7 +125,7 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
         }}
       />
       <div className="decision-buttons">
-        <Button type="submit" size="sm" data-testid="feedback-send" disabled={!text.trim()} loading={act.busy}>
+        <Button type="submit" size="sm" data-testid="feedback-send" disabled={!text.trim()} loading={command.busy}>
           {REVIEW.send}
         </Button>
         {onClose && (
@@ -134,17 +134,17 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
           </Button>
         )}
       </div>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </form>
   );
 }
 
-/** Ctrl+Enter (or Cmd+Enter) approves what is in review: not out of a text that one writes, nor behind a dialog. */
+/** Ctrl+Enter (or Cmd+Enter) approves the current review, except from a text field in use or behind a dialog. */
 function useApproveKeys(enabled: boolean, approve: () => void): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const field = event.target instanceof Element ? event.target.closest("input, textarea, [contenteditable=true]") : null;
-    const writing = field !== null && !(field instanceof HTMLTextAreaElement && field.closest("#composer") && field.value === "");
-    if (!enabled || writing || document.querySelector("[role=dialog]") || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const isWriting = field !== null && !(field instanceof HTMLTextAreaElement && field.closest("#composer") && field.value === "");
+    if (!enabled || isWriting || document.querySelector("[role=dialog]") || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     approve();
   });

@@ -1,10 +1,10 @@
-// What went wrong or was stopped, and how to go on from there.
+// A failed, stopped or unfinished session, and how to continue.
 import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
-import { useAct, useCan, useSession } from "../app/session";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
-import { PlaySign, Redo } from "../ui/icons";
 import type { Snapshot } from "../state/state";
+import { PlayIcon, RetryIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { NextButtons } from "./NextPanel";
 
@@ -13,26 +13,26 @@ const StopReport = lazy(() => import("./StopReport"));
 export function FailurePanel() {
   const { state } = useSession();
   const can = useCan();
-  const act = useAct();
+  const command = useCommand();
   const { snapshot } = state;
   const failure = snapshot?.failure;
-  const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
-  const waits = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // for its start
-  const open = snapshot?.phase === "resting" && !stopped && can("retry"); // steps of its plan came to nothing
-  if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <Cancelled />;
-  if (!snapshot || (!failure && !stopped && !open) || (stopped && !can("retry"))) return null;
-  const title = stopped ? STATUS.stopped : waits ? STATUS.approved : REVIEW.plan_open;
-  const hint = stopped ? REVIEW.stopped_hint : waits ? REVIEW.approved_hint : REVIEW.plan_open_hint;
+  const isStopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
+  const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // waits for its start
+  const isUnfinished = snapshot?.phase === "resting" && !isStopped && can("retry"); // some steps of its plan failed
+  if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <CancelledPlan />;
+  if (!snapshot || (!failure && !isStopped && !isUnfinished) || (isStopped && !can("retry"))) return null;
+  const title = isStopped ? STATUS.stopped : isNotStarted ? STATUS.approved : REVIEW.plan_open;
+  const hint = isStopped ? REVIEW.stopped_hint : isNotStarted ? REVIEW.approved_hint : REVIEW.plan_open_hint;
   return (
     <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : title}>
       <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : title}</h2>
       <p>{failure?.reason ?? hint}</p>
-      {stopped && snapshot.turn && (
+      {isStopped && snapshot.turn && (
         <Suspense>
           <StopReport />
         </Suspense>
       )}
-      {open && <Failed snapshot={snapshot} />}
+      {isUnfinished && <FailedSteps snapshot={snapshot} />}
       {failure?.raw && (
         <details>
           <summary>{REVIEW.raw_reply}</summary>
@@ -42,19 +42,19 @@ export function FailurePanel() {
       {failure && !failure.retryable && <p className="hint">{TROUBLE.retry_useless}</p>}
       {can("retry") && (
         <div className="decision-buttons">
-          <Button leftSection={waits ? <PlaySign /> : <Redo />} variant={failure || open ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
-            {stopped ? ACTIONS.resume : waits ? ACTIONS.start : ACTIONS.retry}
+          <Button leftSection={isNotStarted ? <PlayIcon /> : <RetryIcon />} variant={failure || isUnfinished ? "filled" : "light"} loading={command.busy} onClick={() => command.send({ type: "retry" })} data-testid="retry">
+            {isStopped ? ACTIONS.resume : isNotStarted ? ACTIONS.start : ACTIONS.retry}
           </Button>
-          {open && <NextButtons />}
+          {isUnfinished && <NextButtons />}
         </div>
       )}
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </section>
   );
 }
 
-/** The steps that came to nothing, and why. */
-function Failed({ snapshot }: { snapshot: Snapshot }) {
+/** The failed steps, with their reasons. */
+function FailedSteps({ snapshot }: { snapshot: Snapshot }) {
   const failed = (snapshot.plan?.steps ?? []).flatMap(({ id, text }, index) => {
     const why = snapshot.steps[id ?? ""]?.problem;
     return why ? [fill(REVIEW.plan_open_step, { number: index + 1, text, why })] : [];
@@ -66,8 +66,8 @@ function Failed({ snapshot }: { snapshot: Snapshot }) {
   ));
 }
 
-/** A plan that was given up while it ran, or after it failed: what of it was done. */
-function Cancelled() {
+/** A plan that was cancelled after it started: what was done of it. */
+function CancelledPlan() {
   return (
     <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
       <h2>{REVIEW.plan_cancelled}</h2>

@@ -1,37 +1,37 @@
-// A question that is answered by several fields: the form that its JSON Schema describes. The answer is sent as JSON.
+// A question with several fields: the form that its JSON Schema describes. The answer is sent as JSON.
 import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useAct } from "../app/session";
+import { useCommand } from "../app/sessionContext";
 import { PAGE, REVIEW } from "../generated/words";
 import type { QuestionSection } from "../protocol";
 import { ArgumentInput } from "../takeover/ArgumentInput";
-import { emptyOf, type Entered, fieldsOf, filled, unfilled } from "../takeover/fields";
+import { emptyValue, fieldsOf, type FieldValue, missingFields, parseFields } from "../takeover/fields";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
 export default function FormQuestion({ question, form }: { question: QuestionSection; form: Record<string, unknown> }) {
-  const act = useAct();
-  const box = useRef<HTMLFormElement>(null);
+  const command = useCommand();
+  const formElement = useRef<HTMLFormElement>(null);
   const fields = fieldsOf(form);
-  const [entered, setEntered] = useState<Record<string, Entered>>({});
-  const [tried, setTried] = useState(false);
-  const { arguments: values, problems } = filled(fields, entered);
-  for (const name of unfilled(fields, entered)) problems[name] = REVIEW.field_needed;
+  const [fieldValues, setFieldValues] = useState<Record<string, FieldValue>>({});
+  const [showErrors, setShowErrors] = useState(false);
+  const { arguments: values, problems } = parseFields(fields, fieldValues);
+  for (const name of missingFields(fields, fieldValues)) problems[name] = REVIEW.field_needed;
   useEffect(() => {
-    // On a phone this would open the keyboard; and nobody is taken away from what they are writing.
-    const at = document.activeElement;
-    const free = at?.matches("body, main") || (at instanceof HTMLTextAreaElement && !!at.closest("#composer") && at.value === "");
-    if (free && window.matchMedia("(pointer: fine)").matches) box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus();
+    // On a phone this would open the keyboard. Also, do not interrupt a user who is typing.
+    const focused = document.activeElement;
+    const mayTakeFocus = focused?.matches("body, main") || (focused instanceof HTMLTextAreaElement && !!focused.closest("#composer") && focused.value === "");
+    if (mayTakeFocus && window.matchMedia("(pointer: fine)").matches) formElement.current?.querySelector<HTMLElement>("input, textarea, select")?.focus();
   }, []);
   const send = () => {
-    setTried(true);
-    if (Object.keys(problems).length === 0) act.send({ type: "answer", content: JSON.stringify(values), question_id: question.question_id });
+    setShowErrors(true);
+    if (Object.keys(problems).length === 0) command.send({ type: "answer", content: JSON.stringify(values), question_id: question.question_id });
   };
   return (
     <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
       <form
-        ref={box}
+        ref={formElement}
         className="question-form"
         data-testid="question-form"
         noValidate
@@ -44,18 +44,18 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
           <ArgumentInput
             key={field.name}
             field={field}
-            value={entered[field.name] ?? emptyOf(field)}
-            problem={tried ? problems[field.name] : undefined}
-            onChange={(value) => setEntered({ ...entered, [field.name]: value })}
+            value={fieldValues[field.name] ?? emptyValue(field)}
+            problem={showErrors ? problems[field.name] : undefined}
+            onChange={(value) => setFieldValues({ ...fieldValues, [field.name]: value })}
           />
         ))}
         <div className="decision-buttons">
-          <Button type="submit" loading={act.busy} data-testid="question-send">
+          <Button type="submit" loading={command.busy} data-testid="question-send">
             {REVIEW.answer_send}
           </Button>
         </div>
       </form>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </section>
   );
 }

@@ -1,125 +1,125 @@
-// A plan as editable steps, its versions and what changed between any two of them.
+// A plan with editable steps, its versions, and a comparison of any two.
 import { Button } from "@mantine/core";
 import { type MouseEvent, useEffect, useEffectEvent, useMemo, useState } from "react";
-import { useAct, useCan, useNameOf, useSession } from "../app/session";
-import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
+import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
+import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { PlanView } from "../protocol";
 import type { Notice } from "../state/state";
-import { planLines, planVersions } from "../state/versions";
+import { planText, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
+import { useStoredState } from "../ui/storedState";
 import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { begin, differs, freshId, isPlanEdit, numbersOf, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
+import { InlineEdit } from "./InlineEdit";
+import { differs, freshId, isPlanEdit, type PlanEdit, rebase, restoreVersion, startPlanEdit, stepNumbers, stepsOf } from "./planEdit";
 import { type OpenStep, PlanSteps } from "./PlanSteps";
 import { usePreviews } from "./previews";
 import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
-import { useKept } from "../ui/kept";
-import { InPlace } from "./InPlace";
-import { authorOf, type Choice, Reason, VersionBar } from "./VersionBar";
+import { authorText, VersionBar, VersionReason, type VersionSelection } from "./VersionBar";
 
-const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
+const LONG_GOAL = 160; // characters: a longer goal is styled as a paragraph
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
   const { state, client } = useSession();
   const can = useCan();
-  const nameOf = useNameOf();
-  const saving = useAct();
+  const displayName = useDisplayName();
+  const command = useCommand();
   const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useKept<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => begin(plan), (one) => one.base !== plan.version || differs(one, plan), isPlanEdit);
+  const [edit, setEdit] = useStoredState<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
   const [form, setForm] = useState<OpenStep | null>(null);
-  const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
-  const [ticked, setTicked] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
-  const acts = plan.kind === "execution";
-  const reviewed = state.snapshot?.review?.target === "plan";
-  const previews = usePreviews(state.sessionId, plan, acts && (reviewed || state.snapshot?.reason === "approved"));
+  const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
+  const [preapproval, setPreapproval] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
+  const isExecutionPlan = plan.kind === "execution";
+  const isInReview = state.snapshot?.review?.target === "plan";
+  const previews = usePreviews(state.sessionId, plan, isExecutionPlan && (isInReview || state.snapshot?.reason === "approved"));
 
-  const base = versions.find((one) => one.version === edit.base);
-  const dirty = differs(edit, edit.was);
-  const newer = edit.base !== plan.version;
-  // A new version is shown at once, unless that would throw away what the person has typed.
-  if (newer && (!dirty || !differs(edit, plan))) {
-    setEdit(begin(plan));
+  const base = versions.find((version) => version.version === edit.base);
+  const isDirty = differs(edit, edit.was);
+  const hasNewer = edit.base !== plan.version;
+  // Show a new version at once, unless that would discard the user's edits.
+  if (hasNewer && (!isDirty || !differs(edit, plan))) {
+    setEdit(startPlanEdit(plan));
     setForm(null);
-    setChoice({ shown: null, against: null });
+    setSelection({ shown: null, against: null });
   }
-  const editable = can("edit");
-  const stands = Object.values(state.snapshot?.steps ?? {});
-  const late = state.snapshot?.turn === null && stands.some((one) => one?.status === "started"); // of the version before
-  const runs = plan.status === "executing" && state.snapshot?.phase !== "resting";
-  const shown = versions.find((one) => one.version === choice.shown);
-  const against = versions.find((one) => one.version === choice.against);
+  const canEdit = can("edit");
+  const sections = Object.values(state.snapshot?.steps ?? {});
+  const isStillRunning = state.snapshot?.turn === null && sections.some((section) => section?.status === "started"); // steps of the previous version
+  const isRunning = plan.status === "executing" && state.snapshot?.phase !== "resting";
+  const shownVersion = versions.find((version) => version.version === selection.shown);
+  const comparedVersion = versions.find((version) => version.version === selection.against);
   const steps = stepsOf(edit);
-  const ticks = ticked.version === plan.version ? ticked.ids : []; // each version is allowed anew
-  const tick = (id: string, on: boolean) => setTicked({ version: plan.version, ids: on ? [...ticks, id] : ticks.filter((one) => one !== id) });
-  const refused = state.notices.findLast((one) => one.steps) ?? null;
-  const wrong = refused?.steps ?? {}; // of an edit that was not saved, or of an approval
-  const asTheyAre = plan.kind === "execution" && !dirty && !newer && !shown && editable;
-  const outdated = asTheyAre && (!!refused || Object.values(state.snapshot?.steps ?? {}).some((one) => one?.status === "denied"));
-  const forget = () => {
-    if (refused) client.dismiss(refused.key);
+  const preapproved = preapproval.version === plan.version ? preapproval.ids : []; // each version needs its own permission
+  const preapprove = (id: string, isAllowed: boolean) => setPreapproval({ version: plan.version, ids: isAllowed ? [...preapproved, id] : preapproved.filter((other) => other !== id) });
+  const refusal = state.notices.findLast((notice) => notice.steps) ?? null;
+  const stepProblems = refusal?.steps ?? {}; // from a refused edit or approval
+  const isUnedited = plan.kind === "execution" && !isDirty && !hasNewer && !shownVersion && canEdit;
+  const canSaveAgain = isUnedited && (!!refusal || Object.values(state.snapshot?.steps ?? {}).some((section) => section?.status === "denied"));
+  const dismissRefusal = () => {
+    if (refusal) client.dismiss(refusal.key);
   };
-  const forgetOld = useEffectEvent(forget);
-  useEffect(() => forgetOld(), [plan.version]); // what was wrong with one version says nothing about the next
+  const onNewVersion = useEffectEvent(dismissRefusal);
+  useEffect(() => onNewVersion(), [plan.version]); // problems of one version do not apply to the next
   const discard = () => {
-    forget();
-    setEdit(begin(plan));
+    dismissRefusal();
+    setEdit(startPlanEdit(plan));
     setForm(null);
   };
   const save = () => {
-    forget();
-    saving.send({ type: "edit", target: "plan", version: edit.base, goal: edit.goal.trim() || plan.goal, notes: edit.notes, steps });
+    dismissRefusal();
+    command.send({ type: "edit", target: "plan", version: edit.base, goal: edit.goal.trim() || plan.goal, notes: edit.notes, steps });
   };
 
   return (
     <section className="panel" data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
       <header className="panel-head">
-        <h2>{fill(JOURNAL.plan, { number: (shown ?? base ?? plan).number })}</h2>
+        <h2>{fill(JOURNAL.plan, { number: (shownVersion ?? base ?? plan).number })}</h2>
         <span className="dimmed">
-          {authorOf((shown ?? base ?? plan).by, nameOf)} · {named(REVIEW_STATES, plan.status) ?? plan.status}
+          {authorText((shownVersion ?? base ?? plan).by, displayName)} · {wordFor(REVIEW_STATES, plan.status) ?? plan.status}
         </span>
-        <Reason of={shown ?? base} />
-        <VersionBar versions={versions} newest={plan.version} choice={choice} onChoice={setChoice} disabled={dirty} />
+        <VersionReason of={shownVersion ?? base} />
+        <VersionBar versions={versions} newest={plan.version} selection={selection} onSelect={setSelection} disabled={isDirty} />
       </header>
-      {newer && dirty && (
+      {hasNewer && isDirty && (
         <p className="hint" role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}{" "}
           <Button size="compact-xs" onClick={() => setEdit(rebase(edit, plan))} data-testid="apply-mine">
             {fill(ACTIONS.apply_mine, { name: fill(JOURNAL.plan, { number: plan.number }) })}
           </Button>{" "}
-          <Button size="compact-xs" variant="light" onClick={() => setEdit(begin(plan))}>
+          <Button size="compact-xs" variant="light" onClick={() => setEdit(startPlanEdit(plan))}>
             {fill(ACTIONS.show_newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}
           </Button>
         </p>
       )}
-      {against && acts ? (
-        <StepDiff before={against} after={shown ?? versions.at(-1) ?? against} stands={state.snapshot?.steps ?? {}} between={versions} />
-      ) : against ? (
-        <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label={REVIEW.diff_plan} />
-      ) : shown ? (
-        <OldPlan plan={shown} onRestore={editable ? () => { setEdit(restore(edit, shown)); setChoice({ shown: null, against: null }); } : null} />
+      {comparedVersion && isExecutionPlan ? (
+        <StepDiff before={comparedVersion} after={shownVersion ?? versions.at(-1) ?? comparedVersion} sections={state.snapshot?.steps ?? {}} versions={versions} />
+      ) : comparedVersion ? (
+        <DiffView before={planText(comparedVersion)} after={planText(shownVersion ?? versions.at(-1) ?? comparedVersion)} label={REVIEW.diff_plan} />
+      ) : shownVersion ? (
+        <PlanVersionView plan={shownVersion} onRestore={canEdit ? () => { setEdit(restoreVersion(edit, shownVersion)); setSelection({ shown: null, against: null }); } : null} />
       ) : (
         <>
-          <InPlace label={REVIEW.goal} value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
+          <InlineEdit label={REVIEW.goal} value={edit.goal} editable={canEdit} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
           <PlanSteps
             edit={edit}
-            editable={editable}
+            editable={canEdit}
             onChange={setEdit}
-            stands={state.snapshot?.steps ?? {}}
-            problems={wrong}
-            nextId={acts ? freshId(edit, versions) : null}
+            sections={state.snapshot?.steps ?? {}}
+            problems={stepProblems}
+            nextId={isExecutionPlan ? freshId(edit, versions) : null}
             previews={previews}
-            ticks={acts && reviewed && can("approval") ? ticks : null}
-            onTick={tick}
+            preapproved={isExecutionPlan && isInReview && can("approval") ? preapproved : null}
+            onPreapprove={preapprove}
             form={form}
             onForm={setForm}
           />
-          {!dirty && <Checks checks={plan.checks ?? []} neither={REVIEW.check_note} />}
-          <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
+          {!isDirty && <Checks checks={plan.checks ?? []} neutralWord={REVIEW.check_note} />}
+          <InlineEdit label={REVIEW.notes} value={edit.notes} editable={canEdit} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
-      {dirty && runs && (
+      {isDirty && isRunning && (
         <p className="hint" data-testid="edit-pauses">
           {REVIEW.edit_pauses}
         </p>
@@ -128,21 +128,21 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         target="text"
         version={plan.version}
         hash={plan.hash}
-        preapprove={acts ? ticks : undefined}
-        problem={dirty && refused ? told(refused, wrong, edit) : saving.error}
-        blocked={form ? REVIEW.form_first : dirty ? REVIEW.save_first : shown ? REVIEW.other_version : late ? REVIEW.still_running : ""}
+        preapprove={isExecutionPlan ? preapproved : undefined}
+        problem={isDirty && refusal ? withStepNumbers(refusal, stepProblems, edit) : command.error}
+        blockedReason={form ? REVIEW.form_first : isDirty ? REVIEW.save_first : shownVersion ? REVIEW.other_version : isStillRunning ? REVIEW.still_running : ""}
       >
-        {outdated && (
-          <Button data-testid="save-again" variant="default" loading={saving.busy} onClick={save}>
+        {canSaveAgain && (
+          <Button data-testid="save-again" variant="default" loading={command.busy} onClick={save}>
             {ACTIONS.save_again}
           </Button>
         )}
-        {dirty && (
+        {isDirty && (
           <>
-            <Button data-testid="edit-save" disabled={steps.length === 0 || newer || form !== null} loading={saving.busy} {...pressed(save)}>
+            <Button data-testid="edit-save" disabled={steps.length === 0 || hasNewer || form !== null} loading={command.busy} {...keepFocusHandlers(save)}>
               {ACTIONS.save_version}
             </Button>
-            <Button data-testid="edit-discard" variant="default" {...pressed(discard)}>
+            <Button data-testid="edit-discard" variant="default" {...keepFocusHandlers(discard)}>
               {ACTIONS.discard_edits}
             </Button>
           </>
@@ -152,26 +152,26 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   );
 }
 
-/** What is wrong with a step stands there; here, which steps those are, and what is wrong with none of them alone. */
-function told(error: Notice, wrong: NonNullable<Notice["steps"]>, edit: PlanEdit): Notice {
-  const numbers = numbersOf(Object.keys(wrong), edit.steps).sort((one, other) => one - other);
+/** A step shows its own problems. This notice lists the affected steps and the problems of the whole plan. */
+function withStepNumbers(error: Notice, stepProblems: NonNullable<Notice["steps"]>, edit: PlanEdit): Notice {
+  const numbers = stepNumbers(Object.keys(stepProblems), edit.steps).sort((a, b) => a - b);
   if (numbers.length === 0) return error;
   const where = numbers.length === 1 ? fill(REVIEW.step_wrong, { number: numbers[0] ?? 0 }) : fill(REVIEW.steps_wrong, { numbers: numbers.join(", ") });
-  return { ...error, text: [where, ...(wrong[""] ?? [])].join(" "), hint: "" };
+  return { ...error, text: [where, ...(stepProblems[""] ?? [])].join(" "), hint: "" };
 }
 
-/** An open field closes after the press: before it, the button would move away under the pointer. */
-function pressed(act: () => void) {
+/** Prevents blur on mouse down: closing an open field would move the button away under the pointer. */
+function keepFocusHandlers(action: () => void) {
   return {
     onMouseDown: (event: MouseEvent) => event.preventDefault(),
     onClick: () => {
       if (document.activeElement instanceof HTMLTextAreaElement) document.activeElement.blur();
-      act();
+      action();
     },
   };
 }
 
-function OldPlan({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[number]; onRestore: (() => void) | null }) {
+function PlanVersionView({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[number]; onRestore: (() => void) | null }) {
   return (
     <div className="plan-old">
       <p className="plan-goal">
@@ -181,7 +181,7 @@ function OldPlan({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[nu
         {plan.steps.map((step, index) => (
           <li key={index}>
             <InlineText text={step.text} />
-            {step.tool && <StepCall step={step} number={index + 1} steps={begin(plan).steps} />}
+            {step.tool && <StepCall step={step} number={index + 1} steps={startPlanEdit(plan).steps} />}
           </li>
         ))}
       </ol>

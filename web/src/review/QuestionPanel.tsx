@@ -1,21 +1,21 @@
-// A question to the person: its options as buttons; anything else is written into the composer.
+// A question to the user with its options as buttons; other answers are written in the composer.
 import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
-import { useAct, useSession } from "../app/session";
+import { useCommand, useSession } from "../app/sessionContext";
 import { tablesOf } from "../flow/tables";
 import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
-// Only its options answer such a question.
-const FIXED: ReadonlySet<string> = new Set(["budget", "uncertain"]);
+// Questions that only their options can answer.
+const OPTIONS_ONLY: ReadonlySet<string> = new Set(["budget", "uncertain"]);
 const RaiseBudget = lazy(() => import("./RaiseBudget"));
 const FormQuestion = lazy(() => import("./FormQuestion"));
 const TablesQuestion = lazy(() => import("../flow/TablesQuestion"));
 
 export function QuestionPanel() {
   const { state } = useSession();
-  const act = useAct();
+  const command = useCommand();
   const question = state.snapshot?.question;
   if (!question) return null;
   const tables = tablesOf(question.form);
@@ -40,10 +40,10 @@ export function QuestionPanel() {
             <Button
               key={option}
               variant="light"
-              className="wraps"
+              className="multiline"
               data-testid="question-option"
-              loading={act.busy}
-              onClick={() => act.send({ type: "answer", content: option, question_id: question.question_id })}
+              loading={command.busy}
+              onClick={() => command.send({ type: "answer", content: option, question_id: question.question_id })}
             >
               {option}
             </Button>
@@ -55,8 +55,8 @@ export function QuestionPanel() {
           <RaiseBudget />
         </Suspense>
       )}
-      {!FIXED.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
-      <Problem error={act.error} />
+      {!OPTIONS_ONLY.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
+      <Problem error={command.error} />
     </section>
   );
 }

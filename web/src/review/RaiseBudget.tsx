@@ -1,16 +1,16 @@
-// Beside the question about a budget that is used up: more of it, by an amount of the person's own.
+// Raises an exhausted budget by an amount that the user enters.
 import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
-import { useAct, useCan, useSession } from "../app/session";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { REVIEW } from "../generated/words";
 import type { Snapshot } from "../protocol";
 import { Problem } from "../ui/Problem";
 
 type Limit = "tokens" | "cost" | "calls" | "seconds";
-const NOTHING: Record<Limit, number> = { tokens: 0, cost: 0, calls: 0, seconds: 0 };
+const ZERO_AMOUNTS: Record<Limit, number> = { tokens: 0, cost: 0, calls: 0, seconds: 0 };
 
-/** The budget that is used up, the first of them where there are several. */
-function usedUp(settings: Snapshot["settings"], usage: Snapshot["usage"]): Limit {
+/** The exhausted budget; the first one if there are several. */
+function usedUpLimit(settings: Snapshot["settings"], usage: Snapshot["usage"]): Limit {
   const limits: [Limit, number | null | undefined, number][] = [
     ["tokens", settings.token_budget, usage.prompt_tokens + usage.completion_tokens],
     ["cost", settings.cost_budget, usage.cost],
@@ -23,18 +23,18 @@ function usedUp(settings: Snapshot["settings"], usage: Snapshot["usage"]): Limit
 export default function RaiseBudget() {
   const { state } = useSession();
   const can = useCan();
-  const act = useAct();
+  const command = useCommand();
   const [amount, setAmount] = useState<number | string>("");
   const { settings, usage } = state.snapshot ?? {};
   if (!settings || !usage || !can("raise_budget")) return null;
-  const limit = usedUp(settings, usage);
+  const limit = usedUpLimit(settings, usage);
   const value = typeof amount === "number" ? amount : 0;
   return (
     <form
-      className="raise"
+      className="raise-budget"
       onSubmit={(event) => {
         event.preventDefault();
-        if (value > 0) act.send({ type: "raise_budget", ...NOTHING, [limit]: value });
+        if (value > 0) command.send({ type: "raise_budget", ...ZERO_AMOUNTS, [limit]: value });
       }}
     >
       <NumberInput
@@ -49,10 +49,10 @@ export default function RaiseBudget() {
         onChange={setAmount}
         data-testid="raise-amount"
       />
-      <Button type="submit" size="sm" variant="default" disabled={value <= 0} loading={act.busy} data-testid="raise">
+      <Button type="submit" size="sm" variant="default" disabled={value <= 0} loading={command.busy} data-testid="raise">
         {REVIEW.raise}
       </Button>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </form>
   );
 }

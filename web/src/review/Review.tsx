@@ -1,15 +1,15 @@
-// What lies before the person: a question, something to decide, or what has been made. It keeps unsaved edits while
-// others (another tab, a service) work, so it stays mounted and only hides.
+// What needs the user: a question, a decision, or a finished result. It stays mounted and only hides while a service
+// works, so that unsaved edits survive.
 import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
-import { type Snapshot, working } from "../state/state";
+import { isWorking, type Snapshot } from "../state/state";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
 import { QuestionPanel } from "./QuestionPanel";
 
-const ActionsPanel = lazy(() => import("./ActionsPanel"));
+const ActionsPanel = lazy(() => import("./ApprovalPanel"));
 const TakeOver = lazy(() => import("../takeover/TakeOver"));
 const PlanPanel = lazy(() => import("./PlanPanel"));
 const CodePanel = lazy(() => import("./CodePanel"));
@@ -21,13 +21,13 @@ export function Review() {
   const { state } = useSession();
   const { snapshot } = state;
   if (!snapshot?.version) return null;
-  const busy = working(snapshot);
-  const acts = snapshot.plan?.kind === "execution";
-  const deciding = snapshot.review !== null || snapshot.feedback_request !== null;
+  const isBusy = isWorking(snapshot);
+  const isExecutionPlan = snapshot.plan?.kind === "execution";
+  const isDeciding = snapshot.review !== null || snapshot.feedback_request !== null;
   return (
-    <div className="review" data-busy={busy || undefined}>
-      {snapshot.unread.length > 0 && busy && (
-        <Alert variant="light" title={acts && snapshot.turn ? REVIEW.unread_plan : REVIEW.unread}>
+    <div className="review" data-busy={isBusy || undefined}>
+      {snapshot.unread.length > 0 && isBusy && (
+        <Alert variant="light" title={isExecutionPlan && snapshot.turn ? REVIEW.unread_plan : REVIEW.unread}>
           {snapshot.unread.join(" · ")}
         </Alert>
       )}
@@ -42,47 +42,47 @@ export function Review() {
           <TakeOver />
         </Suspense>
       )}
-      {!busy && <QuestionPanel />}
-      {!busy && <NextPanel />}
+      {!isBusy && <QuestionPanel />}
+      {!isBusy && <NextPanel />}
       {snapshot.plan?.kind === "path" ? (
-        deciding && (
+        isDeciding && (
           <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
             <PathReview plan={snapshot.plan} />
           </Suspense>
         )
       ) : (
-        <Folded folded={!deciding && !(acts && snapshot.can.includes("retry"))} hidden={busy && !deciding && !(acts && snapshot.can.includes("edit"))} both={snapshot.code !== null}>
-          <Subjects snapshot={snapshot} />
-        </Folded>
+        <Collapsible isCollapsible={!isDeciding && !(isExecutionPlan && snapshot.can.includes("retry"))} hidden={isBusy && !isDeciding && !(isExecutionPlan && snapshot.can.includes("edit"))} hasCode={snapshot.code !== null}>
+          <PlanAndCode snapshot={snapshot} />
+        </Collapsible>
       )}
     </div>
   );
 }
 
-/** In full where it is to be decided on; else on demand, because what happened last matters more. */
-function Folded({ folded, hidden, both, children }: { folded: boolean; hidden: boolean; both: boolean; children: ReactNode }) {
+/** Expanded while a decision is due, otherwise on demand, because the latest events matter more. */
+function Collapsible({ isCollapsible, hidden, hasCode, children }: { isCollapsible: boolean; hidden: boolean; hasCode: boolean; children: ReactNode }) {
   const { state } = useSession();
-  const [open, setOpen] = useState(false);
+  const [isOpen, setIsOpen] = useState(false);
   if (!state.snapshot?.plan) return null;
   return (
     <div hidden={hidden}>
-      {folded && (
-        <Button size="compact-sm" variant="subtle" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="show-work" mb={8}>
-          {both ? (open ? REVIEW.hide_plan_and_code : REVIEW.show_plan_and_code) : open ? REVIEW.hide_plan : REVIEW.show_plan}
+      {isCollapsible && (
+        <Button size="compact-sm" variant="subtle" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)} data-testid="show-work" mb={8}>
+          {hasCode ? (isOpen ? REVIEW.hide_plan_and_code : REVIEW.show_plan_and_code) : isOpen ? REVIEW.hide_plan : REVIEW.show_plan}
         </Button>
       )}
-      <div hidden={folded && !open}>{children}</div>
+      <div hidden={isCollapsible && !isOpen}>{children}</div>
     </div>
   );
 }
 
-/** Plan and code, the one that matters now in front. */
-function Subjects({ snapshot }: { snapshot: Snapshot }) {
+/** Plan and code as tabs, the current one first. */
+function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
   const { plan, code } = snapshot;
-  const matters: Subject = code && code.status !== "superseded" && snapshot.review?.target !== "plan" ? "code" : "plan";
-  const [chosen, choose] = useState<{ subject: Subject; at: string } | null>(null);
-  const at = `${matters} ${plan?.version} ${code?.version} ${snapshot.phase}`;
-  const shown = chosen?.at === at ? chosen.subject : matters;
+  const current: Subject = code && code.status !== "superseded" && snapshot.review?.target !== "plan" ? "code" : "plan";
+  const [selection, setSelection] = useState<{ subject: Subject; situation: string } | null>(null);
+  const situation = `${current} ${plan?.version} ${code?.version} ${snapshot.phase}`;
+  const visible = selection?.situation === situation ? selection.subject : current;
   return (
     <>
       {plan && code && (
@@ -90,8 +90,8 @@ function Subjects({ snapshot }: { snapshot: Snapshot }) {
           className="review-tabs"
           aria-label={REVIEW.plan_or_code}
           size="xs"
-          value={shown}
-          onChange={(value) => choose({ subject: value as Subject, at })}
+          value={visible}
+          onChange={(value) => setSelection({ subject: value as Subject, situation })}
           data={[
             { value: "plan", label: fill(JOURNAL.plan, { number: plan.number }) },
             { value: "code", label: fill(JOURNAL.code, { number: code.number }) },
@@ -100,12 +100,12 @@ function Subjects({ snapshot }: { snapshot: Snapshot }) {
       )}
       <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
         {plan && (
-          <div hidden={shown !== "plan"}>
+          <div hidden={visible !== "plan"}>
             <PlanPanel plan={plan} />
           </div>
         )}
         {code && (
-          <div hidden={shown !== "code"}>
+          <div hidden={visible !== "code"}>
             <CodePanel key={code.status === "superseded" ? "old" : "new"} code={code} />
           </div>
         )}

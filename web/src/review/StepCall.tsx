@@ -1,80 +1,80 @@
-// What a step of a plan calls: its tool, with what, what that does to the world, and what it waits for.
+// The tool call of a plan step: tool, arguments, effect, and dependencies.
 import { fill, REVIEW } from "../generated/words";
 import type { StepOutput, StepSection } from "../protocol";
-import { EffectTone } from "../ui/EffectTone";
-import { Tone } from "../ui/Tone";
-import { inline } from "../ui/values";
-import { InPlace } from "./InPlace";
-import { argumentOf, type EditedStep, needsOf, numbersOf, referred, type Said } from "./planEdit";
+import { Badge } from "../ui/Badge";
+import { EffectBadge } from "../ui/EffectBadge";
+import { formatInline } from "../ui/values";
+import { InlineEdit } from "./InlineEdit";
+import { type EditedStep, parseArgument, splitReferences, stepNeeds, stepNumbers, type TextPart } from "./planEdit";
 
-const TOUCHES = { host: REVIEW.touches_host, file: REVIEW.touches_file, table: REVIEW.touches_table };
-type Value = NonNullable<StepOutput["arguments"]>[string];
+const TOUCH_LABELS = { host: REVIEW.touches_host, file: REVIEW.touches_file, table: REVIEW.touches_table };
+type ArgumentValue = NonNullable<StepOutput["arguments"]>[string];
 
 interface Props {
   step: StepOutput;
   number: number;
   steps: readonly EditedStep[];
-  /** What it reaches, where it is as the gateway knows it. */
-  about?: StepSection | undefined;
-  /** Without it the arguments are only shown. */
-  onChange?: ((name: string, value: Value) => void) | null;
+  /** What it affects, if the step is as the gateway knows it. */
+  section?: StepSection | undefined;
+  /** Without it, the arguments are read-only. */
+  onChange?: ((name: string, value: ArgumentValue) => void) | null;
 }
 
-export function StepCall({ step, number, steps, about, onChange = null }: Props) {
-  const after = numbersOf(step.after ?? [], steps).filter((one) => one < number);
-  const below = numbersOf(needsOf(step), steps).filter((one) => one > number);
-  const [same] = numbersOf(about?.same_as ? [about.same_as] : [], steps);
+export function StepCall({ step, number, steps, section, onChange = null }: Props) {
+  const after = stepNumbers(step.after ?? [], steps).filter((other) => other < number);
+  const below = stepNumbers(stepNeeds(step), steps).filter((other) => other > number);
+  const [same] = stepNumbers(section?.same_as ? [section.same_as] : [], steps);
   return (
     <div className="step-call" data-testid="step-call">
       <code>{step.tool}</code>
       {step.for_each && (
         <span data-testid="step-for-each">
-          <span className="dimmed">{REVIEW.for_each}</span> <Shown text={step.for_each} steps={steps} />
+          <span className="dimmed">{REVIEW.for_each}</span> <ReferenceText text={step.for_each} steps={steps} />
         </span>
       )}
       {Object.entries(step.arguments ?? {}).map(([name, value]) => (
         <span key={name} className={isBlock(value) ? "step-argument step-argument-block" : "step-argument"}>
           <span className="dimmed">{name.replaceAll("_", " ")}</span>
-          <InPlace
+          <InlineEdit
             label={fill(REVIEW.argument_of, { name: name.replaceAll("_", " "), number })}
             value={typeof value === "string" ? value : JSON.stringify(value)}
             editable={onChange !== null}
-            onChange={(text) => onChange?.(name, argumentOf(text, value))}
+            onChange={(text) => onChange?.(name, parseArgument(text, value))}
             testId="step-argument"
           >
-            {isBlock(value) ? <span className="step-block">{value}</span> : <Shown text={inline(value)} steps={steps} />}
-          </InPlace>
+            {isBlock(value) ? <span className="step-block">{value}</span> : <ReferenceText text={formatInline(value)} steps={steps} />}
+          </InlineEdit>
         </span>
       ))}
-      {step.effect && <EffectTone effect={step.effect} />}
-      {about?.touches?.map(({ kind, name }) => (
+      {step.effect && <EffectBadge effect={step.effect} />}
+      {section?.touches?.map(({ kind, name }) => (
         <span key={`${kind} ${name}`} className="step-touches" data-testid="step-touches">
-          {fill(TOUCHES[kind], { name })}
+          {fill(TOUCH_LABELS[kind], { name })}
         </span>
       ))}
       {after.length > 0 && <span className="dimmed">{fill(REVIEW.after_steps, { numbers: after.join(", ") })}</span>}
       {below.length > 0 && (
-        <Tone tone="wait" data-testid="step-below">
+        <Badge tone="wait" data-testid="step-below">
           {fill(REVIEW.after_below, { numbers: below.join(", ") })}
-        </Tone>
+        </Badge>
       )}
       {same !== undefined && (
-        <Tone tone="wait" data-testid="step-same">
+        <Badge tone="wait" data-testid="step-same">
           {fill(REVIEW.same_change, { number: same })}
-        </Tone>
+        </Badge>
       )}
     </div>
   );
 }
 
-/** Text of several lines, such as a program: its lines stay as they are. */
+/** Text with several lines, such as a program, keeps its line breaks. */
 const isBlock = (value: unknown): value is string => typeof value === "string" && value.includes("\n");
 
 /** A value with its references in words: “price of step 2”. */
-function Shown({ text, steps }: { text: string; steps: readonly EditedStep[] }) {
-  return referred(text).map((part: Said, index) => {
+function ReferenceText({ text, steps }: { text: string; steps: readonly EditedStep[] }) {
+  return splitReferences(text).map((part: TextPart, index) => {
     if (typeof part === "string") return <span key={index}>{part}</span>;
-    const what = wordsOf(part, steps);
+    const what = referenceLabel(part, steps);
     return (
       <span key={index} className="step-reference">
         {what}
@@ -83,9 +83,9 @@ function Shown({ text, steps }: { text: string; steps: readonly EditedStep[] }) 
   });
 }
 
-function wordsOf({ step, path }: Exclude<Said, string>, steps: readonly EditedStep[]): string {
+function referenceLabel({ step, path }: Exclude<TextPart, string>, steps: readonly EditedStep[]): string {
   const what = path.replaceAll("_", " ");
   if (step === null) return path ? fill(REVIEW.part_of_item, { what }) : REVIEW.item;
-  const [number] = numbersOf([step], steps);
+  const [number] = stepNumbers([step], steps);
   return number ? fill(path ? REVIEW.part_of_step : REVIEW.result_of_step, { what, number }) : `{{steps.${step}.output}}`;
 }

@@ -1,12 +1,12 @@
-// What a newer version of a plan of calls makes of each step, a line a step.
-import { useNameOf } from "../app/session";
+// The changes between two versions of an execution plan, one line per step.
+import { useDisplayName } from "../app/sessionContext";
 import { fill, REVIEW } from "../generated/words";
 import type { StepSection } from "../protocol";
 import type { PlanVersion } from "../state/versions";
-import { Tone } from "../ui/Tone";
-import { inline } from "../ui/values";
+import { Badge } from "../ui/Badge";
+import { formatInline } from "../ui/values";
 import { type StepChange, stepChanges } from "./stepChanges";
-import { authorOf, Reason } from "./VersionBar";
+import { authorText, VersionReason } from "./VersionBar";
 
 const TONES = { same: "plain", changed: "wait", moved: "plain", new: "good", removed: "bad" } as const;
 const WORDS = { same: REVIEW.step_same, changed: REVIEW.step_changed, moved: REVIEW.step_in_new_place, new: REVIEW.step_new, removed: REVIEW.step_removed };
@@ -14,67 +14,67 @@ const WORDS = { same: REVIEW.step_same, changed: REVIEW.step_changed, moved: REV
 interface Props {
   before: PlanVersion;
   after: PlanVersion;
-  stands: Readonly<Record<string, StepSection | undefined>>;
-  /** All versions: of those between the two it says who made them, and why. */
-  between: readonly PlanVersion[];
+  sections: Readonly<Record<string, StepSection | undefined>>;
+  /** All versions; those between the two are listed with author and reason. */
+  versions: readonly PlanVersion[];
 }
 
-export function StepDiff({ before, after, stands, between }: Props) {
-  const nameOf = useNameOf();
+export function StepDiff({ before, after, sections, versions }: Props) {
+  const displayName = useDisplayName();
   const [from, to] = [Math.min(before.version, after.version), Math.max(before.version, after.version)];
   return (
     <ul className="step-diff" data-testid="step-diff">
-      {between
+      {versions
         .filter(({ version }) => from < version && version <= to)
-        .map((one) => (
-          <li key={`version ${one.version}`} data-testid="version-origin">
+        .map((planVersion) => (
+          <li key={`version ${planVersion.version}`} data-testid="version-origin">
             <span className="dimmed">
-              {fill(REVIEW.version, { number: one.number })} · {authorOf(one.by, nameOf)}
+              {fill(REVIEW.version, { number: planVersion.number })} · {authorText(planVersion.by, displayName)}
             </span>
-            <Reason of={one} />
+            <VersionReason of={planVersion} />
           </li>
         ))}
-      {before.goal !== after.goal && <Words name={REVIEW.goal} was={before.goal} is={after.goal} />}
-      {before.notes !== after.notes && <Words name={REVIEW.notes} was={before.notes} is={after.notes} />}
+      {before.goal !== after.goal && <TextChange name={REVIEW.goal} before={before.goal} after={after.goal} />}
+      {before.notes !== after.notes && <TextChange name={REVIEW.notes} before={before.notes} after={after.notes} />}
       {stepChanges(before.steps, after.steps).map((change) => (
         <li key={change.step.id} data-testid="step-change" data-what={change.what}>
           <span className={change.what === "removed" ? "step-diff-text step-removed" : "step-diff-text"}>
             {change.step.text} <code>{change.step.tool}</code>
           </span>
-          {!(change.what === "same" && begun(stands[change.step.id ?? ""])) && <Tone tone={TONES[change.what]}>{WORDS[change.what]}</Tone>}
-          <Done stands={stands[change.step.id ?? ""]} />
-          <Parts parts={change.parts} />
+          {!(change.what === "same" && hasStarted(sections[change.step.id ?? ""])) && <Badge tone={TONES[change.what]}>{WORDS[change.what]}</Badge>}
+          <StepStatus section={sections[change.step.id ?? ""]} />
+          <ChangedParts parts={change.parts} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Words({ name, was, is }: { name: string; was: string; is: string }) {
+function TextChange({ name, before, after }: { name: string; before: string; after: string }) {
   return (
     <li>
       <span className="step-diff-text">{name}</span>
-      <Tone tone={TONES.changed}>{WORDS.changed}</Tone>
-      <Parts parts={[{ name: "", was, is }]} />
+      <Badge tone={TONES.changed}>{WORDS.changed}</Badge>
+      <ChangedParts parts={[{ name: "", before, after }]} />
     </li>
   );
 }
 
-/** How it stands says enough of a step that is as before. */
-function begun(stands: StepSection | undefined): stands is StepSection {
-  return stands !== undefined && stands.status !== "planned";
+/** An unchanged step that has started shows its state instead of "unchanged". */
+function hasStarted(section: StepSection | undefined): section is StepSection {
+  return section !== undefined && section.status !== "planned";
 }
 
-function Done({ stands }: { stands: StepSection | undefined }) {
-  if (!begun(stands)) return null;
-  return <Tone tone={stands.tone}>{stands.word}</Tone>;
+function StepStatus({ section }: { section: StepSection | undefined }) {
+  if (!hasStarted(section)) return null;
+  return <Badge tone={section.tone}>{section.word}</Badge>;
 }
 
-function Parts({ parts }: Pick<StepChange, "parts">) {
-  return parts.map(({ name, was, is }) => (
+function ChangedParts({ parts }: Pick<StepChange, "parts">) {
+  return parts.map(({ name, before, after }) => (
     <span key={name} className="step-part">
       {name && <span className="dimmed">{name} </span>}
-      <del>{inline(was)}</del> → <ins>{inline(is)}</ins>
+      <del>{formatInline(before)}</del> → <ins>{formatInline(after)}</ins>
     </span>
   ));
 }

@@ -1,19 +1,19 @@
-// A step that acts, made or changed: its tool, a form for what the tool takes, what it is for, and what it comes after.
+// The form of a plan step with a tool: the tool, its arguments, a description, and what it comes after.
 import { Button, Loader, MultiSelect, Textarea } from "@mantine/core";
 import { useEffect, useEffectEvent, useId, useState } from "react";
 import { ACTIONS, fill, PAGE, REVIEW, SIGNS } from "../generated/words";
-import { tools } from "../net/api";
+import { fetchTools } from "../net/api";
 import type { StepOutput, ToolSpec } from "../protocol";
-import { emptyOf, type Entered, enteredFor, fieldsOf, filled } from "../takeover/fields";
-import { ToolChoice } from "../takeover/ToolChoice";
-import { EffectTone } from "../ui/EffectTone";
+import { emptyValue, fieldsOf, type FieldValue, parseFields, toFieldValues } from "../takeover/fields";
+import { ToolPicker } from "../takeover/ToolPicker";
+import { EffectBadge } from "../ui/EffectBadge";
 import type { EditedStep } from "./planEdit";
 import { StepArgument } from "./StepArgument";
 
 interface Props {
-  /** A new one has an id, and no tool. */
+  /** A new step has an id, but no tool. */
   step: StepOutput;
-  /** Its place in the plan, from 1; null: it has none yet. */
+  /** Its number in the plan, from 1; null for a new step. */
   number: number | null;
   steps: readonly EditedStep[];
   onDone: (step: StepOutput) => void;
@@ -21,63 +21,63 @@ interface Props {
 }
 
 export function StepForm({ step, number, steps, onDone, onClose }: Props) {
-  const title = useId();
+  const titleId = useId();
   const [tool, setTool] = useState<ToolSpec | null>(null);
-  const [choosing, setChoosing] = useState(!step.tool);
-  const [entered, setEntered] = useState<Record<string, Entered>>({});
+  const [isChoosing, setIsChoosing] = useState(!step.tool);
+  const [fieldValues, setFieldValues] = useState<Record<string, FieldValue>>({});
   const [text, setText] = useState(step.text);
   const [after, setAfter] = useState([...(step.after ?? [])]);
-  const [tried, setTried] = useState(false);
+  const [showErrors, setShowErrors] = useState(false);
 
   const fields = tool ? fieldsOf(tool.parameters) : [];
-  const { arguments: values, problems } = filled(fields, entered);
-  const empty = fields.filter(({ name, required }) => required && entered[name]?.toString() === "");
-  const texts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // maybe meant: the button is pressed again
-  const good = empty.length === texts.length && Object.keys(problems).length === 0;
-  for (const one of empty) problems[one.name] ??= texts.includes(one) ? REVIEW.field_empty : REVIEW.field_needed;
-  const others = steps.filter((one) => one.step.id !== step.id);
+  const { arguments: values, problems } = parseFields(fields, fieldValues);
+  const empty = fields.filter(({ name, required }) => required && fieldValues[name]?.toString() === "");
+  const emptyTexts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // may be intended: pressing the button again confirms it
+  const isValid = empty.length === emptyTexts.length && Object.keys(problems).length === 0;
+  for (const field of empty) problems[field.name] ??= emptyTexts.includes(field) ? REVIEW.field_empty : REVIEW.field_needed;
+  const others = steps.filter((row) => row.step.id !== step.id);
 
   const choose = (spec: ToolSpec) => {
-    const given: Record<string, unknown> = { ...step.arguments, ...values };
-    setEntered(enteredFor(fieldsOf(spec.parameters), given));
+    const args: Record<string, unknown> = { ...step.arguments, ...values };
+    setFieldValues(toFieldValues(fieldsOf(spec.parameters), args));
     setTool(spec);
-    setChoosing(false);
-    setTried(false);
-    if (!text.trim()) setText(inWords(spec.name));
+    setIsChoosing(false);
+    setShowErrors(false);
+    if (!text.trim()) setText(toSentence(spec.name));
   };
-  useTool(step.tool, (spec) => (spec ? choose(spec) : setChoosing(true)));
+  useTool(step.tool, (spec) => (spec ? choose(spec) : setIsChoosing(true)));
 
   const submit = () => {
-    setTried(true);
-    if (!tool || choosing || !text.trim() || !good || (texts.length > 0 && !tried)) return;
+    setShowErrors(true);
+    if (!tool || isChoosing || !text.trim() || !isValid || (emptyTexts.length > 0 && !showErrors)) return;
     onDone({ ...step, text: text.trim(), tool: tool.name, arguments: values as StepOutput["arguments"], after, effect: tool.effect, policy: tool.policy });
   };
   return (
     <form
       className="step-form"
       data-testid="step-form"
-      aria-labelledby={title}
+      aria-labelledby={titleId}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
       onKeyDown={(event) => {
-        const list = event.target instanceof Element && event.target.hasAttribute("aria-controls"); // is open: only that closes
+        const list = event.target instanceof Element && event.target.hasAttribute("aria-controls"); // an open list: Escape closes only that
         if (event.key !== "Escape" || list) return;
         event.stopPropagation();
         onClose();
       }}
     >
-      <h3 id={title}>{number ? fill(REVIEW.change_step, { number }) : REVIEW.new_step}</h3>
-      {choosing && <ToolChoice onChoice={choose} usable={({ policy }) => policy !== "deny"} autoFocus />}
-      {!choosing && !tool && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {!choosing && tool && (
+      <h3 id={titleId}>{number ? fill(REVIEW.change_step, { number }) : REVIEW.new_step}</h3>
+      {isChoosing && <ToolPicker onChoice={choose} isUsable={({ policy }) => policy !== "deny"} autoFocus />}
+      {!isChoosing && !tool && <Loader size="sm" aria-label={SIGNS.loading} />}
+      {!isChoosing && tool && (
         <>
           <p className="action-head">
             <code>{tool.name}</code>
-            <EffectTone effect={tool.effect} />
-            <Button size="compact-xs" variant="subtle" onClick={() => setChoosing(true)} data-testid="other-tool">
+            <EffectBadge effect={tool.effect} />
+            <Button size="compact-xs" variant="subtle" onClick={() => setIsChoosing(true)} data-testid="other-tool">
               {PAGE.other_tool}
             </Button>
           </p>
@@ -86,12 +86,12 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
             <StepArgument
               key={`${tool.name} ${field.name}`}
               field={field}
-              value={entered[field.name] ?? emptyOf(field)}
-              problem={tried ? problems[field.name] : undefined}
+              value={fieldValues[field.name] ?? emptyValue(field)}
+              problem={showErrors ? problems[field.name] : undefined}
               autoFocus={index === 0}
               steps={steps}
-              self={step.id ?? ""}
-              onChange={(value) => setEntered({ ...entered, [field.name]: value })}
+              stepId={step.id ?? ""}
+              onChange={(value) => setFieldValues({ ...fieldValues, [field.name]: value })}
             />
           ))}
           {fields.length > 0 && others.length > 0 && <p className="hint">{fill(REVIEW.part_hint, { example: "{{steps.s1.output.orders[0].id}}" })}</p>}
@@ -102,7 +102,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
             minRows={1}
             maxLength={2000}
             value={text}
-            error={tried && !text.trim() ? REVIEW.field_needed : undefined}
+            error={showErrors && !text.trim() ? REVIEW.field_needed : undefined}
             onChange={(event) => setText(event.currentTarget.value)}
             data-testid="step-does"
           />
@@ -110,7 +110,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
             <MultiSelect
               label={REVIEW.comes_after}
               description={REVIEW.comes_after_hint}
-              data={others.map((one) => ({ value: one.step.id ?? "", label: `${steps.indexOf(one) + 1}. ${one.step.text}` }))}
+              data={others.map((row) => ({ value: row.step.id ?? "", label: `${steps.indexOf(row) + 1}. ${row.step.text}` }))}
               value={after}
               onChange={setAfter}
               searchable
@@ -121,7 +121,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
         </>
       )}
       <div className="decision-buttons">
-        <Button type="submit" size="sm" disabled={choosing || !tool} data-testid="step-use">
+        <Button type="submit" size="sm" disabled={isChoosing || !tool} data-testid="step-use">
           {number ? REVIEW.step_use : REVIEW.step_add}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose} data-testid="step-close">
@@ -132,21 +132,21 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
   );
 }
 
-/** Tells of the tool with this name once; null where it cannot be had. */
+/** Calls `onTool` once with the tool of this name; with null if it is not available. */
 function useTool(name: string | null, onTool: (spec: ToolSpec | null) => void) {
-  const told = useEffectEvent(onTool);
+  const handler = useEffectEvent(onTool);
   useEffect(() => {
     if (!name) return;
     const aborter = new AbortController();
-    tools("", 500, aborter.signal)
-      .then((page) => told(page.tools.find((one) => one.name === name) ?? null))
-      .catch(() => !aborter.signal.aborted && told(null));
+    fetchTools("", 500, aborter.signal)
+      .then((page) => handler(page.tools.find((tool) => tool.name === name) ?? null))
+      .catch(() => !aborter.signal.aborted && handler(null));
     return () => aborter.abort();
   }, [name]);
 }
 
 /** A tool's name as the beginning of a sentence. */
-function inWords(name: string): string {
+function toSentence(name: string): string {
   const words = (name.split(".").at(-1) ?? name).replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,24 +1,24 @@
-// The lines at the left of a step of a plan: from the steps that it comes after, and on to those that come after it.
-import type { Place } from "./lanes";
+// The lines beside a plan step: from the steps it depends on, and to those that depend on it.
+import type { LanePlace } from "./lanes";
 
-const LANE = 18; // px from one lane to the next
-const DOT = 16; // px from the top of the row to the middle of the step's number
-const x = (lane: number) => 12 + lane * LANE;
+const LANE_WIDTH = 18; // pixels between lanes
+const DOT_TOP = 16; // pixels from the top of the row to the middle of the step's number
+const laneX = (lane: number) => 12 + lane * LANE_WIDTH;
 
-export const railWidth = (lanes: number) => 24 + (lanes - 1) * LANE;
-export const railOffset = (place: Place) => place.lane * LANE;
+export const railWidth = (lanes: number) => 24 + (lanes - 1) * LANE_WIDTH;
+export const railOffset = (place: LanePlace) => place.lane * LANE_WIDTH;
 
-export function StepRail({ place, lanes }: { place: Place; lanes: number }) {
-  const { lane, passing, from, on } = place;
+export function StepRail({ place, lanes }: { place: LanePlace; lanes: number }) {
+  const { lane, passing, from, continues } = place;
   return (
     <svg className="step-rail" width={railWidth(lanes)} height="100%" aria-hidden="true">
-      {passing.map((at) => (
-        <line key={at} x1={x(at)} x2={x(at)} y1="0" y2="100%" />
+      {passing.map((other) => (
+        <line key={other} x1={laneX(other)} x2={laneX(other)} y1="0" y2="100%" />
       ))}
-      {from.map((at) => (
-        <path key={at} d={`M ${x(at)} 0 C ${x(at)} ${DOT}, ${x(lane)} 0, ${x(lane)} ${DOT}`} />
+      {from.map((other) => (
+        <path key={other} d={`M ${laneX(other)} 0 C ${laneX(other)} ${DOT_TOP}, ${laneX(lane)} 0, ${laneX(lane)} ${DOT_TOP}`} />
       ))}
-      {on && <line x1={x(lane)} x2={x(lane)} y1={DOT} y2="100%" />}
+      {continues && <line x1={laneX(lane)} x2={laneX(lane)} y1={DOT_TOP} y2="100%" />}
     </svg>
   );
 }

@@ -1,66 +1,66 @@
-// One step of a plan: its grip and number, its words, what it calls, how it stands, and what can be done with it.
+// One step of a plan: number and drag handle, text, tool call, state, and buttons.
 import { ActionIcon, Checkbox } from "@mantine/core";
 import type { CSSProperties, KeyboardEvent, PointerEvent, ReactNode } from "react";
 import { fill, REVIEW } from "../generated/words";
 import type { Preview, StepSection } from "../protocol";
+import { Badge } from "../ui/Badge";
 import { Changes } from "../ui/Changes";
-import { Bin, Down, Grip, Pen, Up } from "../ui/icons";
-import { Tone } from "../ui/Tone";
-import { InPlace } from "./InPlace";
-import { type EditedStep, type PlanEdit, remove, sameStep, setArgument, setText } from "./planEdit";
+import { TrashIcon, DownIcon, DragIcon, EditIcon, UpIcon } from "../ui/icons";
+import { InlineEdit } from "./InlineEdit";
+import { type EditedStep, type PlanEdit, removeStep, sameStep, setArgument, setText } from "./planEdit";
 import { StepCall } from "./StepCall";
 
 interface Props {
-  one: EditedStep;
+  row: EditedStep;
   index: number;
   edit: PlanEdit;
   editable: boolean;
-  dragged: boolean;
-  fresh: boolean;
-  /** The one that was used last; where there is little room, only this one shows its buttons. */
-  current: boolean;
+  isDragged: boolean;
+  startOpen: boolean;
+  /** The step used last; on narrow screens only this one shows its buttons. */
+  isCurrent: boolean;
   onCurrent: () => void;
-  stands: StepSection | undefined;
+  section: StepSection | undefined;
   problems: readonly string[];
-  /** What it would change now, where that is known. */
+  /** What it would change now, if known. */
   preview: Preview | undefined;
-  /** Whether it is to be allowed with whatever values it gets; null: nothing is being approved. */
-  ticked: boolean | null;
-  onTick: (on: boolean) => void;
+  /** Whether it is allowed with any values; null if nothing is being approved. */
+  isPreapproved: boolean | null;
+  onPreapprove: (on: boolean) => void;
   rail: ReactNode;
   numberStyle: CSSProperties | undefined;
   onChange: (edit: PlanEdit) => void;
   onKey: (event: KeyboardEvent) => void;
   onMove: (by: number) => void;
-  onTake: (event: PointerEvent) => void;
-  /** Opens its form; null: it has none, or another one is open. */
+  onDragStart: (event: PointerEvent) => void;
+  /** Opens the form; null if the step has none, or if another form is open. */
   onForm: (() => void) | null;
 }
 
 export function StepRow(props: Props) {
-  const { one, index, edit, editable, stands, problems, onChange } = props;
-  const { step, key, origin } = one;
+  const { row: row, index, edit, editable, section, problems, onChange } = props;
+  const { step, key, origin } = row;
   const number = index + 1;
-  const changeable = editable && !over(stands);
-  const same = origin !== null && sameStep(step, edit.was.steps[origin]);
+  const canChange = editable && !isDone(section);
+  const isUnchanged = origin !== null && sameStep(step, edit.was.steps[origin]);
   return (
-    // By click and key, not by focus: what appears as a press begins would move what is pressed away under the finger.
+    // On click and key up, not on focus: buttons that appear on mouse down would shift what is being clicked.
     <li
       className="step"
       data-testid="plan-step"
       data-key={key}
-      data-current={props.current || undefined}
-      data-dragged={props.dragged || undefined}
+      data-current={props.isCurrent || undefined}
+      data-dragged={props.isDragged || undefined}
       data-wrong={problems.length > 0 || undefined}
       onClick={props.onCurrent}
       onKeyUp={props.onCurrent}
     >
       {props.rail}
-      <Number {...props} number={number} />
+      <StepNumber {...props} number={number} />
       <div className="step-text">
-        <InPlace
-          key={props.fresh ? "fresh" : "plain"}
-          fresh={props.fresh}
+        <InlineEdit
+          key={props.startOpen ? "fresh" : "plain"}
+          startOpen={props.startOpen}
           label={fill(REVIEW.step, { number })}
           value={step.text}
           editable={editable}
@@ -74,27 +74,27 @@ export function StepRow(props: Props) {
             step={step}
             number={number}
             steps={edit.steps}
-            about={same ? stands : undefined}
-            onChange={changeable ? (name, value) => onChange(setArgument(edit, key, name, value)) : null}
+            section={isUnchanged ? section : undefined}
+            onChange={canChange ? (name, value) => onChange(setArgument(edit, key, name, value)) : null}
           />
         )}
-        {same && props.preview && <Changes asked={{ preview: props.preview }} now />}
-        {same && stands?.preapprovable && props.ticked !== null && (
+        {isUnchanged && props.preview && <Changes state={{ preview: props.preview }} now />}
+        {isUnchanged && section?.preapprovable && props.isPreapproved !== null && (
           <Checkbox
             size="xs"
-            className="step-tick"
+            className="step-preapprove"
             label={step.for_each ? REVIEW.preapprove_each : REVIEW.preapprove}
-            checked={props.ticked}
-            onChange={(event) => props.onTick(event.currentTarget.checked)}
+            checked={props.isPreapproved}
+            onChange={(event) => props.onPreapprove(event.currentTarget.checked)}
             data-testid="step-preapprove"
           />
         )}
-        {same && stands?.preapproved && (
+        {isUnchanged && section?.preapproved && (
           <span className="dimmed" data-testid="step-preapproved">
             {REVIEW.preapproved}
           </span>
         )}
-        {[...problems, ...(same && stands?.problem ? [stands.problem] : [])].map((problem) => (
+        {[...problems, ...(isUnchanged && section?.problem ? [section.problem] : [])].map((problem) => (
           <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">
             {problem}
           </p>
@@ -102,33 +102,33 @@ export function StepRow(props: Props) {
       </div>
       {editable && (
         <div className="step-buttons">
-          {props.onForm && changeable && (
+          {props.onForm && canChange && (
             <StepButton label={fill(REVIEW.change_step, { number })} disabled={false} onClick={props.onForm}>
-              <Pen size={15} />
+              <EditIcon size={15} />
             </StepButton>
           )}
           <StepButton label={fill(REVIEW.step_up, { number })} disabled={index === 0} onClick={() => props.onMove(-1)}>
-            <Up size={15} />
+            <UpIcon size={15} />
           </StepButton>
           <StepButton label={fill(REVIEW.step_down, { number })} disabled={number === edit.steps.length} onClick={() => props.onMove(1)}>
-            <Down size={15} />
+            <DownIcon size={15} />
           </StepButton>
-          <StepButton label={fill(REVIEW.step_delete, { number })} disabled={edit.steps.length === 1} onClick={() => onChange(remove(edit, key))}>
-            <Bin size={15} />
+          <StepButton label={fill(REVIEW.step_delete, { number })} disabled={edit.steps.length === 1} onClick={() => onChange(removeStep(edit, key))}>
+            <TrashIcon size={15} />
           </StepButton>
         </div>
       )}
-      {stands && stands.status !== "planned" && (
-        <span className="step-stands" data-testid="step-stands">
-          <Tone tone={stands.tone}>{stands.word}</Tone>
+      {section && section.status !== "planned" && (
+        <span className="step-status" data-testid="step-stands">
+          <Badge tone={section.tone}>{section.word}</Badge>
         </span>
       )}
     </li>
   );
 }
 
-/** The step's number; where it can be moved, a grip for the pointer and the arrow keys. */
-function Number({ number, editable, numberStyle, onTake, onMove }: Props & { number: number }) {
+/** The step's number; if it can be moved, a handle for the pointer and the arrow keys. */
+function StepNumber({ number, editable, numberStyle, onDragStart, onMove }: Props & { number: number }) {
   if (!editable)
     return (
       <span className="step-number" style={numberStyle}>
@@ -142,7 +142,7 @@ function Number({ number, editable, numberStyle, onTake, onMove }: Props & { num
       style={numberStyle}
       aria-label={fill(REVIEW.move_step, { number })}
       data-testid="step-grip"
-      onPointerDown={onTake}
+      onPointerDown={onDragStart}
       onKeyDown={(event) => {
         const by = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
         if (!by) return;
@@ -151,19 +151,19 @@ function Number({ number, editable, numberStyle, onTake, onMove }: Props & { num
       }}
     >
       <span className="step-digit">{number}</span>
-      <Grip size={14} />
+      <DragIcon size={14} />
     </button>
   );
 }
 
-/** A step that was done, may have been, or has an output that a person gave, is changed by a new one. */
-function over(stands: StepSection | undefined): boolean {
-  return stands?.status === "finished" || stands?.status === "started" || stands?.status === "uncertain" || stands?.given === true;
+/** A step that may have run, or whose output a user gave, cannot be edited; only replaced by a new step. */
+function isDone(section: StepSection | undefined): boolean {
+  return section?.status === "finished" || section?.status === "started" || section?.status === "uncertain" || section?.given === true;
 }
 
 function StepButton({ label, children, ...rest }: { label: string; disabled: boolean; onClick: () => void; children: ReactNode }) {
   return (
-    // A press would close the field that is open, and what is pressed would move away under the pointer.
+    // Prevents blur on mouse down: closing an open field would move the button away under the pointer.
     <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} onMouseDown={(event) => event.preventDefault()} {...rest}>
       {children}
     </ActionIcon>

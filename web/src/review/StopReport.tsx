@@ -1,5 +1,5 @@
-// Stopped in the middle of a turn, or its plan cancelled: what happened, what may still happen, and what will not.
-import { useSession } from "../app/session";
+// After a stop in a turn, or after a cancelled plan: what was done, what may still happen, and what will not.
+import { useSession } from "../app/sessionContext";
 import { REVIEW } from "../generated/words";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
 import { useEntries } from "../journal/useEntries";
@@ -7,18 +7,18 @@ import { useEntries } from "../journal/useEntries";
 export default function StopReport() {
   const { state } = useSession();
   const number = state.snapshot?.turn?.number;
-  const turn = useEntries().findLast((one): one is TurnEntry => one.kind === "turn" && one.number === number);
+  const turn = useEntries().findLast((entry): entry is TurnEntry => entry.kind === "turn" && entry.number === number);
   const cancelled = state.snapshot?.plan?.status === "cancelled";
   if (!turn || (turn.verdict && !cancelled)) return null;
-  const of = (...states: ActionEntry["state"][]) => turn.actions.filter((one) => states.includes(one.state));
-  const done = of("finished");
-  const running = of("started", "uncertain");
+  const inState = (...states: ActionEntry["state"][]) => turn.actions.filter((action) => states.includes(action.state));
+  const finished = inState("finished");
+  const running = inState("started", "uncertain");
   return (
     <div className="stop-report" data-testid="stop-report">
-      <Part title={REVIEW.stop_done} actions={done} />
+      <Part title={REVIEW.stop_done} actions={finished} />
       <Part title={REVIEW.stop_running} actions={running} />
-      <Part title={REVIEW.stop_never} actions={cancelled ? of("skipped", "denied", "failed") : of("skipped", "denied")} />
-      {[...done, ...running].every((one) => one.spec.effect === "read") && <p className="hint">{REVIEW.stop_none}</p>}
+      <Part title={REVIEW.stop_never} actions={cancelled ? inState("skipped", "denied", "failed") : inState("skipped", "denied")} />
+      {[...finished, ...running].every((action) => action.spec.effect === "read") && <p className="hint">{REVIEW.stop_none}</p>}
     </div>
   );
 }
@@ -29,9 +29,9 @@ function Part({ title, actions }: { title: string; actions: readonly ActionEntry
     <>
       <p>{title}:</p>
       <ul>
-        {actions.map((one) => (
-          <li key={one.key}>
-            {one.spec.description || one.spec.tool} <span className="dimmed">({one.spec.tool})</span>
+        {actions.map((action) => (
+          <li key={action.key}>
+            {action.spec.description || action.spec.tool} <span className="dimmed">({action.spec.tool})</span>
           </li>
         ))}
       </ul>

@@ -1,9 +1,9 @@
-// Which version is shown, and which one it is compared with.
+// Selects the version to show, and a version to compare it with.
 import { Button, NativeSelect } from "@mantine/core";
 import { ACTIONS, fill, JOURNAL, REVIEW } from "../generated/words";
 
-export interface Choice {
-  /** null: the newest. */
+export interface VersionSelection {
+  /** null: the newest version. */
   shown: number | null;
   /** null: no comparison. */
   against: number | null;
@@ -12,20 +12,20 @@ export interface Choice {
 interface Props {
   versions: readonly { version: number; number: number; by: string }[];
   newest: number;
-  choice: Choice;
-  onChoice: (choice: Choice) => void;
+  selection: VersionSelection;
+  onSelect: (choice: VersionSelection) => void;
   disabled: boolean;
 }
 
-/** Whose version it is: a service drafts, a person edits. */
-export function authorOf(actor: string, nameOf: (actor: string) => string): string {
-  const by = nameOf(actor);
+/** The author of a version: a service that drafted it, or a user who edited it. */
+export function authorText(actor: string, displayName: (actor: string) => string): string {
+  const by = displayName(actor);
   if (by === JOURNAL.you) return REVIEW.author_you;
   return fill(actor.startsWith("user:") ? REVIEW.author_person : REVIEW.author, { by });
 }
 
-/** The person's words that led to a draft. */
-export function Reason({ of }: { of: { reason: string } | undefined }) {
+/** The user's words that led to a draft. */
+export function VersionReason({ of }: { of: { reason: string } | undefined }) {
   if (!of?.reason) return null;
   return (
     <span className="dimmed version-reason" data-testid="version-reason">
@@ -34,15 +34,15 @@ export function Reason({ of }: { of: { reason: string } | undefined }) {
   );
 }
 
-export function VersionBar({ versions, newest, choice, onChoice, disabled }: Props) {
+export function VersionBar({ versions, newest, selection, onSelect, disabled }: Props) {
   if (versions.length < 2) return null;
-  const shown = choice.shown ?? newest;
-  const previous = versions.filter((one) => one.version < shown).at(-1);
-  const number = (value: string) => (value === "" ? null : Number(value));
+  const shownVersion = selection.shown ?? newest;
+  const previous = versions.filter((version) => version.version < shownVersion).at(-1);
+  const parseVersion = (value: string) => (value === "" ? null : Number(value));
   return (
     <div className="version-bar">
-      {previous && choice.against === null && !disabled && (
-        <Button size="compact-xs" variant="subtle" onClick={() => onChoice({ ...choice, against: previous.version })} data-testid="what-changed">
+      {previous && selection.against === null && !disabled && (
+        <Button size="compact-xs" variant="subtle" onClick={() => onSelect({ ...selection, against: previous.version })} data-testid="what-changed">
           {ACTIONS.what_changed}
         </Button>
       )}
@@ -51,23 +51,23 @@ export function VersionBar({ versions, newest, choice, onChoice, disabled }: Pro
         aria-label={REVIEW.version_shown}
         data-testid="version-shown"
         disabled={disabled}
-        value={String(shown)}
+        value={String(shownVersion)}
         onChange={(event) => {
-          const picked = Number(event.currentTarget.value);
-          onChoice({ shown: picked === newest ? null : picked, against: choice.against === picked ? null : choice.against });
+          const selected = Number(event.currentTarget.value);
+          onSelect({ shown: selected === newest ? null : selected, against: selection.against === selected ? null : selection.against });
         }}
-        data={versions.toReversed().map((one) => ({ value: String(one.version), label: fill(one.version === newest ? REVIEW.version_newest : REVIEW.version, { number: one.number }) }))}
+        data={versions.toReversed().map((version) => ({ value: String(version.version), label: fill(version.version === newest ? REVIEW.version_newest : REVIEW.version, { number: version.number }) }))}
       />
       <NativeSelect
         size="xs"
         aria-label={REVIEW.compare}
         data-testid="version-against"
         disabled={disabled}
-        value={choice.against === null ? "" : String(choice.against)}
-        onChange={(event) => onChoice({ ...choice, against: number(event.currentTarget.value) })}
+        value={selection.against === null ? "" : String(selection.against)}
+        onChange={(event) => onSelect({ ...selection, against: parseVersion(event.currentTarget.value) })}
         data={[
           { value: "", label: REVIEW.compare },
-          ...versions.filter((one) => one.version !== shown).map((one) => ({ value: String(one.version), label: fill(REVIEW.compare_one, { number: one.number }) })),
+          ...versions.filter((version) => version.version !== shownVersion).map((version) => ({ value: String(version.version), label: fill(REVIEW.compare_one, { number: version.number }) })),
         ]}
       />
     </div>

@@ -1,28 +1,28 @@
-// What the cards of an action and of a query have in common: the yes to exactly this, the no, and why it is asked.
+// Shared by the approval cards of actions and queries: the approval command, the form to decline, and the reason.
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
-import type { useAct } from "../app/session";
-import { ACTIONS, fill, JOURNAL, named, REASONS, REVIEW } from "../generated/words";
+import type { useCommand } from "../app/sessionContext";
+import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, wordFor } from "../generated/words";
 import type { ActionSection } from "../protocol";
 
-/** Why this is asked, in a sentence. */
-export function askedBecause({ approval, effect }: ActionSection): string {
-  if (!approval || !named(REASONS, approval)) return approval ? fill(JOURNAL.approval_needed, { reason: approval }) : "";
+/** Why approval is needed, in a sentence. */
+export function approvalReason({ approval, effect }: ActionSection): string {
+  if (!approval || !wordFor(REASONS, approval)) return approval ? fill(JOURNAL.approval_needed, { reason: approval }) : "";
   return effect === "read" ? REVIEW.asks_always : effect === "write" ? REVIEW.asks_write : REVIEW.asks_irreversible;
 }
 
-export function approval(action: ActionSection, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
+export function approvalCommand(action: ActionSection, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
   return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
 }
 
-export function Refusal({ action, act, onClose }: { action: ActionSection; act: ReturnType<typeof useAct>; onClose: () => void }) {
+export function DeclineForm({ action, command, onClose }: { action: ActionSection; command: ReturnType<typeof useCommand>; onClose: () => void }) {
   const [reason, setReason] = useState("");
   return (
     <form
-      className="refusal"
+      className="decline-form"
       onSubmit={(event) => {
         event.preventDefault();
-        act.send(approval(action, { approved: false, reason: reason.trim() }));
+        command.send(approvalCommand(action, { approved: false, reason: reason.trim() }));
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
@@ -32,7 +32,7 @@ export function Refusal({ action, act, onClose }: { action: ActionSection; act: 
     >
       <TextInput label={REVIEW.why_not} placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
       <div className="decision-buttons">
-        <Button type="submit" size="sm" color="red" loading={act.busy} data-testid="action-deny">
+        <Button type="submit" size="sm" color="red" loading={command.busy} data-testid="action-deny">
           {ACTIONS.decline}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose}>

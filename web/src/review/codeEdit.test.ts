@@ -1,33 +1,33 @@
 import { expect, it } from "vitest";
-import { beginCode, isCodeEdit, rebaseCode } from "./codeEdit";
+import { isCodeEdit, rebaseCode, startCodeEdit } from "./codeEdit";
 
 const BASE = { version: 3, code: "a\nb\nc\nd\ne\n" };
-const mine = (text: string) => ({ ...beginCode(BASE), text });
+const mine = (text: string) => ({ ...startCodeEdit(BASE), text });
 const rebased = (text: string, code: string) => rebaseCode(mine(text), { version: 5, code }).text;
 
-it("makes the same changes to a newer version", () => {
+it("applies the same changes to a newer version", () => {
   const edit = rebaseCode(mine("a\nB\nc\nd\ne\n"), { version: 5, code: "a\nb\nc\nd\nE\nf\n" });
   expect(edit).toEqual({ base: { version: 5, code: "a\nb\nc\nd\nE\nf\n" }, text: "a\nB\nc\nd\nE\nf\n" });
 });
 
-it("keeps what was added and what was taken out, on both sides", () => {
+it("keeps additions and deletions of both sides", () => {
   expect(rebased("new\na\nb\nc\nd\ne\n", "a\nb\nc\ne\n")).toBe("new\na\nb\nc\ne\n");
   expect(rebased("a\nc\nd\ne\n", "a\nb\nc\nd\nx\ne\n")).toBe("a\nc\nd\nx\ne\n");
 });
 
-it("has a change that both made once", () => {
+it("applies a change that both sides made only once", () => {
   expect(rebased("a\nB\nc\nd\ne\n", "a\nB\nc\nd\nE\n")).toBe("a\nB\nc\nd\nE\n");
   expect(rebased("a\nb\nx\nc\nd\ne\n", "a\nb\nx\nc\nd\ne\n")).toBe("a\nb\nx\nc\nd\ne\n");
 });
 
-it("keeps the words of both where they changed the same lines", () => {
+it("keeps both texts if both sides changed the same lines", () => {
   expect(rebased("a\nmine\nc\nd\ne\n", "a\ntheirs\nc\nd\ne\n")).toBe("a\nmine\ntheirs\nc\nd\ne\n");
   expect(rebased("a\nmine\nb\nc\nd\ne\n", "a\ntheirs\nc\nd\ne\n")).toBe("a\nmine\ntheirs\nc\nd\ne\n");
 });
 
-it("goes on only with what is an edit", () => {
+it("accepts only valid stored edits", () => {
   expect(isCodeEdit(null)).toBe(true);
-  expect(isCodeEdit(beginCode(BASE))).toBe(true);
-  for (const foreign of ["text", 7, [], {}, { text: "a" }, { base: 3, text: "a" }, { base: { version: "3", code: "a" }, text: "a" }])
-    expect(isCodeEdit(foreign)).toBe(false);
+  expect(isCodeEdit(startCodeEdit(BASE))).toBe(true);
+  for (const other of ["text", 7, [], {}, { text: "a" }, { base: 3, text: "a" }, { base: { version: "3", code: "a" }, text: "a" }])
+    expect(isCodeEdit(other)).toBe(false);
 });

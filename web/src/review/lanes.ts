@@ -1,34 +1,36 @@
-// Where the lines run that join the steps of a plan: each step has a lane, and its line runs down the lane until the
-// last step that comes after it. Pure.
+// The layout of the dependency lines of a plan: each step has a lane, and its line runs down that lane to the last step
+// that depends on it. Pure.
 
-/** A step as a point of the picture: its lane, the lanes that pass by, those that end in it, and whether its own goes on. */
-export interface Place {
+/**
+ * A step in the picture: its lane, lanes that pass by, lanes that end here, and whether its own lane continues below.
+ */
+export interface LanePlace {
   lane: number;
   passing: number[];
   from: number[];
-  on: boolean;
+  continues: boolean;
 }
 
-export interface Node {
+export interface LaneNode {
   id: string;
   needs: readonly string[];
 }
 
-/** Places in the order of the steps; what a step needs and stands below it has no line. */
-export function places(nodes: readonly Node[]): Place[] {
-  const last = new Map<string, number>();
+/** The places in step order. A dependency on a step further down has no line. */
+export function layoutLanes(nodes: readonly LaneNode[]): LanePlace[] {
+  const lastUse = new Map<string, number>();
   nodes.forEach(({ needs }, row) => {
-    for (const need of needs) if (nodes.slice(0, row).some(({ id }) => id === need)) last.set(need, row);
+    for (const need of needs) if (nodes.slice(0, row).some(({ id }) => id === need)) lastUse.set(need, row);
   });
   const lanes: (string | null)[] = []; // by lane: the step whose line runs in it
   return nodes.map(({ id, needs }, row) => {
     const from = lanes.flatMap((owner, lane) => (owner !== null && needs.includes(owner) ? [lane] : []));
-    for (const lane of from) if (last.get(lanes[lane] ?? "") === row) lanes[lane] = null;
+    for (const lane of from) if (lastUse.get(lanes[lane] ?? "") === row) lanes[lane] = null;
     const free = lanes.indexOf(null);
     const lane = free < 0 ? lanes.length : free;
-    const passing = lanes.flatMap((owner, at) => (owner !== null ? [at] : []));
-    const on = last.has(id);
-    lanes[lane] = on ? id : null;
-    return { lane, passing, from, on };
+    const passing = lanes.flatMap((owner, other) => (owner !== null ? [other] : []));
+    const continues = lastUse.has(id);
+    lanes[lane] = continues ? id : null;
+    return { lane, passing, from, continues };
   });
 }

@@ -1,20 +1,20 @@
-// What a plan's changes would make of what is there now: looked up when the plan is shown.
+// Previews of a plan's changes against the current data, loaded when the plan is shown.
 import { useEffect, useState } from "react";
-import { previewPlan } from "../net/api";
+import { fetchPlanPreviews } from "../net/api";
 import type { PlanPreviews, PlanView } from "../protocol";
 
 const NONE: PlanPreviews = { version: null, at: "", steps: {}, left_out: 0 };
 
-/** None until they are there, and none where they cannot be had: the plan is read and approved without them. */
-export function usePreviews(sessionId: string | null, plan: PlanView, wanted: boolean): PlanPreviews {
-  const [found, setFound] = useState(NONE);
+/** Empty until loaded and on failure: the plan can be read and approved without previews. */
+export function usePreviews(sessionId: string | null, plan: PlanView, enabled: boolean): PlanPreviews {
+  const [previews, setPreviews] = useState(NONE);
   useEffect(() => {
-    if (!wanted || sessionId === null) return;
+    if (!enabled || sessionId === null) return;
     const aborter = new AbortController();
-    previewPlan(sessionId, aborter.signal)
-      .then(setFound)
+    fetchPlanPreviews(sessionId, aborter.signal)
+      .then(setPreviews)
       .catch(() => undefined);
     return () => aborter.abort();
-  }, [wanted, sessionId, plan.version]);
-  return wanted && found.version === plan.version ? found : NONE;
+  }, [enabled, sessionId, plan.version]);
+  return enabled && previews.version === plan.version ? previews : NONE;
 }

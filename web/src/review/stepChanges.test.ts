@@ -3,25 +3,25 @@ import type { StepOutput } from "../protocol";
 import { stepChanges } from "./stepChanges";
 
 const step = (id: string, more: Partial<StepOutput> = {}): StepOutput => ({ id, text: `do ${id}`, tool: "look", arguments: { order: "#1" }, ...more });
-const told = (before: StepOutput[], after: StepOutput[]) => stepChanges(before, after).map(({ step: one, what, parts }) => [one.id, what, ...parts.map(({ name, was, is }) => [name, was, is])]);
+const changes = (before: StepOutput[], after: StepOutput[]) => stepChanges(before, after).map(({ step, what, parts }) => [step.id, what, ...parts.map(({ name, before, after }) => [name, before, after])]);
 
-describe("what became of the steps", () => {
-  it("names an argument that is another one", () => {
-    expect(told([step("a"), step("b")], [step("a"), step("b", { arguments: { order: "#2" } })])).toEqual([
+describe("changes between two versions", () => {
+  it("name a changed argument", () => {
+    expect(changes([step("a"), step("b")], [step("a"), step("b", { arguments: { order: "#2" } })])).toEqual([
       ["a", "same"],
       ["b", "changed", ["order", "#1", "#2"]],
     ]);
   });
 
-  it("tells tool, words and order, and arguments that came or went", () => {
+  it("include tool, text, order, and added or removed arguments", () => {
     const after = step("a", { text: "see", tool: "see", after: ["b"], arguments: { why_so: null } });
-    expect(told([step("a")], [after])).toEqual([
+    expect(changes([step("a")], [after])).toEqual([
       ["a", "changed", ["text", "do a", "see"], ["tool", "look", "see"], ["comes after", undefined, "b"], ["order", "#1", undefined], ["why so", undefined, null]],
     ]);
   });
 
-  it("knows steps by their ids, wherever they stand", () => {
-    expect(told([step("a"), step("b"), step("c")], [step("c"), step("d"), step("a")])).toEqual([
+  it("match steps by id, wherever they stand", () => {
+    expect(changes([step("a"), step("b"), step("c")], [step("c"), step("d"), step("a")])).toEqual([
       ["c", "same"],
       ["d", "new"],
       ["a", "moved"],
@@ -29,9 +29,9 @@ describe("what became of the steps", () => {
     ]);
   });
 
-  it("calls as few of them moved as it can", () => {
+  it("mark as few steps as moved as possible", () => {
     const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => step(id)) as [StepOutput, StepOutput, StepOutput, StepOutput];
-    expect(told([a, b, c, d], [d, a, b, c]).map(([, what]) => what)).toEqual(["moved", "same", "same", "same"]);
-    expect(told([a, b, c], [a, b, c]).map(([, what]) => what)).toEqual(["same", "same", "same"]);
+    expect(changes([a, b, c, d], [d, a, b, c]).map(([, what]) => what)).toEqual(["moved", "same", "same", "same"]);
+    expect(changes([a, b, c], [a, b, c]).map(([, what]) => what)).toEqual(["same", "same", "same"]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
 import { reduce } from "./reduce";
-import { behind, drafted, emptyState, type SessionState } from "./state";
+import { activeDraft, emptyState, isBehind, type SessionState } from "./state";
 
 const ID = "s1";
 
@@ -10,7 +10,7 @@ function event(version: number, fields: Partial<SessionEvent> & { type: SessionE
   return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent, entries: [], changed: {}, can: null, ends_draft: false };
 }
 
-const told = (version: number, more: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...more });
+const eventWith = (version: number, more: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...more });
 
 function snapshot(version: number, view: object = {}, more: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
   const work = { service: "planner", version: 1 };
@@ -25,22 +25,22 @@ const after = (...messages: ServerMessage[]): SessionState => messages.reduce(re
 const paused = (version: number) => event(version, { type: "session.paused" });
 
 describe("events", () => {
-  it("are kept in order, once", () => {
+  it("are kept in order, without duplicates", () => {
     const state = after(paused(1), paused(2), paused(1), paused(2));
-    expect(state.events.map((one) => one.version)).toEqual([1, 2]);
+    expect(state.events.map((event) => event.version)).toEqual([1, 2]);
   });
 
-  it("beyond a hole are not taken, and the hole is known until it is filled", () => {
-    const holed = after(snapshot(1), paused(1), paused(3));
-    expect(holed.last).toBe(1);
-    expect(behind(holed)).toBe(true);
-    expect(behind([paused(2), paused(3)].reduce(reduce, holed))).toBe(false);
+  it("after a gap are not applied, and the gap is remembered until it is filled", () => {
+    const withGap = after(snapshot(1), paused(1), paused(3));
+    expect(withGap.appliedVersion).toBe(1);
+    expect(isBehind(withGap)).toBe(true);
+    expect(isBehind([paused(2), paused(3)].reduce(reduce, withGap))).toBe(false);
   });
 
-  it("give the same state in one go and after an interruption", () => {
-    const whole = after(paused(1), paused(2), paused(3), snapshot(3));
+  it("give the same state with or without an interruption", () => {
+    const complete = after(paused(1), paused(2), paused(3), snapshot(3));
     const resumed = after(paused(1), snapshot(3), paused(2), paused(3));
-    expect(resumed).toEqual(whole);
+    expect(resumed).toEqual(complete);
   });
 
   it("of another session change nothing", () => {
@@ -50,27 +50,27 @@ describe("events", () => {
 });
 
 describe("snapshots", () => {
-  it("that are older than the one shown are ignored", () => {
+  it("that are older than the current one are ignored", () => {
     const state = after(snapshot(5, { title: "new" }), snapshot(4, { title: "old" }));
     expect(state.snapshot?.title).toBe("new");
   });
 
-  it("are brought up to date by events: nothing is asked for again", () => {
-    const state = after(paused(1), snapshot(1, { title: "old", phase: "planning" }), told(2, { changed: { title: "new" }, can: ["fork"] }));
+  it("are updated by events, without another request", () => {
+    const state = after(paused(1), snapshot(1, { title: "old", phase: "planning" }), eventWith(2, { changed: { title: "new" }, can: ["fork"] }));
     expect(state.snapshot).toMatchObject({ version: 2, title: "new", phase: "planning", can: ["fork"] });
-    expect(behind(state)).toBe(false);
+    expect(isBehind(state)).toBe(false);
   });
 
-  it("are not changed by events that came before them", () => {
-    expect(after(snapshot(2, { title: "new" }), told(1, { changed: { title: "old" } })).snapshot?.title).toBe("new");
+  it("are not changed by older events", () => {
+    expect(after(snapshot(2, { title: "new" }), eventWith(1, { changed: { title: "old" } })).snapshot?.title).toBe("new");
   });
 
-  it("are made by the first event, which brings every section", () => {
-    expect(after(told(1, { changed: { title: "first", actions: {} }, can: ["stop"] })).snapshot).toMatchObject({ session_id: ID, version: 1, title: "first", can: ["stop"] });
+  it("are created by the first event, which carries every section", () => {
+    expect(after(eventWith(1, { changed: { title: "first", actions: {} }, can: ["stop"] })).snapshot).toMatchObject({ session_id: ID, version: 1, title: "first", can: ["stop"] });
   });
 
-  it("take actions one by one, and let go of one that is gone", () => {
-    const state = after(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), told(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
+  it("update actions one by one, and drop removed ones", () => {
+    const state = after(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), eventWith(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
     expect(state.snapshot?.actions).toEqual({ b: { text: "2" }, c: { text: "3" } });
   });
 });
@@ -79,51 +79,51 @@ describe("entries", () => {
   const note = (key: string, text: string) => ({ kind: "note", key, version: 1, at: "", by: "", tone: "plain", text }) as const;
 
   it("are kept by key, and updates replace their fields", () => {
-    const state = after(told(1, { entries: [note("a", "one"), note("b", "two")] }), told(2, { entries: [{ kind: "update", key: "a", set: { text: "three" } }] }));
-    expect([...state.journal.values()].map((one) => one.kind === "note" && one.text)).toEqual(["three", "two"]);
+    const state = after(eventWith(1, { entries: [note("a", "one"), note("b", "two")] }), eventWith(2, { entries: [{ kind: "update", key: "a", set: { text: "three" } }] }));
+    expect([...state.journal.values()].map((entry) => entry.kind === "note" && entry.text)).toEqual(["three", "two"]);
   });
 
-  it("that are not there are not updated", () => {
-    expect(after(told(1, { entries: [{ kind: "update", key: "a", set: {} }] })).journal.size).toBe(0);
+  it("that do not exist are not updated", () => {
+    expect(after(eventWith(1, { entries: [{ kind: "update", key: "a", set: {} }] })).journal.size).toBe(0);
   });
 });
 
 describe("drafts", () => {
-  it("grow by pieces, and a piece replaces what stood from its offset on", () => {
+  it("grow by deltas, and a delta replaces the text from its offset on", () => {
     expect(after(delta(0, "Hello"), delta(5, " world"), delta(6, "there")).draft?.text).toBe("Hello there");
   });
 
-  it("count characters as the gateway does, also beyond the basic plane", () => {
+  it("count code points as the gateway does, also beyond the basic plane", () => {
     expect(after(delta(0, "a😀"), delta(2, "b")).draft?.text).toBe("a😀b");
   });
 
-  it("with a hole are torn until a snapshot brings the whole", () => {
-    const torn = after(snapshot(1), paused(1), delta(0, "ab"), delta(9, "z"));
-    expect(torn.draft?.torn).toBe(true);
-    expect(behind(torn)).toBe(true);
+  it("with a gap are incomplete until a snapshot brings the full text", () => {
+    const incomplete = after(snapshot(1), paused(1), delta(0, "ab"), delta(9, "z"));
+    expect(incomplete.draft?.hasGap).toBe(true);
+    expect(isBehind(incomplete)).toBe(true);
     const draft = { ...delta(0, "abcdefghiz"), type: "delta" as const } as ServerMessageOf<"delta">;
-    const mended = reduce(torn, snapshot(1, {}, { draft }));
-    expect(mended.draft).toMatchObject({ text: "abcdefghiz", torn: false });
+    const complete = reduce(incomplete, snapshot(1, {}, { draft }));
+    expect(complete.draft).toMatchObject({ text: "abcdefghiz", hasGap: false });
   });
 
-  it("end with the event they became, and late pieces do not bring them back", () => {
-    const ends = told(1, { ends_draft: true });
+  it("end with their event, and late deltas do not bring them back", () => {
+    const ends = eventWith(1, { ends_draft: true });
     expect(after(delta(0, "ab"), ends, delta(2, "c")).draft).toBeNull();
     expect(after(delta(0, "ab"), ends, delta(0, "c", "1-d2")).draft?.text).toBe("c");
   });
 
-  it("go on through events that say nothing about them", () => {
+  it("continue through unrelated events", () => {
     expect(after(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
   });
 
-  it("are shown while their work is the one that goes on", () => {
-    const going = after(snapshot(1), paused(1), delta(0, "ab"));
-    expect(drafted(going)?.text).toBe("ab");
-    expect(drafted(reduce(going, told(2, { changed: { work: { service: "planner", version: 2 } } })))).toBeNull();
-    expect(drafted(reduce(going, told(2, { changed: { work: null } })))).toBeNull();
+  it("are shown only while their work continues", () => {
+    const ongoing = after(snapshot(1), paused(1), delta(0, "ab"));
+    expect(activeDraft(ongoing)?.text).toBe("ab");
+    expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: { service: "planner", version: 2 } } })))).toBeNull();
+    expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: null } })))).toBeNull();
   });
 
-  it("keep what came after the snapshot was made", () => {
+  it("keep deltas that arrived after the snapshot was made", () => {
     const draft = { ...delta(0, "ab"), type: "delta" as const } as ServerMessageOf<"delta">;
     expect(after(delta(0, "ab"), delta(2, "cd"), snapshot(1, {}, { draft })).draft?.text).toBe("abcd");
   });
@@ -132,33 +132,33 @@ describe("drafts", () => {
 describe("errors", () => {
   const error = (code: string): ServerMessage => ({ type: "error", session_id: ID, version: null, code, message: "No", hint: "", content: "No", retry_after: null, reply_to: "c1" });
 
-  it("become notices that know their message", () => {
+  it("become notices that refer to their message", () => {
     expect(after(error("not_now")).notices).toMatchObject([{ code: "not_now", replyTo: "c1", kind: "error" }]);
   });
 
-  it("about something done already are none", () => {
+  it("about completed commands are ignored", () => {
     expect(after(error("already_done")).notices).toEqual([]);
   });
-  it("says once that what is away is tried again", () => {
+  it("about an unavailable service show one retry notice", () => {
     const notices = after(error("unavailable"), error("unavailable")).notices;
     expect(notices).toMatchObject([{ kind: "info", text: "No Retrying…", replyTo: null }]);
     expect(after(error("unavailable"), snapshot(1)).notices).toEqual([]);
   });
 
-  it("about a session that is not there end the asking, until it is", () => {
+  it("about a missing session stop requests until it exists", () => {
     const missing = after(error("not_found"));
     expect(missing).toMatchObject({ missing: "No", notices: [] });
-    expect(behind(missing)).toBe(false);
+    expect(isBehind(missing)).toBe(false);
     expect(reduce(missing, snapshot(1)).missing).toBeNull();
     expect(after(snapshot(1), error("not_found")).missing).toBeNull();
   });
 
-  it("do not pile up", () => {
+  it("do not accumulate", () => {
     expect(after(...Array.from({ length: 20 }, () => error("x"))).notices).toHaveLength(4);
   });
 });
 
-it("ignores messages of a kind that it does not know", () => {
+it("ignores unknown message types", () => {
   const state = emptyState(ID);
   expect(reduce(state, { type: "from_the_future", session_id: ID } as unknown as ServerMessage)).toBe(state);
 });

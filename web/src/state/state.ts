@@ -1,4 +1,4 @@
-// What the page knows of one session. Only `reduce` makes a new one out of a message.
+// What the page knows of one session. Only `reduce` changes it.
 import type { JournalEntry, ServerMessage, ServerMessageOf, SessionEvent, Snapshot } from "../protocol";
 
 export type { Snapshot };
@@ -11,8 +11,8 @@ export interface Draft {
   text: string;
   /** The version of the work that it belongs to. */
   work: number;
-  /** A piece before this text has not arrived: the next snapshot brings the whole. */
-  torn: boolean;
+  /** A delta before this text is missing: the next snapshot brings the full text. */
+  hasGap: boolean;
 }
 
 export interface Notice {
@@ -21,32 +21,32 @@ export interface Notice {
   code: string;
   text: string;
   hint: string;
-  /** What is wrong with which step of a plan, by its id; "": with none of them alone. */
+  /** Problems by step id of a plan; "": problems of the whole plan. */
   steps?: Readonly<Record<string, readonly string[] | undefined>>;
-  /** The id of the message that was refused. */
+  /** The id of the refused message. */
   replyTo: string | null;
 }
 
 export interface SessionState {
-  /** The session this state is of; null before a new conversation's first message. */
+  /** The id of this session; null before the first message of a new conversation. */
   sessionId: string | null;
   greeting: Greeting | null;
   snapshot: Snapshot | null;
-  /** The journal without holes, versions 1..last. */
+  /** The applied events without gaps, versions 1 to `appliedVersion`. */
   events: readonly SessionEvent[];
-  last: number;
-  /** The journal in words, by key. */
+  appliedVersion: number;
+  /** The journal entries by key. */
   journal: ReadonlyMap<string, JournalEntry>;
-  /** The highest version heard of, in order or not. */
-  heard: number;
+  /** The highest version seen, applied or not. */
+  newestVersion: number;
   draft: Draft | null;
-  /** The draft that the last event ended: pieces of it that come late are dropped. */
+  /** The draft that the last event ended: late deltas of it are dropped. */
   endedDraft: string | null;
   notices: readonly Notice[];
-  noticed: number;
-  /** Why there is nothing to show: no such session, or not this person's. */
+  lastNoticeKey: number;
+  /** Why the session cannot be shown: it does not exist, or belongs to another user. */
   missing: string | null;
-  /** The session that a `fork` began. */
+  /** The session created by a `fork`. */
   forkId: string | null;
 }
 
@@ -56,52 +56,52 @@ export function emptyState(sessionId: string | null): SessionState {
     greeting: null,
     snapshot: null,
     events: [],
-    last: 0,
+    appliedVersion: 0,
     journal: new Map(),
-    heard: 0,
+    newestVersion: 0,
     draft: null,
     endedDraft: null,
     notices: [],
-    noticed: 0,
+    lastNoticeKey: 0,
     missing: null,
     forkId: null,
   };
 }
 
-/** A service is due: nothing waits for the person. */
-export function working(snapshot: Snapshot): boolean {
+/** A service is due, so the user need not act. */
+export function isWorking(snapshot: Snapshot): boolean {
   return snapshot.work !== null;
 }
 
-/** The person is to decide, to answer or to help. */
-export function waits(snapshot: Snapshot): boolean {
+/** The user must decide, answer or take over. */
+export function needsUser(snapshot: Snapshot): boolean {
   return snapshot.phase.startsWith("awaiting") || snapshot.phase === "escalated" || snapshot.phase === "failed";
 }
 
 /** The service at work now, or null. */
-export function worker(snapshot: Snapshot | null): string | null {
+export function activeService(snapshot: Snapshot | null): string | null {
   return (snapshot && !snapshot.paused && snapshot.work?.service) || null;
 }
 
-/** What is being written now. */
-export function drafted({ draft, snapshot }: Pick<SessionState, "draft" | "snapshot">): Draft | null {
-  return draft && worker(snapshot) && draft.work === snapshot?.work?.version ? draft : null;
+/** The draft that is being written now, or null. */
+export function activeDraft({ draft, snapshot }: Pick<SessionState, "draft" | "snapshot">): Draft | null {
+  return draft && activeService(snapshot) && draft.work === snapshot?.work?.version ? draft : null;
 }
 
-/** A service is at work on what the person said of what is still in review. */
-export function answering(snapshot: Snapshot | null): boolean {
-  return !!worker(snapshot) && !!(snapshot?.review || snapshot?.approval_request);
+/** A service is working on the user's remark about the current review. */
+export function isReplying(snapshot: Snapshot | null): boolean {
+  return !!activeService(snapshot) && !!(snapshot?.review || snapshot?.approval_request);
 }
 
-/** The screen is not what the log says: something was lost on the way, or is still coming. */
-export function behind(state: SessionState): boolean {
+/** The state is older than the log: messages were lost, or are still on their way. */
+export function isBehind(state: SessionState): boolean {
   if (state.sessionId === null || state.missing !== null) return false;
-  return state.snapshot === null || state.last < state.snapshot.version || state.heard > state.last || !!drafted(state)?.torn;
+  return state.snapshot === null || state.appliedVersion < state.snapshot.version || state.newestVersion > state.appliedVersion || !!activeDraft(state)?.hasGap;
 }
 
-export const PASSING: ReadonlySet<string> = new Set(["unavailable", "slow_down"]);
+export const TRANSIENT_CODES: ReadonlySet<string> = new Set(["unavailable", "slow_down"]);
 
-/** Refused for a reason that passes: what was sent stays, and is sent again. */
-export function passes(message: ServerMessage): boolean {
-  return message.type === "error" && PASSING.has(message.code);
+/** Refused for a transient reason: the command stays pending, and is sent again. */
+export function isTransient(message: ServerMessage): boolean {
+  return message.type === "error" && TRANSIENT_CODES.has(message.code);
 }

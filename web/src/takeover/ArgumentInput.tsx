@@ -1,22 +1,22 @@
-// One argument of a tool as the field that fits it. Where it is a reference to what a step gives, it is a text.
+// The form field for one argument of a tool. A reference to a step's output is always text.
 import { Checkbox, NativeSelect, NumberInput, TagsInput, Textarea, TextInput } from "@mantine/core";
 import type { KeyboardEvent } from "react";
 import { PAGE, REVIEW } from "../generated/words";
-import { type Entered, type Field, OTHER } from "./fields";
+import { ADDITIONAL, type Field, type FieldValue } from "./fields";
 
 interface Props {
   field: Field;
-  value: Entered;
+  value: FieldValue;
   problem: string | undefined;
   autoFocus?: boolean;
-  onChange: (value: Entered) => void;
+  onChange: (value: FieldValue) => void;
 }
 
 export function ArgumentInput({ field, value, problem, onChange, autoFocus = false }: Props) {
-  const { name, description, required, kind, byDefault } = field;
+  const { name, description, required, kind, defaultValue } = field;
   const testId = `argument-${name}`;
-  const common = { label: name === OTHER ? PAGE.other_arguments : name, description, error: problem, withAsterisk: required, autoFocus, "data-testid": testId };
-  const placeholder = byDefault === undefined || byDefault === null || byDefault === "" ? undefined : typeof byDefault === "string" ? byDefault : JSON.stringify(byDefault);
+  const common = { label: name === ADDITIONAL ? PAGE.other_arguments : name, description, error: problem, withAsterisk: required, autoFocus, "data-testid": testId };
+  const placeholder = defaultValue === undefined || defaultValue === null || defaultValue === "" ? undefined : typeof defaultValue === "string" ? defaultValue : JSON.stringify(defaultValue);
   const text = typeof value === "string" ? value : "";
   if (text.startsWith("{") && kind !== "text" && kind !== "json") return <TextInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
   switch (kind) {
@@ -32,12 +32,12 @@ export function ArgumentInput({ field, value, problem, onChange, autoFocus = fal
     case "json":
       return <Textarea {...common} placeholder={placeholder ?? "JSON"} autosize minRows={2} maxRows={12} value={text} onChange={(event) => onChange(event.currentTarget.value)} />;
     default:
-      return <Textarea {...common} placeholder={placeholder} autosize minRows={1} maxRows={8} value={text} onChange={(event) => onChange(event.currentTarget.value)} onKeyDown={submits} />;
+      return <Textarea {...common} placeholder={placeholder} autosize minRows={1} maxRows={8} value={text} onChange={(event) => onChange(event.currentTarget.value)} onKeyDown={submitOnEnter} />;
   }
 }
 
-/** Enter sends the form, as in a field of one line; with Shift it begins a line. */
-function submits(event: KeyboardEvent<HTMLTextAreaElement>): void {
+/** Enter submits the form, as in a single-line field; Shift+Enter starts a new line. */
+function submitOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
   if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
   event.preventDefault();
   event.currentTarget.form?.requestSubmit();

@@ -1,24 +1,24 @@
-// A session that was escalated: why, the tools for a person to act with, and how it is handed back.
+// An escalated session: why, the tools to act with, and the button that hands it back.
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { PAGE } from "../generated/words";
 import type { ToolSpec } from "../protocol";
-import { ToolChoice } from "./ToolChoice";
 import { ToolForm } from "./ToolForm";
+import { ToolPicker } from "./ToolPicker";
 
 export default function TakeOver() {
   const { state } = useSession();
   const [tool, setTool] = useState<ToolSpec | null>(null);
-  const asked = state.snapshot?.escalation;
-  if (!asked) return null;
-  const { message: why, taken_over: mine } = asked;
+  const escalation = state.snapshot?.escalation;
+  if (!escalation) return null;
+  const { message: reason, taken_over: isTakenOver } = escalation;
   return (
     <section className="panel panel-question" data-testid="take-over" aria-label={PAGE.take_over}>
-      <h2>{mine ? PAGE.acting_title : PAGE.escalated_title}</h2>
-      {why && <p>{why}</p>}
+      <h2>{isTakenOver ? PAGE.acting_title : PAGE.escalated_title}</h2>
+      {reason && <p>{reason}</p>}
       <p className="hint">{PAGE.by_hand}</p>
-      {tool ? <ToolForm key={tool.name} tool={tool} onClose={() => setTool(null)} /> : <ToolChoice onChoice={setTool} />}
+      {tool ? <ToolForm key={tool.name} tool={tool} onClose={() => setTool(null)} /> : <ToolPicker onChoice={setTool} />}
       <div className="decision-buttons">
         <Button variant="light" size="sm" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()} data-testid="hand-back">
           {PAGE.hand_back}

@@ -1,45 +1,46 @@
-// One call of a tool by a person: its arguments, what they would change, and the button that makes it.
+// A tool call by the user: its arguments, a preview of its changes, and the button that runs it.
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { useAct, useSession } from "../app/session";
+import { useCommand, useSession } from "../app/sessionContext";
 import { PAGE, REVIEW } from "../generated/words";
 import { previewCall } from "../net/api";
 import type { OwnAction, ToolSpec } from "../protocol";
-import { type Asked, Changes } from "../ui/Changes";
-import { PlaySign } from "../ui/icons";
+import { Changes, type PreviewState } from "../ui/Changes";
+import { EffectBadge } from "../ui/EffectBadge";
+import { PlayIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { EffectTone } from "../ui/EffectTone";
+import { errorMessage } from "../ui/useFetch";
 import { ArgumentInput } from "./ArgumentInput";
-import { emptyOf, type Entered, fieldsOf, filled } from "./fields";
+import { emptyValue, fieldsOf, type FieldValue, parseFields } from "./fields";
 
 export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => void }) {
   const { state } = useSession();
-  const act = useAct();
+  const command = useCommand();
   const fields = fieldsOf(tool.parameters);
-  const [entered, setEntered] = useState<Record<string, Entered>>({});
-  const [tried, setTried] = useState(false);
-  const [asked, setAsked] = useState<Asked | null>(null);
-  const { arguments: values, problems } = filled(fields, entered);
-  const good = Object.keys(problems).length === 0;
-  const enter = (name: string, value: Entered) => {
-    setEntered({ ...entered, [name]: value });
-    setAsked(null);
+  const [fieldValues, setFieldValues] = useState<Record<string, FieldValue>>({});
+  const [showErrors, setShowErrors] = useState(false);
+  const [previewState, setPreviewState] = useState<PreviewState | null>(null);
+  const { arguments: values, problems } = parseFields(fields, fieldValues);
+  const isValid = Object.keys(problems).length === 0;
+  const enter = (name: string, value: FieldValue) => {
+    setFieldValues({ ...fieldValues, [name]: value });
+    setPreviewState(null);
   };
-  const preview = async () => {
-    setTried(true);
-    if (!good || state.sessionId === null) return;
-    setAsked("asking");
+  const loadPreview = async () => {
+    setShowErrors(true);
+    if (!isValid || state.sessionId === null) return;
+    setPreviewState("loading");
     try {
-      setAsked({ preview: await previewCall(state.sessionId, tool.name, values) });
+      setPreviewState({ preview: await previewCall(state.sessionId, tool.name, values) });
     } catch (error) {
-      setAsked({ problem: error instanceof Error ? error.message : String(error) });
+      setPreviewState({ problem: errorMessage(error) });
     }
   };
   const run = () => {
-    setTried(true);
-    if (!good) return;
+    setShowErrors(true);
+    if (!isValid) return;
     const action = { tool: tool.name, arguments: values } as OwnAction;
-    act.send({ type: "take_over", sub_goal: `By hand: ${tool.name.replaceAll("_", " ")}`, actions: [action] });
+    command.send({ type: "take_over", sub_goal: `By hand: ${tool.name.replaceAll("_", " ")}`, actions: [action] });
   };
   return (
     <form
@@ -52,7 +53,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
     >
       <p className="action-head">
         <code>{tool.name}</code>
-        <EffectTone effect={tool.effect} />
+        <EffectBadge effect={tool.effect} />
         <Button size="compact-xs" variant="subtle" onClick={onClose} data-testid="other-tool">
           {PAGE.other_tool}
         </Button>
@@ -62,24 +63,24 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
         <ArgumentInput
           key={field.name}
           field={field}
-          value={entered[field.name] ?? emptyOf(field)}
-          problem={tried ? problems[field.name] : undefined}
+          value={fieldValues[field.name] ?? emptyValue(field)}
+          problem={showErrors ? problems[field.name] : undefined}
           autoFocus={index === 0}
           onChange={(value) => enter(field.name, value)}
         />
       ))}
-      {asked && <Changes asked={asked} />}
+      {previewState && <Changes state={previewState} />}
       <div className="decision-buttons">
-        <Button type="submit" size="sm" leftSection={<PlaySign />} loading={act.busy} data-testid="tool-run">
+        <Button type="submit" size="sm" leftSection={<PlayIcon />} loading={command.busy} data-testid="tool-run">
           {tool.effect === "read" ? REVIEW.look_up : PAGE.do_it}
         </Button>
         {tool.effect !== "read" && (
-          <Button size="sm" variant="default" loading={asked === "asking"} onClick={() => void preview()} data-testid="tool-preview">
+          <Button size="sm" variant="default" loading={previewState === "loading"} onClick={() => void loadPreview()} data-testid="tool-preview">
             {PAGE.effect_preview}
           </Button>
         )}
       </div>
-      <Problem error={act.error} />
+      <Problem error={command.error} />
     </form>
   );
 }

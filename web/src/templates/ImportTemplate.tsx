@@ -1,40 +1,40 @@
-// A template from a file of one's own: YAML, or JSON.
+// Imports a template from a YAML or JSON file.
 import { Button, FileButton } from "@mantine/core";
 import { useRef, useState } from "react";
 import { fill, TEMPLATES } from "../generated/words";
 import { importTemplate } from "../net/api";
-import { useSending } from "../ui/useSending";
+import { useSubmit } from "../ui/useSubmit";
 
-const LARGEST = 250_000; // bytes; the gateway takes as many characters
+const MAX_BYTES = 250_000; // the gateway accepts as many characters
 
-export function ImportTemplate({ onMade }: { onMade: () => void }) {
-  const forget = useRef<() => void>(null); // the chosen file: mended, it is chosen once more
-  const [made, setMade] = useState("");
-  const { busy, refused, send } = useSending();
-  const read = async (file: File) => {
-    setMade("");
-    if (file.size > LARGEST) throw new Error(TEMPLATES.import_large);
+export function ImportTemplate({ onImported }: { onImported: () => void }) {
+  const resetFile = useRef<() => void>(null); // clears the selection, so that the user can choose a corrected file again
+  const [importedName, setImportedName] = useState("");
+  const { busy, problem, submit } = useSubmit();
+  const importFile = async (file: File) => {
+    setImportedName("");
+    if (file.size > MAX_BYTES) throw new Error(TEMPLATES.import_large);
     const document = await file.text();
     if (!document) throw new Error(TEMPLATES.import_empty);
     const { template } = await importTemplate(document, /\.json$/i.test(file.name) ? "json" : "yaml");
-    setMade(template.name);
-    onMade();
+    setImportedName(template.name);
+    onImported();
   };
   const choose = async (file: File | null) => {
-    if (file) await send(() => read(file));
-    forget.current?.();
+    if (file) await submit(() => importFile(file));
+    resetFile.current?.();
   };
   return (
     <div>
-      <FileButton onChange={(file) => void choose(file)} accept=".yaml,.yml,.json" resetRef={forget}>
+      <FileButton onChange={(file) => void choose(file)} accept=".yaml,.yml,.json" resetRef={resetFile}>
         {(props) => (
           <Button {...props} size="compact-sm" variant="default" loading={busy} data-testid="template-import">
             {TEMPLATES.import}
           </Button>
         )}
       </FileButton>
-      {made && <p role="status">{fill(TEMPLATES.imported, { name: made })}</p>}
-      {refused && <p className="problem" role="alert" data-testid="error">{refused}</p>}
+      {importedName && <p role="status">{fill(TEMPLATES.imported, { name: importedName })}</p>}
+      {problem && <p className="problem" role="alert" data-testid="error">{problem}</p>}
     </div>
   );
 }

@@ -1,33 +1,33 @@
-// A session's plan, or what the session did, as a template: its name, and which of its values are asked for when it is used.
+// Saves a session's plan or its actions as a template: its name, and the values that become parameters.
 import { Button, Checkbox, Loader, Modal, TextInput } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
 import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
-import { candidates, saveTemplate, type TemplateSource } from "../net/api";
+import { fetchCandidates, saveTemplate, type TemplateSource } from "../net/api";
 import type { CandidatePage, TemplateView } from "../protocol";
-import { useFocusBack } from "../ui/hooks";
-import { useAsked } from "../ui/useAsked";
-import { inline } from "../ui/values";
+import { useRestoreFocus } from "../ui/hooks";
+import { useFetch } from "../ui/useFetch";
+import { formatInline } from "../ui/values";
 import { TemplateForm } from "./TemplateForm";
 
-const NAME = /^[A-Za-z][A-Za-z0-9_]{0,31}$/;
+const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_]{0,31}$/;
 
-interface Opened {
+interface DialogProps {
   sessionId: string;
   source: TemplateSource;
   onClose: () => void;
 }
 
-export default function SaveTemplate({ sessionId, source, onClose }: Opened) {
-  const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-  const { answer: found, problem } = useAsked((signal) => candidates(source, sessionId, signal), sessionId);
+export default function SaveTemplate({ sessionId, source, onClose }: DialogProps) {
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const { data: candidates, problem } = useFetch((signal) => fetchCandidates(source, sessionId, signal), sessionId);
   const [saved, setSaved] = useState<TemplateView | null>(null);
-  useFocusBack();
+  useRestoreFocus();
   return (
-    <Modal opened onClose={onClose} returnFocus={false} size="lg" fullScreen={narrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
+    <Modal opened onClose={onClose} returnFocus={false} size="lg" fullScreen={isNarrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
       {problem && <p className="problem" role="alert">{problem}</p>}
-      {!found && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {found && !saved && <Form sessionId={sessionId} source={source} found={found} onSaved={setSaved} onClose={onClose} />}
+      {!candidates && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
+      {candidates && !saved && <SaveForm sessionId={sessionId} source={source} candidates={candidates} onSaved={setSaved} onClose={onClose} />}
       {saved && (
         <>
           <p role="status" data-testid="template-saved">
@@ -47,51 +47,51 @@ export default function SaveTemplate({ sessionId, source, onClose }: Opened) {
   );
 }
 
-interface Props extends Opened {
-  found: CandidatePage;
+interface SaveFormProps extends DialogProps {
+  candidates: CandidatePage;
   onSaved: (saved: TemplateView) => void;
 }
 
-function Form({ sessionId, source, found, onSaved, onClose }: Props) {
-  const [name, setName] = useState(found.name);
-  const [names, setNames] = useState(() => found.values.map((one) => one.name));
-  const [chosen, setChosen] = useState<readonly number[]>([]);
-  const wrong = (at: number) => chosen.includes(at) && !NAME.test(names[at] ?? "");
+function SaveForm({ sessionId, source, candidates, onSaved, onClose }: SaveFormProps) {
+  const [name, setName] = useState(candidates.name);
+  const [names, setNames] = useState(() => candidates.values.map((candidate) => candidate.name));
+  const [selected, setSelected] = useState<readonly number[]>([]);
+  const isInvalid = (index: number) => selected.includes(index) && !PARAMETER_NAME.test(names[index] ?? "");
   const save = async () => {
-    const parameters = chosen.toSorted((a, b) => a - b).map((at) => ({ name: names[at] ?? "", value: found.values[at]?.value }));
+    const parameters = selected.toSorted((a, b) => a - b).map((index) => ({ name: names[index] ?? "", value: candidates.values[index]?.value }));
     onSaved(await saveTemplate(source, sessionId, name.trim(), parameters));
   };
   return (
     <TemplateForm
       testId="template-save-form"
       submit={{ label: TEMPLATES.save, testId: "template-save" }}
-      back={ACTIONS.cancel}
-      complete={() => !chosen.some(wrong)}
+      backLabel={ACTIONS.cancel}
+      validate={() => !selected.some(isInvalid)}
       onSubmit={save}
       onBack={onClose}
     >
       <TextInput label={TEMPLATES.name} maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} autoFocus data-testid="template-name" />
       <fieldset className="template-values">
         <legend>{TEMPLATES.parameters}</legend>
-        <p className="hint">{found.values.length > 0 ? TEMPLATES.parameters_hint : TEMPLATES.parameters_none}</p>
-        {found.values.map((one, at) => (
-          <div key={at} className="template-value" data-testid="template-value">
+        <p className="hint">{candidates.values.length > 0 ? TEMPLATES.parameters_hint : TEMPLATES.parameters_none}</p>
+        {candidates.values.map((candidate, index) => (
+          <div key={index} className="template-value" data-testid="template-value">
             <Checkbox
               label={
                 <>
-                  <span className="dimmed">{one.argument.replaceAll("_", " ")}</span> {inline(one.value)}
+                  <span className="dimmed">{candidate.argument.replaceAll("_", " ")}</span> {formatInline(candidate.value)}
                 </>
               }
-              checked={chosen.includes(at)}
-              onChange={(event) => setChosen(event.currentTarget.checked ? [...chosen, at] : chosen.filter((other) => other !== at))}
+              checked={selected.includes(index)}
+              onChange={(event) => setSelected(event.currentTarget.checked ? [...selected, index] : selected.filter((other) => other !== index))}
             />
-            {chosen.includes(at) && (
+            {selected.includes(index) && (
               <TextInput
                 size="xs"
-                aria-label={fill(TEMPLATES.parameter_name, { value: inline(one.value) })}
-                value={names[at] ?? ""}
-                error={wrong(at) ? TEMPLATES.parameter_wrong : undefined}
-                onChange={(event) => setNames(names.with(at, event.currentTarget.value))}
+                aria-label={fill(TEMPLATES.parameter_name, { value: formatInline(candidate.value) })}
+                value={names[index] ?? ""}
+                error={isInvalid(index) ? TEMPLATES.parameter_wrong : undefined}
+                onChange={(event) => setNames(names.with(index, event.currentTarget.value))}
               />
             )}
           </div>

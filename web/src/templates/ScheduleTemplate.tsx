@@ -1,89 +1,89 @@
-// When a template is run by itself: never, each day, or once; and with which values.
+// When a template runs by itself: never, daily, or once; and with which values.
 import { Loader, SegmentedControl, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, fill, named, SIGNS, TEMPLATES } from "../generated/words";
-import { scheduleTemplate, template } from "../net/api";
+import { ACTIONS, fill, SIGNS, TEMPLATES, wordFor } from "../generated/words";
+import { fetchTemplate, scheduleTemplate } from "../net/api";
 import type { TemplateView } from "../protocol";
-import { moment } from "../ui/format";
-import { useAsked } from "../ui/useAsked";
-import { isComplete, ownZone, toForm, toRequest, WHEN, type When } from "./schedule";
+import { formatDateTime } from "../ui/format";
+import { useFetch } from "../ui/useFetch";
+import { isComplete, localZone, toFields, toRequest, WHEN, type When } from "./schedule";
 import { TemplateForm } from "./TemplateForm";
-import { Values, useValues } from "./Values";
+import { TemplateValues, useTemplateValues } from "./TemplateValues";
 
 export function ScheduleTemplate({ id, onBack }: { id: string; onBack: () => void }) {
-  const { answer: found, problem } = useAsked((signal) => template(id, signal), id);
+  const { data: view, problem } = useFetch((signal) => fetchTemplate(id, signal), id);
   if (problem) return <p className="problem" role="alert">{problem}</p>;
-  if (!found) return <Loader size="sm" aria-label={SIGNS.loading} />;
-  return <Form found={found} onBack={onBack} />;
+  if (!view) return <Loader size="sm" aria-label={SIGNS.loading} />;
+  return <ScheduleForm view={view} onBack={onBack} />;
 }
 
-function Form({ found, onBack }: { found: TemplateView; onBack: () => void }) {
-  const [entered, setEntered] = useState(() => toForm(found.schedule));
-  const form = useValues(found.form, found.schedule?.values);
-  const [tried, setTried] = useState(false);
-  const runs = entered.when !== "by_hand";
-  const complete = () => {
-    setTried(true);
-    return isComplete(entered) && (!runs || Object.keys(form.problems).length === 0);
+function ScheduleForm({ view, onBack }: { view: TemplateView; onBack: () => void }) {
+  const [schedule, setSchedule] = useState(() => toFields(view.schedule));
+  const form = useTemplateValues(view.form, view.schedule?.values);
+  const [showErrors, setShowErrors] = useState(false);
+  const hasRuns = schedule.when !== "by_hand";
+  const validate = () => {
+    setShowErrors(true);
+    return isComplete(schedule) && (!hasRuns || Object.keys(form.problems).length === 0);
   };
   const save = async () => {
-    await scheduleTemplate(found.id, found.version, toRequest(entered, form.values, found.schedule));
+    await scheduleTemplate(view.id, view.version, toRequest(schedule, form.values, view.schedule));
     onBack();
   };
-  const missing = tried && !isComplete(entered) ? TEMPLATES.time_needed : undefined;
+  const timeProblem = showErrors && !isComplete(schedule) ? TEMPLATES.time_needed : undefined;
   return (
     <TemplateForm
-      title={found.template.name}
+      title={view.template.name}
       testId="schedule-form"
       submit={{ label: TEMPLATES.schedule_save, testId: "schedule-save" }}
-      back={ACTIONS.back}
-      complete={complete}
+      backLabel={ACTIONS.back}
+      validate={validate}
       onSubmit={save}
       onBack={onBack}
     >
       <SegmentedControl
         aria-label={TEMPLATES.when}
-        value={entered.when}
-        onChange={(when) => setEntered({ ...entered, when: when as When })}
-        data={WHEN.map((value) => ({ value, label: named(TEMPLATES, value) ?? value }))}
+        value={schedule.when}
+        onChange={(when) => setSchedule({ ...schedule, when: when as When })}
+        data={WHEN.map((value) => ({ value, label: wordFor(TEMPLATES, value) ?? value }))}
         data-testid="schedule-when"
       />
-      {entered.when === "daily" && (
+      {schedule.when === "daily" && (
         <TextInput
           type="time"
           label={TEMPLATES.time}
-          description={fill(TEMPLATES.time_zone, { zone: entered.zone })}
-          error={missing}
-          value={entered.time}
-          onChange={(event) => setEntered({ ...entered, time: event.currentTarget.value })}
+          description={fill(TEMPLATES.time_zone, { zone: schedule.zone })}
+          error={timeProblem}
+          value={schedule.time}
+          onChange={(event) => setSchedule({ ...schedule, time: event.currentTarget.value })}
           data-testid="schedule-time"
         />
       )}
-      {entered.when === "once" && (
+      {schedule.when === "once" && (
         <TextInput
           type="datetime-local"
           label={TEMPLATES.date}
-          description={fill(TEMPLATES.time_zone, { zone: ownZone() })}
-          error={missing}
-          value={entered.date}
-          onChange={(event) => setEntered({ ...entered, date: event.currentTarget.value })}
+          description={fill(TEMPLATES.time_zone, { zone: localZone() })}
+          error={timeProblem}
+          value={schedule.date}
+          onChange={(event) => setSchedule({ ...schedule, date: event.currentTarget.value })}
           data-testid="schedule-date"
         />
       )}
-      {runs && form.fields.length > 0 && (
+      {hasRuns && form.fields.length > 0 && (
         <fieldset className="template-values">
           <legend>{TEMPLATES.values}</legend>
-          <Values form={form} tried={tried} />
+          <TemplateValues form={form} showErrors={showErrors} />
         </fieldset>
       )}
-      {runs && <p className="hint">{TEMPLATES.schedule_what}</p>}
-      <LastRun found={found} />
+      {hasRuns && <p className="hint">{TEMPLATES.schedule_what}</p>}
+      <LastRun view={view} />
     </TemplateForm>
   );
 }
 
-function LastRun({ found: { last_run: run } }: { found: TemplateView }) {
+function LastRun({ view: { last_run: run } }: { view: TemplateView }) {
   if (!run) return null;
-  const at = moment(run.due);
+  const at = formatDateTime(run.due);
   return run.problem ? <p className="problem">{fill(TEMPLATES.last_failed, { at, problem: run.problem })}</p> : <p className="hint">{fill(TEMPLATES.last_run, { at })}</p>;
 }

@@ -1,24 +1,24 @@
-// The frame of each form about a template: what it sends, the way back, and why it was refused.
+// The frame of the template forms: submit and back buttons, and the reason of a refusal.
 import { Button } from "@mantine/core";
 import { type ReactNode, useId } from "react";
-import { useSending } from "../ui/useSending";
+import { useSubmit } from "../ui/useSubmit";
 
 interface Props {
-  /** The template's name; undefined: a dialog around the form has a title. */
+  /** The template's name; undefined if the dialog around the form has a title. */
   title?: string;
   testId: string;
   submit: { label: string; testId: string; disabled?: boolean; autoFocus?: boolean };
-  back: string;
-  /** Whether all that is needed is there; the form itself shows what is missing. */
-  complete: () => boolean;
+  backLabel: string;
+  /** Returns whether the form is complete, and shows what is missing. */
+  validate: () => boolean;
   onSubmit: () => Promise<void>;
   onBack: () => void;
   children: ReactNode;
 }
 
-export function TemplateForm({ title, testId, submit, back, complete, onSubmit, onBack, children }: Props) {
+export function TemplateForm({ title, testId, submit, backLabel, validate, onSubmit, onBack, children }: Props) {
   const heading = useId();
-  const { busy, refused, send } = useSending();
+  const { busy, problem, submit: submitForm } = useSubmit();
   return (
     <form
       className="question-form"
@@ -27,7 +27,7 @@ export function TemplateForm({ title, testId, submit, back, complete, onSubmit, 
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (complete()) void send(onSubmit);
+        if (validate()) void submitForm(onSubmit);
       }}
     >
       {title && <h3 id={heading}>{title}</h3>}
@@ -37,10 +37,10 @@ export function TemplateForm({ title, testId, submit, back, complete, onSubmit, 
           {submit.label}
         </Button>
         <Button variant="subtle" onClick={onBack}>
-          {back}
+          {backLabel}
         </Button>
       </div>
-      {refused && <p className="problem" role="alert" data-testid="error">{refused}</p>}
+      {problem && <p className="problem" role="alert" data-testid="error">{problem}</p>}
     </form>
   );
 }

@@ -1,87 +1,87 @@
-// Plans to use again: one's own, and those that come with Parley.
+// The user's templates, and those that come with Parley.
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
-import { deleteTemplate, templateFile, templates } from "../net/api";
+import { deleteTemplate, fetchTemplates, templateFileUrl } from "../net/api";
 import type { TemplateLine } from "../protocol";
-import { moment } from "../ui/format";
-import { Tone } from "../ui/Tone";
-import { reasonOf, useAsked } from "../ui/useAsked";
+import { Badge } from "../ui/Badge";
+import { formatDateTime } from "../ui/format";
+import { errorMessage, useFetch } from "../ui/useFetch";
 import { ImportTemplate } from "./ImportTemplate";
 import { ScheduleTemplate } from "./ScheduleTemplate";
 import { UseTemplate } from "./UseTemplate";
 
-export function Templates({ onBegun }: { onBegun: () => void }) {
+export function Templates({ onStarted }: { onStarted: () => void }) {
   const [opened, setOpened] = useState<{ id: string; to: "use" | "schedule" } | null>(null);
-  const [asked, setAsked] = useState(0);
-  const { answer: page, problem } = useAsked(templates, String(asked));
+  const [loadCount, setLoadCount] = useState(0);
+  const { data: page, problem } = useFetch(fetchTemplates, String(loadCount));
   const back = () => {
     setOpened(null);
-    setAsked(asked + 1);
+    setLoadCount(loadCount + 1);
   };
-  if (opened?.to === "use") return <UseTemplate id={opened.id} onBack={back} onBegun={onBegun} />;
+  if (opened?.to === "use") return <UseTemplate id={opened.id} onBack={back} onStarted={onStarted} />;
   if (opened) return <ScheduleTemplate id={opened.id} onBack={back} />;
   if (problem) return <p className="problem" role="alert">{problem}</p>;
   if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
   return (
     <>
-      <ImportTemplate onMade={() => setAsked(asked + 1)} />
+      <ImportTemplate onImported={() => setLoadCount(loadCount + 1)} />
       {page.templates.length === 0 && <p className="hint">{TEMPLATES.none}</p>}
       <ul className="library-list">
-        {[...page.templates, ...page.shipped].map((one) => (
-          <Line key={one.id} line={one} onOpen={(to) => setOpened({ id: one.id, to })} onGone={() => setAsked(asked + 1)} />
+        {[...page.templates, ...page.shipped].map((template) => (
+          <TemplateItem key={template.id} template={template} onOpen={(to) => setOpened({ id: template.id, to })} onDeleted={() => setLoadCount(loadCount + 1)} />
         ))}
       </ul>
     </>
   );
 }
 
-function Line({ line, onOpen, onGone }: { line: TemplateLine; onOpen: (to: "use" | "schedule") => void; onGone: () => void }) {
-  const [sure, setSure] = useState(false);
+function TemplateItem({ template, onOpen, onDeleted }: { template: TemplateLine; onOpen: (to: "use" | "schedule") => void; onDeleted: () => void }) {
+  const [isConfirming, setConfirming] = useState(false);
   const [problem, setProblem] = useState("");
   const remove = async () => {
     try {
-      await deleteTemplate(line.id);
-      onGone();
+      await deleteTemplate(template.id);
+      onDeleted();
     } catch (error) {
-      setProblem(reasonOf(error));
+      setProblem(errorMessage(error));
     }
   };
-  const notes = [line.steps === 1 ? TEMPLATES.steps_one : fill(TEMPLATES.steps, { count: line.steps }), line.shipped && TEMPLATES.shipped, line.next_run && fill(TEMPLATES.next_run, { at: moment(line.next_run) })];
+  const notes = [template.steps === 1 ? TEMPLATES.steps_one : fill(TEMPLATES.steps, { count: template.steps }), template.shipped && TEMPLATES.shipped, template.next_run && fill(TEMPLATES.next_run, { at: formatDateTime(template.next_run) })];
   return (
     <li className="library-item" data-testid="template">
       <p className="library-question">
-        <strong>{line.name}</strong> {line.status === "draft" && <Tone tone="wait">{TEMPLATES.draft}</Tone>}
+        <strong>{template.name}</strong> {template.status === "draft" && <Badge tone="wait">{TEMPLATES.draft}</Badge>}
       </p>
-      {line.description && <p className="dimmed">{line.description}</p>}
-      {sure && (
-        <p role="alert">{fill(TEMPLATES.delete_sure, { name: line.name })}</p>
+      {template.description && <p className="dimmed">{template.description}</p>}
+      {isConfirming && (
+        <p role="alert">{fill(TEMPLATES.delete_sure, { name: template.name })}</p>
       )}
       <div className="decision-buttons">
-        {sure ? (
+        {isConfirming ? (
           <>
             <Button size="compact-sm" color="red" onClick={() => void remove()} data-testid="template-delete-sure">
               {TEMPLATES.delete}
             </Button>
-            <Button key="keep" size="compact-sm" variant="default" onClick={() => setSure(false)} autoFocus>
+            <Button key="keep" size="compact-sm" variant="default" onClick={() => setConfirming(false)} autoFocus>
               {TEMPLATES.keep}
             </Button>
           </>
         ) : (
           <>
-            <Button size="compact-sm" variant="light" onClick={() => onOpen("use")} aria-label={fill(TEMPLATES.use_named, { name: line.name })} data-testid="template-use">
+            <Button size="compact-sm" variant="light" onClick={() => onOpen("use")} aria-label={fill(TEMPLATES.use_named, { name: template.name })} data-testid="template-use">
               {TEMPLATES.use}
             </Button>
-            {!line.shipped && (
-              <Button size="compact-sm" variant="subtle" color="gray" onClick={() => onOpen("schedule")} aria-label={fill(TEMPLATES.schedule_named, { name: line.name })} data-testid="template-schedule">
+            {!template.shipped && (
+              <Button size="compact-sm" variant="subtle" color="gray" onClick={() => onOpen("schedule")} aria-label={fill(TEMPLATES.schedule_named, { name: template.name })} data-testid="template-schedule">
                 {TEMPLATES.schedule}
               </Button>
             )}
-            <Button component="a" href={templateFile(line.id)} download size="compact-sm" variant="subtle" color="gray" aria-label={fill(TEMPLATES.download_named, { name: line.name })} data-testid="template-download">
+            <Button component="a" href={templateFileUrl(template.id)} download size="compact-sm" variant="subtle" color="gray" aria-label={fill(TEMPLATES.download_named, { name: template.name })} data-testid="template-download">
               {ACTIONS.download}
             </Button>
-            {!line.shipped && (
-              <Button size="compact-sm" variant="subtle" color="gray" onClick={() => setSure(true)} aria-label={fill(TEMPLATES.delete_named, { name: line.name })} data-testid="template-delete">
+            {!template.shipped && (
+              <Button size="compact-sm" variant="subtle" color="gray" onClick={() => setConfirming(true)} aria-label={fill(TEMPLATES.delete_named, { name: template.name })} data-testid="template-delete">
                 {TEMPLATES.delete}
               </Button>
             )}

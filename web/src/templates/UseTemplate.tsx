@@ -1,63 +1,63 @@
-// The values of a template's parameters, and the plan that they make of it, in a session of its own.
+// Starts a session with a template's plan, after asking for its parameter values.
 import { Loader } from "@mantine/core";
 import { useState } from "react";
-import { go } from "../app/route";
-import { useSession } from "../app/session";
-import { carried, useChoice } from "../compose/choice";
+import { navigate } from "../app/route";
+import { useSession } from "../app/sessionContext";
+import { requestFields, useRequestChoice } from "../compose/requestChoice";
 import { ACTIONS, SIGNS, TEMPLATES } from "../generated/words";
-import { beginWith, template } from "../net/api";
+import { fetchTemplate, startFromTemplate } from "../net/api";
 import type { TemplateView } from "../protocol";
 import { InlineText } from "../ui/InlineText";
-import { useAsked } from "../ui/useAsked";
+import { useFetch } from "../ui/useFetch";
 import { TemplateForm } from "./TemplateForm";
-import { Values, useValues } from "./Values";
+import { TemplateValues, useTemplateValues } from "./TemplateValues";
 
 interface Props {
   id: string;
   onBack: () => void;
-  onBegun: () => void;
+  onStarted: () => void;
 }
 
-export function UseTemplate({ id, onBack, onBegun }: Props) {
-  const { answer: found, problem } = useAsked((signal) => template(id, signal), id);
+export function UseTemplate({ id, onBack, onStarted }: Props) {
+  const { data: view, problem } = useFetch((signal) => fetchTemplate(id, signal), id);
   if (problem) return <p className="problem" role="alert">{problem}</p>;
-  if (!found) return <Loader size="sm" aria-label={SIGNS.loading} />;
-  return <Form found={found} onBack={onBack} onBegun={onBegun} />;
+  if (!view) return <Loader size="sm" aria-label={SIGNS.loading} />;
+  return <UseForm view={view} onBack={onBack} onStarted={onStarted} />;
 }
 
-function Form({ found, onBack, onBegun }: Omit<Props, "id"> & { found: TemplateView }) {
+function UseForm({ view, onBack, onStarted }: Omit<Props, "id"> & { view: TemplateView }) {
   const { state } = useSession();
-  const { choice } = useChoice(state);
-  const form = useValues(found.form);
-  const [tried, setTried] = useState(false);
-  const complete = () => {
-    setTried(true);
+  const { choice } = useRequestChoice(state);
+  const form = useTemplateValues(view.form);
+  const [showErrors, setShowErrors] = useState(false);
+  const validate = () => {
+    setShowErrors(true);
     return Object.keys(form.problems).length === 0;
   };
-  const begin = async () => {
-    const { settings } = carried({ ...choice, workflow: "execution_plan" }, { sessionId: null, snapshot: null });
-    go(await beginWith(found.id, form.values, settings ?? {}));
-    onBegun();
+  const start = async () => {
+    const { settings } = requestFields({ ...choice, workflow: "execution_plan" }, { sessionId: null, snapshot: null });
+    navigate(await startFromTemplate(view.id, form.values, settings ?? {}));
+    onStarted();
   };
   return (
     <TemplateForm
-      title={found.template.name}
+      title={view.template.name}
       testId="template-form"
-      submit={{ label: TEMPLATES.use_plan, testId: "template-begin", disabled: found.problems.length > 0, autoFocus: form.fields.length === 0 }}
-      back={ACTIONS.back}
-      complete={complete}
-      onSubmit={begin}
+      submit={{ label: TEMPLATES.use_plan, testId: "template-begin", disabled: view.problems.length > 0, autoFocus: form.fields.length === 0 }}
+      backLabel={ACTIONS.back}
+      validate={validate}
+      onSubmit={start}
       onBack={onBack}
     >
-      {found.template.description && <p className="dimmed">{found.template.description}</p>}
-      {found.problems.map((problem) => (
+      {view.template.description && <p className="dimmed">{view.template.description}</p>}
+      {view.problems.map((problem) => (
         <p key={problem} className="problem">
           {problem}
         </p>
       ))}
-      <Values form={form} tried={tried} autoFocus />
+      <TemplateValues form={form} showErrors={showErrors} autoFocus />
       <ol className="dimmed template-steps">
-        {found.template.steps.map((step) => (
+        {view.template.steps.map((step) => (
           <li key={step.id}>
             <InlineText text={step.text} />
           </li>

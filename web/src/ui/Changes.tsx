@@ -1,22 +1,22 @@
-// What a call would change, before → after, as the executor tells it.
+// A preview of the changes of a call, before → after, from the executor.
 import { Loader } from "@mantine/core";
 import { fill, REVIEW } from "../generated/words";
 import type { Preview } from "../protocol";
-import { inline, underOne } from "./values";
+import { formatInline, splitCommonPrefix } from "./values";
 
-/** Not asked yet, being asked, or what came of asking. */
-export type Asked = { preview: Preview } | { problem: string } | "asking";
+/** A preview that is loading, loaded, or failed. */
+export type PreviewState = { preview: Preview } | { problem: string } | "loading";
 
-/** `now`: it is looked up before the call's turn has come, and may be another then. */
-export function Changes({ asked, now = false }: { asked: Asked; now?: boolean }) {
-  if (asked === "asking")
+/** `now`: previewed before it is the call's turn, so the data may still change. */
+export function Changes({ state, now = false }: { state: PreviewState; now?: boolean }) {
+  if (state === "loading")
     return (
       <p className="dimmed" data-testid="preview" data-state="asking">
         <Loader size={12} aria-hidden="true" /> {REVIEW.preview_asking}
       </p>
     );
-  if ("problem" in asked) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unavailable} {asked.problem}</p>;
-  const { known, changes, error } = asked.preview;
+  if ("problem" in state) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unavailable} {state.problem}</p>;
+  const { known, changes, error } = state.preview;
   if (error)
     return (
       <p className="problem" data-testid="preview" data-state="refused">
@@ -25,7 +25,7 @@ export function Changes({ asked, now = false }: { asked: Asked; now?: boolean })
     );
   if (!known) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unknown}</p>;
   if (changes.length === 0) return <p className="hint" data-testid="preview" data-state="none">{REVIEW.preview_none}</p>;
-  const { common, names } = underOne(changes.map((change) => change.path));
+  const { common, names } = splitCommonPrefix(changes.map((change) => change.path));
   return (
     <table className="changes" data-testid="preview" data-state="known">
       <caption>{common ? fill(now ? REVIEW.preview_now_in : REVIEW.preview_title_in, { where: common }) : now ? REVIEW.preview_now : REVIEW.preview_title}</caption>
@@ -44,8 +44,8 @@ export function Changes({ asked, now = false }: { asked: Asked; now?: boolean })
             <th scope="row" title={names[index]}>
               {change.label || names[index]?.replaceAll("_", " ")}
             </th>
-            <td className="change-before">{shown(change.before)}</td>
-            <td className="change-after">{shown(change.after)}</td>
+            <td className="change-before">{formatChange(change.before)}</td>
+            <td className="change-after">{formatChange(change.after)}</td>
           </tr>
         ))}
       </tbody>
@@ -53,6 +53,6 @@ export function Changes({ asked, now = false }: { asked: Asked; now?: boolean })
   );
 }
 
-function shown(value: unknown): string {
-  return value === null || value === undefined ? REVIEW.empty : inline(value);
+function formatChange(value: unknown): string {
+  return value === null || value === undefined ? REVIEW.empty : formatInline(value);
 }

@@ -1,37 +1,37 @@
-// Arguments as a list of names and values; results pretty, long ones by their beginning.
+// Arguments as a list of names and values, and long text that expands.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { fill, JOURNAL, TABLES } from "../generated/words";
-import { beginning, inline, pretty } from "./values";
+import { formatInline, formatPretty, truncate } from "./values";
 
 export function Arguments({ values }: { values: Record<string, unknown> }) {
-  const all = Object.entries(values);
-  if (all.length === 0) return <p className="dimmed">{JOURNAL.no_arguments}</p>;
+  const entries = Object.entries(values);
+  if (entries.length === 0) return <p className="dimmed">{JOURNAL.no_arguments}</p>;
   return (
     <dl className="arguments">
-      {all.map(([name, value]) => (
+      {entries.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{inline(value)}</dd>
+          <dd>{formatInline(value)}</dd>
         </div>
       ))}
     </dl>
   );
 }
 
-export function Long({ value, label }: { value: unknown; label: string }) {
-  const [whole, setWhole] = useState(false);
-  const text = pretty(value);
-  const short = beginning(text);
+export function LongText({ value, label }: { value: unknown; label: string }) {
+  const [isExpanded, setExpanded] = useState(false);
+  const text = formatPretty(value);
+  const short = truncate(text);
   return (
     <>
       <pre tabIndex={0} aria-label={label}>
-        {whole ? text : short}
-        {!whole && short !== text && "\n…"}
+        {isExpanded ? text : short}
+        {!isExpanded && short !== text && "\n…"}
       </pre>
       {short !== text && (
-        <UnstyledButton className="link" onClick={() => setWhole(!whole)}>
-          {whole ? TABLES.show_less : fill(TABLES.show_lines, { count: text.split("\n").length.toLocaleString("en") })}
+        <UnstyledButton className="link" onClick={() => setExpanded(!isExpanded)}>
+          {isExpanded ? TABLES.show_less : fill(TABLES.show_lines, { count: text.split("\n").length.toLocaleString("en") })}
         </UnstyledButton>
       )}
     </>

@@ -1,4 +1,4 @@
-// One line of a plan: only `code` is set apart, nothing else is interpreted. Light enough for hundreds of lines.
+// One line of a plan: only `code` is formatted. Light enough for hundreds of lines.
 export function InlineText({ text }: { text: string }) {
   return text.split(/(`[^`]+`)/).map((part, index) =>
     part.length > 2 && part.startsWith("`") ? <code key={index}>{part.slice(1, -1)}</code> : <span key={index}>{part}</span>,

@@ -1,4 +1,4 @@
-// Text from a model: Markdown without HTML, links that leak nothing, images that are not loaded.
+// Model output as Markdown: no HTML, no images, and links that send no referrer.
 import { lazy, Suspense } from "react";
 
 const Rendered = lazy(() => import("./MarkdownRendered"));

@@ -9,7 +9,7 @@ const components: Components = {
       {children}
     </a>
   ),
-  img: ({ src, alt }) => <span className="image-left-out">[image: {alt || String(src)}]</span>,
+  img: ({ src, alt }) => <span className="image-omitted">[image: {alt || String(src)}]</span>,
   table: ({ children }) => (
     <div className="markdown-table">
       <table>{children}</table>

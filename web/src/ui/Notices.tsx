@@ -1,42 +1,42 @@
-// What the gateway says in passing: refusals stay until they are closed, words go by themselves.
+// Notices from the gateway, which disappear after a while; errors stay longer.
 import { Notification } from "@mantine/core";
 import { useEffect } from "react";
-import { useSession } from "../app/session";
+import { useSession } from "../app/sessionContext";
 import { SIGNS, TROUBLE } from "../generated/words";
-import { type Notice, PASSING } from "../state/state";
-import { Warning } from "./icons";
+import { type Notice, TRANSIENT_CODES } from "../state/state";
+import { WarningIcon } from "./icons";
 
-const READ = 6_000;
-const READ_ERROR = 15_000;
+const INFO_TIMEOUT_MS = 6_000;
+const ERROR_TIMEOUT_MS = 15_000;
 
 export function Notices() {
   const { state, client } = useSession();
-  // Who must take over is told so in the panel, where it does not go by itself.
-  const told = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || PASSING.has(notice.code)) : state.notices;
-  const shown = told.filter((notice) => !notice.steps); // that stands at the steps until it is put right
+  // After an escalation, the panel shows the information, and keeps it visible.
+  const relevant = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || TRANSIENT_CODES.has(notice.code)) : state.notices;
+  const visible = relevant.filter((notice) => !notice.steps); // problems of steps are shown at the steps
   return (
     <div className="notices">
-      {shown.map((notice) => (
-        <One key={notice.key} notice={notice} onClose={() => client.dismiss(notice.key)} />
+      {visible.map((notice) => (
+        <NoticeItem key={notice.key} notice={notice} onClose={() => client.dismiss(notice.key)} />
       ))}
     </div>
   );
 }
 
-function One({ notice, onClose }: { notice: Notice; onClose: () => void }) {
-  const bad = notice.kind === "error";
+function NoticeItem({ notice, onClose }: { notice: Notice; onClose: () => void }) {
+  const isError = notice.kind === "error";
   useEffect(() => {
-    const timer = setTimeout(onClose, bad ? READ_ERROR : READ);
+    const timer = setTimeout(onClose, isError ? ERROR_TIMEOUT_MS : INFO_TIMEOUT_MS);
     return () => clearTimeout(timer);
   }, [notice.key]);
   return (
     <Notification
-      role={bad ? "alert" : "status"}
-      data-testid={bad && notice.replyTo === null ? "error" : undefined}
+      role={isError ? "alert" : "status"}
+      data-testid={isError && notice.replyTo === null ? "error" : undefined}
       withBorder
-      color={bad ? "red" : "indigo"}
-      icon={bad ? <Warning /> : undefined}
-      title={bad ? (notice.code === "stale_version" ? TROUBLE.stale : TROUBLE.not_done) : undefined}
+      color={isError ? "red" : "indigo"}
+      icon={isError ? <WarningIcon /> : undefined}
+      title={isError ? (notice.code === "stale_version" ? TROUBLE.stale : TROUBLE.not_done) : undefined}
       closeButtonProps={{ "aria-label": SIGNS.close_message }}
       onClose={onClose}
     >

@@ -1,4 +1,4 @@
-// A refusal, beside the control that asked.
+// A refusal, beside the control that caused it.
 import { TROUBLE } from "../generated/words";
 import type { Notice } from "../state/state";
 

@@ -1,28 +1,28 @@
-// Numbers, times and names as people read them.
-import { named, STATES } from "../generated/words";
+// Numbers, times and names for display.
+import { STATES, wordFor } from "../generated/words";
 
-export function count(value: number): string {
+export function formatCount(value: number): string {
   if (value < 1000) return String(value);
   if (value < 1_000_000) return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)}k`;
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
-export function money(dollars: number): string {
+export function formatMoney(dollars: number): string {
   if (dollars === 0) return "$0";
   return dollars < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
 }
 
-export function clock(iso: string): string {
+export function formatTime(iso: string): string {
   return new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
-/** A day and a time, as the browser's place has them. */
-export function moment(iso: string): string {
+/** Day and time in the browser's locale. */
+export function formatDateTime(iso: string): string {
   return new Date(iso).toLocaleString([], { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 }
 
 /** "just now", "5 min", "3 h", then the date. */
-export function ago(iso: string, now: number): string {
+export function formatAge(iso: string, now: number): string {
   const seconds = (now - Date.parse(iso)) / 1000;
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -30,14 +30,16 @@ export function ago(iso: string, now: number): string {
   return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
 }
 
-/** Where a session stands: the same words in its header and in every list. `unfinished`: its plan waits for a person to go on. */
-export function stateWords({ state, phase, paused, reason, unfinished }: { state: string; phase: string; paused: boolean; reason: string; unfinished: boolean }): string {
+/**
+ * The state of a session, with the same words in the header and in lists. `unfinished`: its plan waits for the user.
+ */
+export function stateLabel({ state, phase, paused, reason, unfinished }: { state: string; phase: string; paused: boolean; reason: string; unfinished: boolean }): string {
   if (paused) return STATES.paused;
   if (phase === "resting" && reason === "answered" && unfinished) return STATES.unfinished;
   if (phase === "resting" && reason === "answered") return STATES.answered;
-  return named(STATES, state) ?? state.replaceAll("_", " ");
+  return wordFor(STATES, state) ?? state.replaceAll("_", " ");
 }
 
-export function plural(value: number, one: string): string {
-  return `${value} ${one}${value === 1 ? "" : "s"}`;
+export function pluralize(value: number, noun: string): string {
+  return `${value} ${noun}${value === 1 ? "" : "s"}`;
 }

@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from "react";
 
-/** Seconds since `since` (ISO time), counting; null while there is none. */
+/** Seconds since `since` (ISO time), updated each second; null if `since` is null. */
 export function useElapsed(since: string | null): number | null {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -12,59 +12,59 @@ export function useElapsed(since: string | null): number | null {
   return since ? Math.max(0, Math.round((now - Date.parse(since)) / 1000)) : null;
 }
 
-const NEAR = 80; // pixels from the bottom that still count as being there
-const OWN = 500; // milliseconds after a touch or key in which growth is the person's own doing, such as opening details
-const HOLD = 2_500; // milliseconds in which a new subject may still be loading its parts
+const NEAR_BOTTOM_PX = 80; // distance from the bottom that still counts as being there
+const USER_ACTION_MS = 500; // growth within this time after an input is the user's own action, such as opening details
+const NEW_SUBJECT_MS = 2_500; // how long a new subject may still be loading its parts
 
-interface Boxes {
-  /** What scrolls, what grows in it, and the part that holds what is to be reviewed. */
-  box: RefObject<HTMLElement | null>;
+interface ScrollRefs {
+  /** The scrolling element, its growing content, and the part to review. */
+  scroller: RefObject<HTMLElement | null>;
   content: RefObject<HTMLElement | null>;
   review: RefObject<HTMLElement | null>;
 }
 
 /**
- * Follows a growing conversation at its bottom, for as long as the person stays there. What is new to review (`subject`)
- * is shown from its beginning where it is higher than the screen; what the person sends (`sent` counts up) is followed.
+ * Keeps a growing conversation scrolled to the bottom while the user is there. A new `subject` to review is scrolled to
+ * its top if it is taller than the screen. Sending (`sentCount` goes up) scrolls to the bottom.
  */
-export function useFollow({ box, content, review }: Boxes, subject: string, sent: number) {
-  const follows = useRef(true);
-  const touched = useRef(-OWN);
-  const held = useRef(-HOLD);
-  const height = useRef(0);
-  const pressedAt = useRef<number | null>(null); // where the box was scrolled to when the person pressed something
-  const [away, setAway] = useState(false);
+export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject: string, sentCount: number) {
+  const isFollowing = useRef(true);
+  const touchedAt = useRef(-USER_ACTION_MS);
+  const subjectShownAt = useRef(-NEW_SUBJECT_MS);
+  const lastHeight = useRef(0);
+  const scrollTopAtPress = useRef<number | null>(null); // the scroll position when the user pressed something
+  const [isScrolledUp, setScrolledUp] = useState(false);
 
-  const settle = useEffectEvent(() => {
-    const outer = box.current;
+  const adjustScroll = useEffectEvent(() => {
+    const outer = scroller.current;
     const part = review.current;
     if (!outer) return;
-    const shorter = outer.scrollHeight < height.current;
-    height.current = outer.scrollHeight;
-    if (performance.now() - touched.current < OWN) {
-      // While one part takes another's place there is neither, and the browser scrolls up for it.
-      if (shorter && pressedAt.current !== null) outer.scrollTop = pressedAt.current;
+    const shorter = outer.scrollHeight < lastHeight.current;
+    lastHeight.current = outer.scrollHeight;
+    if (performance.now() - touchedAt.current < USER_ACTION_MS) {
+      // While one part replaces another there is neither, and the browser scrolls up.
+      if (shorter && scrollTopAtPress.current !== null) outer.scrollTop = scrollTopAtPress.current;
       return;
     }
-    const fresh = performance.now() - held.current < HOLD;
-    if (fresh && part && part.offsetHeight > outer.clientHeight) outer.scrollTop = part.offsetTop - 8;
-    else if (follows.current) outer.scrollTop = outer.scrollHeight;
-    else setAway(below(outer) >= NEAR);
+    const isNewSubject = performance.now() - subjectShownAt.current < NEW_SUBJECT_MS;
+    if (isNewSubject && part && part.offsetHeight > outer.clientHeight) outer.scrollTop = part.offsetTop - 8;
+    else if (isFollowing.current) outer.scrollTop = outer.scrollHeight;
+    else setScrolledUp(distanceFromBottom(outer) >= NEAR_BOTTOM_PX);
   });
 
   useLayoutEffect(() => {
-    const outer = box.current;
+    const outer = scroller.current;
     if (!outer || !content.current) return;
     const onScroll = () => {
-      follows.current = below(outer) < NEAR;
-      setAway(!follows.current);
+      isFollowing.current = distanceFromBottom(outer) < NEAR_BOTTOM_PX;
+      setScrolledUp(!isFollowing.current);
     };
     const onTouch = ({ type }: Event) => {
-      touched.current = performance.now();
-      held.current = -HOLD;
-      pressedAt.current = type === "pointerdown" || type === "keydown" ? outer.scrollTop : null;
+      touchedAt.current = performance.now();
+      subjectShownAt.current = -NEW_SUBJECT_MS;
+      scrollTopAtPress.current = type === "pointerdown" || type === "keydown" ? outer.scrollTop : null;
     };
-    const observer = new ResizeObserver(() => settle());
+    const observer = new ResizeObserver(() => adjustScroll());
     observer.observe(content.current);
     observer.observe(outer);
     outer.addEventListener("scroll", onScroll, { passive: true });
@@ -74,42 +74,42 @@ export function useFollow({ box, content, review }: Boxes, subject: string, sent
       outer.removeEventListener("scroll", onScroll);
       for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) outer.removeEventListener(kind, onTouch);
     };
-  }, [box, content]);
+  }, [scroller, content]);
 
   useEffect(() => {
-    if (!subject || !follows.current) return;
-    held.current = performance.now();
-    settle();
+    if (!subject || !isFollowing.current) return;
+    subjectShownAt.current = performance.now();
+    adjustScroll();
   }, [subject]);
 
-  const toBottom = () => {
-    follows.current = true;
-    touched.current = -OWN;
-    held.current = -HOLD;
-    settle();
+  const scrollToBottom = () => {
+    isFollowing.current = true;
+    touchedAt.current = -USER_ACTION_MS;
+    subjectShownAt.current = -NEW_SUBJECT_MS;
+    adjustScroll();
   };
-  const bottom = useEffectEvent(toBottom);
+  const onSent = useEffectEvent(scrollToBottom);
   useEffect(() => {
-    if (sent > 0) bottom();
-  }, [sent]);
-  return { away, toBottom };
+    if (sentCount > 0) onSent();
+  }, [sentCount]);
+  return { isScrolledUp, scrollToBottom };
 }
 
-function below(outer: HTMLElement): number {
+function distanceFromBottom(outer: HTMLElement): number {
   return outer.scrollHeight - outer.scrollTop - outer.clientHeight;
 }
 
-const TWICE = 800; // milliseconds between two presses of Escape that mean one thing
+const DOUBLE_PRESS_MS = 800; // milliseconds between two presses of Escape that count as one action
 
-/** Ctrl+. or, while something `works`, Escape twice: at a review Escape closes things, and must not end the session. */
-export function useStopKeys(enabled: boolean, works: boolean, stop: () => void): void {
-  const escaped = useRef(0);
+/** Stops on Ctrl+. or, while a service works, on Escape twice: in a review, Escape only closes things. */
+export function useStopKeys(enabled: boolean, isWorking: boolean, stop: () => void): void {
+  const escapedAt = useRef(0);
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    const twice = works && event.key === "Escape" && event.timeStamp - escaped.current < TWICE;
-    if (event.key === "Escape") escaped.current = event.timeStamp;
-    if (!twice && !(event.key === "." && (event.ctrlKey || event.metaKey))) return;
+    const isDouble = isWorking && event.key === "Escape" && event.timeStamp - escapedAt.current < DOUBLE_PRESS_MS;
+    if (event.key === "Escape") escapedAt.current = event.timeStamp;
+    if (!isDouble && !(event.key === "." && (event.ctrlKey || event.metaKey))) return;
     event.preventDefault();
-    escaped.current = 0;
+    escapedAt.current = 0;
     stop();
   });
   useEffect(() => {
@@ -119,12 +119,12 @@ export function useStopKeys(enabled: boolean, works: boolean, stop: () => void):
   }, [enabled]);
 }
 
-const MAC = typeof navigator !== "undefined" && /Mac|iP/.test(navigator.platform);
+const IS_MAC = typeof navigator !== "undefined" && /Mac|iP/.test(navigator.platform);
 
-/** Ctrl+K, or Cmd+K on a Mac, where Ctrl+K takes out the rest of a line. Not behind a dialog. */
+/** Ctrl+K, or Cmd+K on a Mac, where Ctrl+K deletes to the end of the line. Not behind a dialog. */
 export function useSearchKey(search: () => void): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    const pressed = event.key.toLowerCase() === "k" && (MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey;
+    const pressed = event.key.toLowerCase() === "k" && (IS_MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey;
     if (!pressed || document.querySelector("[role=dialog]")) return;
     event.preventDefault();
     search();
@@ -135,17 +135,17 @@ export function useSearchKey(search: () => void): void {
   }, []);
 }
 
-/** Gives the focus back to what had it when this component came, once the component goes, unless it is no longer `wanted`. */
-export function useFocusBack(wanted = true): void {
-  const [before] = useState(() => document.activeElement);
-  const still = useRef(wanted);
+/** On unmount, returns focus to the element that had it on mount, if `enabled`. */
+export function useRestoreFocus(enabled = true): void {
+  const [previous] = useState(() => document.activeElement);
+  const isEnabled = useRef(enabled);
   useEffect(() => {
-    still.current = wanted;
-  }, [wanted]);
+    isEnabled.current = enabled;
+  }, [enabled]);
   useEffect(
     () => () => {
-      if (still.current && before instanceof HTMLElement && before.isConnected) before.focus();
+      if (isEnabled.current && previous instanceof HTMLElement && previous.isConnected) previous.focus();
     },
-    [before],
+    [previous],
   );
 }

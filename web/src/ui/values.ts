@@ -1,13 +1,13 @@
-// Values of tools as people read them. Pure.
+// Formats tool arguments and results for display. Pure.
 
-/** A result that is JSON in a string is shown as what it says; anything else stays as it is. */
-export function pretty(value: unknown): string {
-  const read = parsed(value);
-  return typeof read === "string" ? read : (JSON.stringify(read, null, 2) ?? "");
+/** Pretty-prints JSON, also if it is inside a string; other text stays unchanged. */
+export function formatPretty(value: unknown): string {
+  const document = parseIfJson(value);
+  return typeof document === "string" ? document : (JSON.stringify(document, null, 2) ?? "");
 }
 
-/** The document that a text is, or the value itself. */
-function parsed(value: unknown): unknown {
+/** The parsed JSON document, or the value itself. */
+function parseIfJson(value: unknown): unknown {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
     return JSON.parse(value) as unknown;
@@ -16,68 +16,57 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** One value in a line: text plain, a flat object as names and values, the rest as JSON. */
-export function inline(value: unknown): string {
+/** One value in one line: text plain, a flat object as names and values, the rest as JSON. */
+export function formatInline(value: unknown): string {
   if (value === undefined || value === null) return "–";
   if (typeof value === "string") return value || "“”";
-  if (isObject(value) && Object.values(value).every(isPlain)) return named(value);
+  if (isObject(value) && Object.values(value).every(isScalar)) return formatFields(value);
   return JSON.stringify(value);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const isPlain = (value: unknown): boolean => typeof value !== "object" || value === null;
+const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
 
-function named(values: Record<string, unknown>): string {
+function formatFields(values: Record<string, unknown>): string {
   return Object.entries(values)
-    .map(([name, value]) => `${name}: ${inline(value)}`)
+    .map(([name, value]) => `${name}: ${formatInline(value)}`)
     .join(" · ");
 }
 
-const LINES = 24;
-const CHARACTERS = 3_000;
+const MAX_LINES = 24;
+const MAX_CHARACTERS = 3_000;
 
-/** The beginning of a long text, cut at a line where there is one. */
-export function beginning(text: string): string {
-  if (text.length <= CHARACTERS && count(text) <= LINES) return text;
-  const lines = text.slice(0, CHARACTERS).split("\n").slice(0, LINES);
+/** The beginning of a long text, cut at a line break if there is one. */
+export function truncate(text: string): string {
+  if (text.length <= MAX_CHARACTERS && lineCount(text) <= MAX_LINES) return text;
+  const lines = text.slice(0, MAX_CHARACTERS).split("\n").slice(0, MAX_LINES);
   return lines.join("\n");
 }
 
-function count(text: string): number {
+function lineCount(text: string): number {
   return text.split("\n").length;
 }
 
-/** What an outcome comes to, in one line: of a document its plain fields, which say more than its beginning. */
-export function gist(value: unknown): string {
-  const read = parsed(value);
-  if (Array.isArray(read)) return `${read.length} in all: ${line(JSON.stringify(read))}`;
-  if (!isObject(read)) return line(typeof read === "string" ? read : (JSON.stringify(read) ?? ""));
-  const plain = Object.entries(read).filter(([, one]) => isPlain(one));
-  return line(plain.length ? named(Object.fromEntries(plain)) : JSON.stringify(read));
-}
-
-const line = (text: string): string => text.replace(/\s+/g, " ").slice(0, 240);
-
-export function bytes(size: number): string {
+export function formatBytes(size: number): string {
   if (size < 1_000) return `${size} bytes`;
   if (size < 1_000_000) return `${(size / 1_000).toFixed(0)} kB`;
   return `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Paths of changes, "orders/#W1/status", for people: what all of them have in common, and the rest of each. */
-export function underOne(paths: readonly string[]): { common: string; names: string[] } {
+/** Splits paths such as "orders/#W1/status" into their common prefix and the rest of each. */
+export function splitCommonPrefix(paths: readonly string[]): { common: string; names: string[] } {
   const parts = paths.map((path) => path.split("/"));
   const [first = []] = parts;
-  const most = Math.min(first.length, ...parts.map((one) => one.length)) - 1;
-  let same = 0;
-  while (same < most && parts.every((one) => one[same] === first[same])) same++;
-  return { common: first.slice(0, same).join(" › "), names: parts.map((one) => one.slice(same).join(" › ")) };
+  const limit = Math.min(first.length, ...parts.map((part) => part.length)) - 1;
+  let length = 0;
+  while (length < limit && parts.every((part) => part[length] === first[length])) length++;
+  return { common: first.slice(0, length).join(" › "), names: parts.map((part) => part.slice(length).join(" › ")) };
 }
 
-export function seconds(value: number): string {
+export function formatSeconds(value: number): string {
   if (value < 0.01) return "under 0.01 s";
   return value < 10 ? `${value.toFixed(2)} s` : `${value.toFixed(0)} s`;
 }

@@ -1,6 +1,6 @@
 """The first schema, with a full-text index of memories.
 
-PostgreSQL has its index in a column; SQLite in a table of its own, which triggers keep in step with the rows.
+PostgreSQL has the index in a column, SQLite in a separate table that triggers keep up to date.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""When the first step of a plan that waits for a time is due."""
+"""Add when the first waiting step of a plan is due."""
 
 import sqlalchemy as sa
 from alembic import op

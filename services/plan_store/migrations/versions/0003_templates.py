@@ -1,4 +1,4 @@
-"""Templates of plans, as the log of the library has them."""
+"""Add plan templates, projected from the library's log."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What people have put away: messages that were put aside, and memories."""
+"""Add the messages that users have dismissed, and the memories that they have deleted."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,7 +1,6 @@
-"""What lists of sessions tell beside the state, and the indexes by which lists of plans are found.
+"""Add columns for lists of sessions, and indexes for lists of plans.
 
-A release before fills neither column: rows that it writes meanwhile tell what was true before, until the session's
-next event.
+An older release does not fill these columns: rows that it writes keep the old values until the session's next event.
 """
 
 import sqlalchemy as sa
@@ -31,11 +30,11 @@ def upgrade() -> None:
 
 
 def _held_up() -> sa.ColumnElement[bool]:
-    """As the domain's `held_up`, of the session that the row has folded."""
+    """The domain's `is_unfinished` as SQL on the row's snapshot."""
 
     def text(*path: str) -> sa.ColumnElement[str]:
-        found: sa.ColumnElement[str] = sessions.c.snapshot[path].as_string()
-        return found
+        value: sa.ColumnElement[str] = sessions.c.snapshot[path].as_string()
+        return value
 
     rests = sa.and_(
         sessions.c.phase == "resting",

@@ -1,4 +1,4 @@
-"""Entries of the library tell their workflow, and the steps that led to their answers."""
+"""Add the workflow and the steps of library entries."""
 
 import sqlalchemy as sa
 from alembic import op

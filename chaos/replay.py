@@ -1,0 +1,103 @@
+"""Replays a session's log message by message with the domain's own functions, and collects its actions' outcomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from chaos.model_usage import WorkSpan
+from parley.events import SessionEvent, facts
+from parley.events.values import Outcome
+from shared.domain.attempt_names import idempotency_key
+from shared.domain.batches import find_action
+from shared.domain.session import Session
+from shared.log import SessionAtPosition, StoredMessage, accept
+
+NOTE_TOOL = "trial.note"
+KEYED_TOOLS = frozenset(
+    {
+        "cancel_pending_order",
+        "exchange_delivered_order_items",
+        "modify_pending_order_address",
+        "modify_pending_order_items",
+        "modify_pending_order_payment",
+        "modify_user_address",
+        "return_delivered_order_items",
+    }
+)  # writes with an idempotency key
+ActionOutcome = Outcome | facts.ActionUncertain | facts.ActionSkipped
+
+
+class ReplayedMessage(NamedTuple):
+    """One stored message. If it is not an event, `reason` says why."""
+
+    raw: StoredMessage
+    event: SessionEvent | None
+    reason: str
+
+
+@dataclass
+class ReplayedSession:
+    """`started`, `outcomes` and `notes` are keyed by the idempotency key of the attempt."""
+
+    session: Session
+    messages: list[ReplayedMessage] = field(default_factory=list)
+    started: dict[str, str] = field(default_factory=dict)  # the tool
+    outcomes: dict[str, ActionOutcome] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # the text to note
+    awaiting_result: set[str] = field(default_factory=set)  # large results that are not stored completely yet
+    uncertain_when_idle: set[str] = field(
+        default_factory=set
+    )  # reported as uncertain after the session had stopped executing
+    work_spans: list[WorkSpan] = field(default_factory=list)
+
+
+def replay(session_id: str, raws: Sequence[StoredMessage]) -> ReplayedSession:
+    replayed, loaded = ReplayedSession(Session(session_id)), SessionAtPosition(Session(session_id), 0)
+    keys: dict[str, str] = {}  # of actions that were started, by their id
+    for raw in raws:
+        loaded, event, reason = accept(loaded, raw)
+        replayed.messages.append(ReplayedMessage(raw, event, reason))
+        _record_work(replayed, loaded.session, raw.at)
+        before, replayed.session = replayed.session, loaded.session
+        if event is not None:
+            _record_actions(replayed, keys, event, before)
+    return replayed
+
+
+def _record_work(replayed: ReplayedSession, after: Session, at: datetime) -> None:
+    """Close the open work span, and open the next one, if this message changed who is at work."""
+    if after.work == replayed.session.work:
+        return
+    if replayed.session.work and replayed.work_spans:
+        replayed.work_spans[-1] = replayed.work_spans[-1]._replace(ended=at)
+    if after.work:
+        replayed.work_spans.append(WorkSpan(after.work.service, at))
+
+
+def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
+    started = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
+    for action_id in (*event.begins, *started):
+        if (action := find_action(replayed.session, action_id)) is None:
+            continue
+        keys[action_id] = idempotency_key(replayed.session, action)
+        replayed.started[keys[action_id]] = action.spec.tool
+        if action.spec.tool == NOTE_TOOL:
+            replayed.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))
+    for ended in event.ended:  # a read that a stop cancelled has no outcome
+        replayed.started.pop(keys.get(ended.id, ""), None)
+    match event:
+        case facts.ActionsFinished():
+            for outcome in (outcome for outcome in event.outcomes if outcome.action_id in keys):
+                key = keys[outcome.action_id]
+                replayed.outcomes[key] = outcome
+                replayed.awaiting_result |= {key} if outcome.size is not None else set()
+        case facts.ResultStored() | facts.ResultLost():
+            replayed.awaiting_result.discard(keys.get(event.action_id, ""))
+        case facts.ActionUncertain() | facts.ActionSkipped():
+            if event.action_id in keys:
+                key = keys[event.action_id]
+                replayed.outcomes[key] = event
+                replayed.uncertain_when_idle |= {key} if before.phase != "executing" else set()
+        case _:
+            pass

@@ -1,0 +1,199 @@
+"""Renders the journal: an event as it arrives, and an entry on one line. The texts come from Parley."""
+
+from collections.abc import Mapping
+
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.chat import render_flow, render_turn
+from cli.chat.state import ChatView
+from cli.text import short, visible
+from parley.events import facts
+from parley.protocol import journal as j
+from parley.protocol.screen import ScreenEvent
+from parley.protocol.views import PlannedPathView
+from parley.protocol.words import JOURNAL, REVIEW, TERMINAL
+
+MAX_LINE = 160  # characters of a line
+_STYLES: Mapping[j.Tone, str] = {"good": "green", "bad": "red", "wait": "yellow", "work": "cyan", "plain": "dim"}
+_MARKS: Mapping[j.Tone, str] = {"good": "✓", "bad": "✗", "wait": "?", "plain": "–"}
+_QUIET: tuple[j.ActionState, ...] = ("planned", "started", "asked", "dropped")  # other lines show these
+
+
+def render_event(message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:
+    """The entries that an event adds or changes; None if there are none. `mine`: this client sent the message."""
+    parts = []
+    for entry in message.entries:
+        if isinstance(entry, j.EntryUpdate):
+            parts.append(_render_changed(entry, message, view, mine=mine))
+        else:
+            parts.append(_render_added(entry, message, view, mine=mine))
+    visible_parts = [part for part in parts if part is not None]
+    return Group(*visible_parts) if visible_parts else None
+
+
+def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one case per kind
+    match entry:
+        case j.SaidEntry(intent="guidance") if mine:
+            return Text(REVIEW["unread"], style="dim")
+        case j.SaidEntry() if mine:
+            return None
+        case j.ActionEntry() | j.QuestionEntry() | j.TokensEntry():
+            return None  # shown by their turn, by the request, and by the totals
+        case j.PlanEntry() | j.CodeEntry() if view.gateway_request and view.gateway_request.version == entry.version:
+            return None
+        case j.TurnEntry():
+            return _turn(entry, message, view)
+        case j.PathChangeEntry():
+            return _path_change(entry, message, view) if entry.text else None
+        case j.AnswerEntry():
+            tools = [
+                outcome.tool for name in entry.evidence if isinstance(outcome := _action(view, name), j.ActionEntry)
+            ]
+            return render_turn.answer_panel(
+                entry, tools, walked=view.sections is not None and view.sections.path_standing is not None
+            )
+        case j.FailureEntry():
+            return _failure(entry, message)
+        case j.ReplyEntry():
+            return Markdown(visible(entry.text), hyperlinks=False)
+        case _:
+            return journal_line(entry, view)
+
+
+def _turn(entry: j.TurnEntry, message: ScreenEvent, view: ChatView) -> RenderableType | None:
+    """A turn; None for the path of an approved plan, which was shown for approval."""
+    event = message.event
+    if path := _path(view, entry):
+        return None if entry.plan else render_flow.planned_path(entry, path)
+    plan = view.screen.entry(entry.plan) if entry.plan else None
+    title = plan.title if isinstance(plan, j.PlanEntry) else entry.sub_goal
+    return render_turn.turn_summary(entry, event, title) if isinstance(event, render_turn.Turn) else None
+
+
+def _path(view: ChatView, turn: j.AnyEntry | None) -> PlannedPathView | None:
+    """The path of this turn."""
+    if not isinstance(turn, j.TurnEntry):
+        return None
+    plan = view.screen.entry(turn.plan) if turn.plan else None
+    return plan.path if isinstance(plan, j.PlanEntry) else turn.path
+
+
+def _path_change(entry: j.PathChangeEntry, message: ScreenEvent, view: ChatView) -> RenderableType:
+    override = message.event.override_id if isinstance(message.event, facts.TurnChanged) else None
+    by_hand = _action(view, override) if override else None
+    override_lines = [Text(f"  {visible(by_hand.gist)}", style="dim")] if isinstance(by_hand, j.ActionEntry) else []
+    return Group(
+        journal_line(entry, view),
+        *override_lines,
+        Padding(render_flow.path_line(view.actions), (0, 0, 0, 2), expand=False),
+    )
+
+
+def _failure(entry: j.FailureEntry, message: ScreenEvent) -> RenderableType:
+    lines = [Text.assemble((f"✗ {visible(entry.title)}: ", "bold red"), visible(entry.reason))]
+    if raw := message.event.model_reply if isinstance(message.event, facts.SessionFailed) else "":
+        lines.append(Text(TERMINAL["raw_reply"].format(text=short(raw, 300)), style="dim"))
+    return Group(*lines)
+
+
+def _render_changed(
+    update: j.EntryUpdate, message: ScreenEvent, view: ChatView, *, mine: bool
+) -> RenderableType | None:
+    match view.screen.entry(update.key):
+        case j.ActionEntry() as action if "state" in update.set:
+            return _render_outcome(action, message, view, mine=mine)
+        case j.TurnEntry(verdict=j.VerdictLine() as verdict) if "verdict" in update.set:
+            return render_turn.verdict_lines(verdict)
+        case j.QuestionEntry(answer=str() as answer) if not mine:
+            return _line(message.event.actor, JOURNAL["answered"].format(text=short(answer, MAX_LINE)), view)
+        case _:
+            return None
+
+
+def _render_outcome(
+    action: j.ActionEntry, message: ScreenEvent, view: ChatView, *, mine: bool
+) -> RenderableType | None:
+    """An action's result, or why it has none."""
+    outcomes = message.event.outcomes if isinstance(message.event, facts.ActionsFinished) else ()
+    outcome = next((outcome for outcome in outcomes if outcome.action_id == action.action_id), None)
+    if outcome and _path(view, view.screen.entry(f"turn:{action.turn}")):
+        return render_flow.node_outcome(action.tool, _tokens(view, action), outcome)
+    if outcome:
+        return render_turn.action_outcome(outcome, action.tool, action.gist)
+    if action.state in _QUIET or (mine and action.state == "approved"):
+        return None
+    return journal_line(action, view)
+
+
+def _tokens(view: ChatView, action: j.ActionEntry) -> int:
+    return sum(
+        entry["tokens"]
+        for entry in view.screen.journal.values()
+        if entry["kind"] == "tokens" and entry["action_id"] == action.action_id
+    )
+
+
+def _action(view: ChatView, action_id: str) -> j.AnyEntry | None:
+    return view.screen.entry(f"action:{action_id}")
+
+
+# --- one line per entry
+
+
+def journal_lines(view: ChatView) -> list[Text]:
+    """The whole journal, one line per entry, with the state of turns and actions."""
+    entries = [entry for entry in view.screen.entries() if not _is_hidden(entry)]
+    return [Text.assemble((f"{entry.version:>4} ", "dim"), journal_line(entry, view)) for entry in entries]
+
+
+def _is_hidden(entry: j.AnyEntry) -> bool:
+    silent = isinstance(entry, j.PathChangeEntry) and not entry.text
+    return silent or isinstance(entry, j.TokensEntry) or (isinstance(entry, j.ActionEntry) and entry.state == "dropped")
+
+
+def journal_line(entry: j.AnyEntry, view: ChatView) -> Text:  # noqa: PLR0911  one line a kind
+    match entry:
+        case j.SaidEntry():
+            return _line(entry.by, f"{short(entry.text, MAX_LINE)}{f' ({entry.label})' if entry.label else ''}", view)
+        case j.PlanEntry() | j.CodeEntry():
+            what = f"{entry.title} ({entry.summary})"
+            return _line(entry.by, JOURNAL["edited" if _is_user(entry.by) else "wrote"].format(what=what), view)
+        case j.QuestionEntry():
+            answered = f" → {short(entry.answer)}" if entry.answer else ""
+            asked = JOURNAL["asked"].format(by="Parley" if _is_user(entry.by) else display_name(entry.by, view))
+            return _line("", f"{asked}: {short(entry.text, MAX_LINE)}{answered}", view)
+        case j.TurnEntry():
+            verdict = f" · {entry.verdict.word}, {entry.verdict.next}" if entry.verdict else ""
+            return _line("", f"Turn {entry.number}: {short(entry.sub_goal)}{verdict}", view)
+        case j.ActionEntry():
+            gist_has_state = entry.state == "finished" or entry.word in entry.gist.casefold()
+            text = entry.gist if gist_has_state else f"{entry.word}: {entry.gist}"
+            mark, style = _MARKS.get(entry.tone, "·"), _STYLES[entry.tone]
+            head = (f"{mark} {visible(entry.action_id)} ", style)
+            return Text.assemble(head, visible(entry.tool), (f" · {short(text, MAX_LINE)}", "dim"))
+        case j.FailureEntry():
+            return _line("", f"{entry.title}: {short(entry.reason, MAX_LINE)}", view, "red")
+        case j.NoteEntry():
+            return _line(entry.by, short(entry.text, MAX_LINE), view, _STYLES[entry.tone])
+        case j.TokensEntry():
+            return _line("", f"{entry.tokens:,} tokens", view)
+        case _:
+            return _line(entry.by, short(entry.text, MAX_LINE), view)
+
+
+def _line(by: str, text: str, view: ChatView, style: str = "dim") -> Text:
+    actor = (f"{visible(display_name(by, view))} ", "bold" if _is_user(by) else "cyan") if by else ""
+    return Text.assemble(("· ", "dim"), actor, (visible(text), style))
+
+
+def _is_user(by: str) -> bool:
+    return by.startswith("user:")
+
+
+def display_name(by: str, view: ChatView) -> str:
+    """The name of an actor: “You” for the user of this client."""
+    me = view.greeting.user if view.greeting else ""
+    return JOURNAL["you"] if by == f"user:{me}" else by.removeprefix("user:").replace("_", " ")

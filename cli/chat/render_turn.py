@@ -1,0 +1,181 @@
+"""Renders a turn: its plan, actions that wait for approval, their outcomes, the verdict, and the answer."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.chat.panels import TitledPanel
+from cli.text import short, visible
+from parley.events import facts
+from parley.events.values import ActionSpec, Outcome
+from parley.protocol import journal as j
+from parley.protocol.screen import ActionSection
+from parley.protocol.tools import Change, Preview
+from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
+from shared.domain.flow_paths import split_tool_name
+from shared.domain.user_commands import RUN_CODE
+
+MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text
+
+
+Turn = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
+
+
+def turn_summary(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
+    """A turn with its goal and actions."""
+    parts: list[RenderableType] = [Text.assemble((f"▸ Turn {entry.number}: ", "bold cyan"), (visible(title), "bold"))]
+    if entry.reasoning:
+        parts.append(_inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
+    if isinstance(event, facts.TurnPlanned) and len(event.sub_goals) > 1:
+        goals = " › ".join(short(goal, 60) for goal in event.sub_goals)
+        parts.append(_inset(Text(f"way: {goals}", style="dim")))
+    if entry.recalled:
+        notes = "; ".join(short(item.request, 50) for item in entry.recalled)
+        count = len(entry.recalled)
+        recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
+        parts.append(_inset(Text(f"{recalled}: {notes}", style="dim")))
+    parts += [_inset(_call(action)) for action in event.actions if action.tool != RUN_CODE]
+    if not event.actions:
+        parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
+    return Group(*parts)
+
+
+def _call(action: ActionSpec) -> RenderableType:
+    notes: list[str] = [action.effect] if action.effect != "read" else []
+    notes += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
+    notes += [f"for “{short(action.sub_goal, 60)}”"] if action.sub_goal else []
+    notes += [PATHS["needs_approval"]] if action.approval_reason else []
+    notes += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
+    line = Text.assemble(
+        (f"{visible(action.id)} ", "bold"),
+        f"{visible(action.tool)}({_arguments(action.arguments)})",
+        (f" · {visible(' · '.join(notes))}" if notes else "", "yellow"),
+    )
+    repairs = [Text(f"    {_repaired(repair)}", style="dim") for repair in action.repairs]
+    return Group(line, *repairs)
+
+
+def _needs_approval(reason: str) -> str:
+    return JOURNAL["approval_needed"].format(reason=REASONS.get(reason, visible(reason)))
+
+
+def _repaired(repair: str) -> str:
+    return REVIEW["repaired"].format(what=short(repair, MAX_VALUE))
+
+
+def _arguments(arguments: Mapping[str, JsonValue]) -> str:
+    return ", ".join(f"{visible(name)}={_value(value)}" for name, value in arguments.items())
+
+
+def _value(value: JsonValue) -> str:
+    return short(json.dumps(value, ensure_ascii=False), MAX_VALUE)
+
+
+def _inset(part: RenderableType) -> RenderableType:
+    return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+# --- approval
+
+
+def action_card(action: ActionSection, preview: Preview | None) -> RenderableType:
+    """An action that waits for approval, with what it would change."""
+    lines = [Text(visible(action.text))] if action.text else []
+    lines += [_argument(name, value) for name, value in action.arguments.items()]
+    lines += [Text(_repaired(repair), style="dim") for repair in action.repairs]
+    if action.approval:
+        lines.append(Text(_needs_approval(action.approval), style="dim"))
+    lines += _changes(preview) if action.effect != "read" else ()
+    title = f"{visible(action.action_id)} {visible(action.tool)} · {action.effect}"
+    return TitledPanel(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
+
+
+def _argument(name: str, value: JsonValue) -> Text:
+    """An argument on one line, shortened; SQL in full, because the user approves it."""
+    if name == "sql" and isinstance(value, str):
+        return Text(visible(value), style="cyan")
+    return Text.assemble((f"{visible(name)}: ", "cyan"), _value(value))
+
+
+def _changes(preview: Preview | None) -> Sequence[Text]:
+    if preview is None:
+        return (Text(REVIEW["preview_unavailable"], style="dim"),)
+    if preview.error:
+        return (Text(REVIEW["preview_error"].format(why=short(preview.error, MAX_TEXT)), style="red"),)
+    if not preview.known:
+        return (Text(REVIEW["preview_unknown"], style="dim"),)
+    return [_change(change) for change in preview.changes] or (Text(REVIEW["preview_none"], style="dim"),)
+
+
+def _change(change: Change) -> Text:
+    return Text.assemble(
+        (f"{visible(change.label or change.path)}: ", "bold"),
+        (REVIEW["empty"] if change.before is None else _value(change.before), "red"),
+        " → ",
+        (REVIEW["empty"] if change.after is None else _value(change.after), "green"),
+    )
+
+
+# --- outcomes
+
+
+def action_outcome(event: Outcome, tool: str, summary: str) -> RenderableType:
+    """A program's output, or a tool's result as the journal words it."""
+    result = event.result if isinstance(event.result, dict) else {}
+    if {"stdout", "stderr"} & result.keys():
+        return _program(event, result)
+    mark, style = ("✓", "green") if event.ok else ("✗", "red")
+    head = Text.assemble(
+        (f"{mark} {visible(event.action_id)} ", style), visible(tool), (f" · {event.seconds:.1f} s", "dim")
+    )
+    lines = [Text(short(summary, MAX_TEXT), style="dim" if event.ok else "red")]
+    if event.size is not None:
+        lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
+    return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
+
+
+def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
+    parts: list[RenderableType] = []
+    for name, style in (("stdout", ""), ("stderr", "red")):
+        if isinstance(text := result.get(name), str) and text.strip():
+            parts.append(Text(visible(text.rstrip()), style=style))
+    if event.error:
+        parts.append(Text(visible(event.error), style="red"))
+    title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
+    return TitledPanel(
+        Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if event.ok else "red"
+    )
+
+
+_MARKS: Mapping[j.Tone, tuple[str, str]] = {"good": ("✓", "green"), "wait": ("◐", "yellow"), "bad": ("✗", "yellow")}
+
+
+def verdict_lines(line: j.VerdictLine) -> RenderableType:
+    """The verdict and its source, then those on sub-goals if there are several."""
+    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    verdict_source = f" ({visible(line.source)}) "
+    headline = Text.assemble(
+        (f"{mark} {line.word}, {line.next}", style), (verdict_source, "dim"), short(line.text, MAX_TEXT)
+    )
+    return Group(headline, *(_inset(_sub_goal(item)) for item in line.sub_goals))
+
+
+def _sub_goal(line: j.SubGoalLine) -> Text:
+    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    goal = short(line.sub_goal, MAX_VALUE)
+    return Text.assemble((f"{mark} {goal}: {line.word} ", style), (short(line.text, MAX_TEXT), "dim"))
+
+
+def answer_panel(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) -> RenderableType:
+    """The answer, its confidence and its tools. The answer of a path has no confidence."""
+    tool_names = ", ".join(visible(split_tool_name(tool)[1]).replace("_", " ") for tool in tools)
+    source = [JOURNAL["answered_from"].format(tools=tool_names)] if tool_names else []
+    notes = Text(
+        " · ".join([*source, "/path"] if walked else [*filter(None, (entry.confidence_text,)), *source]), style="dim"
+    )
+    return TitledPanel(Group(Markdown(visible(entry.text), hyperlinks=False), notes), "Answer", "green")

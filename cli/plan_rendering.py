@@ -1,0 +1,195 @@
+"""An execution plan as text for a terminal: its steps with calls and status, and what to type next. Pure."""
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from cli.text import counted, short
+from parley.protocol.execution_plans import ExecutionPlan, PlanPreviews, PlanStep
+from parley.protocol.tools import Change
+from parley.protocol.words import ACTION_STATES, REVIEW, WORK
+from shared.domain.references import ITEM, Reference, references
+
+MAX_WIDTH = 100  # columns; longer lines are hard to read
+MAX_CODE_LINES = 12  # lines of a multi-line argument that are shown
+MAX_VALUE = 300  # characters of a value, or of a reason
+EFFECTS = {"write": REVIEW["effect_write"], "irreversible": REVIEW["effect_irreversible"]}
+
+type Numbers = Mapping[str, int]  # step number by step id
+
+
+def plan_text(plan: ExecutionPlan, columns: int) -> str:
+    """The goal, the status and the steps of a plan."""
+    width = min(columns, MAX_WIDTH)
+    count = len(plan.steps)
+    version = "" if plan.version is None else f"version {plan.version}"
+    about = (plan.status.replace("_", " "), version, counted(count, "step") if count else "")
+    numbers = {step.id: step.number for step in plan.steps}
+    lines = [*textwrap.wrap(plan.description, width), " · ".join(filter(None, about))]
+    for step in plan.steps:
+        lines += ["", *_step(step, numbers, width)]
+    if plan.notes:
+        lines += ["", *(line for text in plan.notes.splitlines() for line in textwrap.wrap(text, width) or [""])]
+    if findings := [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]:
+        lines += ["", "Worth a look:"]
+        for finding in findings:
+            lines += textwrap.wrap(finding, width, initial_indent="- ", subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _step(step: PlanStep, numbers: Numbers, width: int) -> Iterator[str]:
+    indent = " " * 4
+    word = "" if step.status == "planned" else ACTION_STATES.get(step.status, step.status)
+    first, *rest = textwrap.wrap(step.description, max(20, width - 6 - len(word))) or [""]
+    head = f"{step.number:>2}. {first}"
+    yield f"{head:<{width - len(word)}}{word}".rstrip()
+    yield from (f"{indent}{line}" for line in rest)
+    call = f"{step.tool}({', '.join(_arguments(step, numbers))})"
+    for line in textwrap.wrap(call, width - 4, subsequent_indent="  ", break_on_hyphens=False):
+        yield f"{indent}{line}"
+    for name, value in step.parameters.items():
+        if isinstance(value, str) and "\n" in value:
+            yield from _code(name, value)
+    if about := " · ".join(_about(step, numbers)):
+        yield from textwrap.wrap(about, width, initial_indent=indent, subsequent_indent=indent)
+    if step.error:
+        yield from textwrap.wrap(step.error, width, initial_indent=indent, subsequent_indent=indent)
+    if step.output is not None:
+        suffix = f" ({WORK['output_given']})" if step.given else ""
+        yield indent + textwrap.shorten(f"→ {_plain(step.output)}", width - 4 - len(suffix), placeholder=" …") + suffix
+
+
+def _arguments(step: PlanStep, numbers: Numbers) -> Iterator[str]:
+    """The single-line arguments; multi-line ones go below the call."""
+    for name, value in step.parameters.items():
+        if not (isinstance(value, str) and "\n" in value):
+            yield f"{name}={_json_with_names(value, numbers)}"
+
+
+def _code(name: str, text: str) -> Iterator[str]:
+    lines = text.rstrip().splitlines()
+    yield f"      {name}:"
+    yield from (f"        {line}".rstrip() for line in lines[:MAX_CODE_LINES])
+    if len(lines) > MAX_CODE_LINES:
+        yield f"        … {len(lines) - MAX_CODE_LINES} more lines"
+
+
+def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
+    """What the step waits for, and its effect."""
+    if step.for_each:
+        yield f"{REVIEW['for_each']} {_json_with_names(step.for_each, numbers)}"
+    if after := [str(numbers[reference]) for reference in step.after if reference in numbers]:
+        yield REVIEW["after_steps"].format(numbers=", ".join(after))
+    if step.effect in EFFECTS:
+        yield EFFECTS[step.effect]
+    if step.preapproved:
+        yield REVIEW["preapproved"]
+    if step.poll and step.status == "waiting":
+        yield WORK["looking" if step.poll.looks else "looks"].format(every=step.poll.every, looks=step.poll.looks)
+    if step.until:
+        yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
+
+
+def _json_with_names(value: JsonValue, numbers: Numbers) -> str:
+    """JSON with references in words, like "order id of step 2"."""
+    text = json.dumps(value, ensure_ascii=False)
+    for reference in references(value):
+        words = f"[{_reference_text(reference, numbers)}]"
+        text = words if text == f'"{reference.text}"' else text.replace(reference.text, words)
+    return text
+
+
+def _reference_text(reference: Reference, numbers: Numbers) -> str:
+    what = ".".join(str(part) for part in reference.path).replace("_", " ")
+    if reference.step == ITEM:
+        return REVIEW["part_of_item"].format(what=what) if what else REVIEW["item"]
+    if reference.step not in numbers:
+        return reference.text
+    return REVIEW["part_of_step" if what else "result_of_step"].format(what=what, number=numbers[reference.step])
+
+
+def _plain(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def align_columns(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:
+    """Rows with aligned columns. The last cell is cut to `columns`; None: no limit, as for a file."""
+    widths = [max(map(len, cells)) for cells in zip(*(row[:-1] for row in rows), strict=True)]
+    for row in rows:
+        head = "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True))
+        left = columns and max(10, columns - len(head) - 2)
+        last = " ".join(row[-1].split())
+        yield f"{head}  {last[: left - 1] + '…' if left and len(last) > left else last}".rstrip()
+
+
+# --- a plan with what to type next
+
+
+def describe(plan: ExecutionPlan, columns: int) -> str:
+    """The plan and what to type next."""
+    task = plan.task_id
+    parts = [plan_text(plan, columns)]
+    if plan.problem:
+        parts.append(f"It could not go on: {plan.problem}")
+    if plan.reply:
+        parts.append(textwrap.fill(plan.reply, columns))
+    if plan.question:
+        parts.append(f'{plan.question}\nAnswer it: parley plan answer {task} "…"')
+    if plan.status == "pending_approval":
+        parts.append("\n".join(_approval_commands(plan)))
+    elif plan.status == "approved":
+        parts.append(f"It has not been started.\nStart it: parley plan execute {task}")
+    elif plan.result and not plan.working:
+        first = plan.result.partition("\n\n")[0]
+        parts.append(textwrap.fill(first, columns))  # the rest repeats the outcomes of the steps
+    parts += _next_commands(plan)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _approval_commands(plan: ExecutionPlan) -> Iterator[str]:
+    approve = f"parley plan approve {plan.task_id} --version {plan.version}"
+    yield f"Approve it: {approve}"
+    if steps := [step.id for step in plan.steps if step.preapprovable]:
+        allows = " ".join(f"--preapprove {step}" for step in steps)
+        yield f"Approve it, and whatever values these steps get: {approve} {allows}"
+    yield f'Change it: parley plan modify {plan.task_id} "…"'
+
+
+def _next_commands(plan: ExecutionPlan) -> Iterator[str]:
+    task, skip = plan.task_id, f"Leave a step out: parley plan skip {plan.task_id} STEP"
+    if plan.status == "failed":
+        yield f'Try again: parley plan execute {task}\n{skip}\nChange it: parley plan modify {task} "…"'
+    if plan.status == "paused":
+        yield f"Go on: parley plan execute {task}\n{skip}"
+    if plan.status == "cancelled":
+        yield plan.progress.text
+    if plan.status == "executing" and not plan.working and not plan.question:
+        waits = any(step.status == "waiting" for step in plan.steps)
+        asks = f"A change needs your approval: parley chat --session {plan.session_id}"
+        yield f"It goes on by itself. Its result: parley plan execute {task}" if waits else asks
+
+
+def describe_changes(plan: ExecutionPlan, previews: PlanPreviews) -> str:
+    """What the remaining steps would change, one line per value; "" if there are no previews."""
+    lines: list[str] = []
+    for step in plan.steps:
+        if (preview := previews.steps.get(step.id)) is None:
+            continue
+        lines.append(f"{step.number}. {step.description}")
+        if preview.error:
+            lines.append(f"   {REVIEW['preview_error_now'].format(why=short(preview.error, MAX_VALUE))}")
+        else:
+            lines += [f"   {_change_line(change)}" for change in preview.changes] or [f"   {REVIEW['preview_none']}"]
+    if previews.left_out:
+        lines.append(REVIEW["previews_left_out"].format(count=previews.left_out))
+    return "\n".join([f"{REVIEW['preview_now']}:", *lines]) if lines else ""
+
+
+def _change_line(change: Change) -> str:
+    before, after = (
+        REVIEW["empty"] if value is None else short(json.dumps(value, ensure_ascii=False), MAX_VALUE)
+        for value in (change.before, change.after)
+    )
+    return f"{change.label or change.path}: {before} → {after}"

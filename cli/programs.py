@@ -1,0 +1,123 @@
+"""The programs that `parley up` starts, their environments, and the settings completed for one machine."""
+
+import secrets
+import sys
+from collections.abc import Callable
+
+from pydantic import SecretStr
+
+from cli.entitlements import environment_for
+from cli.home import secret
+from cli.ports import free_port, is_free, who_listens
+from cli.supervisor import ProcessSpec
+from shared.login import login_problem
+from shared.services import SERVICES
+from shared.settings import Settings
+
+REHEARSAL_MODEL = "rehearsal"
+
+
+class CannotStart(Exception):
+    """`parley up` cannot start, and waiting would not help; the message says what to do."""
+
+
+def check_address(settings: Settings) -> None:
+    """Raises CannotStart if the gateway cannot listen on its address."""
+    host, port = settings.agent_host, settings.agent_port
+    try:
+        free = not port or is_free(host, port)
+    except OSError as error:
+        raise CannotStart(f"AGENT_HOST={host} is not an address of this machine ({error.strerror})") from error
+    if not free:
+        raise CannotStart(
+            f"port {port} on {host} is taken by {who_listens(port) or 'another program'}: "
+            "stop it, or choose another port with AGENT_PORT (and, beside another Parley, another PARLEY_HOME)"
+        )
+
+
+def check_login(settings: Settings) -> None:
+    """Raises CannotStart if the login settings would make the gateway exit at every start."""
+    if problem := login_problem(settings):
+        raise CannotStart(problem)
+
+
+def with_defaults(settings: Settings) -> Settings:
+    """`settings` with defaults for port, secrets, database and, if none is configured, the model."""
+    home = settings.parley_home
+    overrides: dict[str, object] = {
+        "agent_port": settings.agent_port or free_port(settings.agent_host),
+        "database_url": settings.sql_url,
+    }
+    if not settings.parley_secret.get_secret_value():
+        overrides["parley_secret"] = SecretStr(secret(home, "signing-secret"))
+    if settings.parley_auth == "token" and not settings.parley_token.get_secret_value():
+        overrides |= {"parley_token": SecretStr(secrets.token_urlsafe(24)), "parley_token_per_start": True}
+    if not settings.model_url:
+        port = free_port(preferred=settings.rehearsal_port)
+        overrides |= {
+            "rehearsal_port": port,
+            "openai_base_url": f"http://127.0.0.1:{port}/v1",
+            "openai_model": REHEARSAL_MODEL,
+        }
+    return settings.model_copy(update=overrides)
+
+
+async def check_database(settings: Settings) -> None:
+    """Check the database for questions before the first question needs it. Raises CannotStart."""
+    if not settings.parley_sql_database_url:
+        return
+    from sql.database import BadDatabase, open_database  # noqa: PLC0415  slow to import, and rarely needed
+
+    try:
+        await open_database(settings.parley_sql_database_url).aclose()
+    except BadDatabase as error:
+        raise CannotStart(f"the database for questions: {error}") from error
+
+
+def program_specs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str], str]) -> list[ProcessSpec]:
+    """The services, each with its complete environment. `settings` must be complete.
+
+    `nats_url_of` returns a service's NATS URL: on Parley's own server, each service is a separate user.
+    """
+    overrides = {
+        "DATABASE_URL": settings.database_url,
+        "PARLEY_HOME": str(settings.parley_home),
+        "AGENT_HOST": settings.agent_host,
+        "AGENT_PORT": str(settings.agent_port),
+        "PARLEY_AUTH": settings.parley_auth,
+        "REHEARSAL_PORT": str(settings.rehearsal_port),
+        "PARLEY_TOKEN": settings.parley_token.get_secret_value(),
+        "PARLEY_TOKEN_PER_START": str(settings.parley_token_per_start),
+        "PARLEY_SECRET": settings.parley_secret.get_secret_value(),
+        "OPENAI_BASE_URL": settings.openai_base_url,
+        "OPENAI_MODEL": settings.openai_model,
+        "PARLEY_SQL_DATABASE_URL": settings.parley_sql_database_url,
+        "GRACEFUL_TIMEOUT": str(settings.graceful_timeout),
+        "HEALTH_PORT": "0",  # any free port: on one machine they cannot share a container's default
+    }
+    services = [
+        _program(name, spec.module, overrides | {"NATS_URL": nats_url_of(name)}) for name, spec in SERVICES.items()
+    ]
+    if rehearsal:  # on loopback only, whatever address the gateway has
+        services.insert(0, _program(REHEARSAL_MODEL, "rehearsal.app", overrides | {"AGENT_HOST": "127.0.0.1"}))
+    return services
+
+
+def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
+    """The health URLs of the programs that serve HTTP. The others report readiness in their logs."""
+    urls = {"gateway": f"{page_url(settings, with_token=False)}readyz"}
+    if rehearsal:
+        urls[REHEARSAL_MODEL] = f"http://127.0.0.1:{settings.rehearsal_port}/healthz"
+    return urls
+
+
+def _program(name: str, module: str, overrides: dict[str, str]) -> ProcessSpec:
+    return ProcessSpec(name, (sys.executable, "-m", module), environment_for(name, **overrides))
+
+
+def page_url(settings: Settings, *, with_token: bool = True) -> str:
+    """The page's URL for a browser on this machine, with the login token if needed and `with_token`."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
+    base = f"http://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/"
+    token = settings.parley_token.get_secret_value()
+    return f"{base}?token={token}" if with_token and settings.parley_auth == "token" and token else base

@@ -1,0 +1,112 @@
+"""The final report of `parley tasks`: how varied the tasks are, what they cost, and why candidates were rejected."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cli.tasks.candidate import TaskResult
+from cli.tasks.generator import TaskGenerator
+from cli.text import short, visible
+from packs.retail.tasks.diversity import measure_diversity
+from packs.retail.tasks.task import RetailTask
+
+MAX_DETAIL = 160  # characters of an error
+
+
+def print_summary(
+    console: Console, generator: TaskGenerator, results: Sequence[TaskResult], requested: int, seconds: float
+) -> None:
+    """Print the statistics of a batch; `seconds` is its total duration."""
+    if results:
+        comparison = measure_diversity(
+            [RetailTask.model_validate(result["task"]) for result in results], generator.shop
+        )
+        console.print(
+            _pairs(
+                "Diversity",
+                {
+                    "customers": comparison.users,
+                    "products": comparison.products,
+                    "kinds": _counts(comparison.kinds),
+                    "tools": _counts(comparison.tools),
+                    "tasks by calls": _counts(comparison.actions),
+                    "likeness of words": "-"
+                    if comparison.likeness is None
+                    else f"{comparison.likeness:.2f} (0 none, 1 the same)",
+                },
+            )
+        )
+        console.print(
+            _pairs(
+                "Price",
+                {
+                    "seconds altogether": f"{seconds:.1f}",
+                    "seconds a task": f"{_mean(results, 'seconds'):.1f} in its sessions",
+                    "model calls a task": f"{_mean(results, 'model_calls'):.1f}",
+                    "tokens a task": f"{_mean(results, 'tokens'):.0f}",
+                },
+            )
+        )
+    rejected = generator.rejections
+    if rejected:
+        table = Table("why", "candidates", "the first of them", title="Rejected", title_justify="left")
+        for why, count in rejected.most_common():
+            table.add_row(why, str(count), Text(short(generator.examples.get(why, ""), MAX_DETAIL)))
+        console.print(table)
+    else:
+        console.print(f"No candidate was rejected ({requested} wanted).")
+
+
+def print_result(console: Console, result: TaskResult) -> None:
+    """Print one task, or why there is none."""
+    if not result["success"]:
+        console.print(visible(f"No task: {result['error']}"), markup=False)
+        return
+    task, metadata = result["task"], result.get("agentflow_metadata", {})
+    console.print(visible(task["q"]), markup=False)
+    for call in task["agt"]:
+        console.print(visible(f"  {call['name']} {call['arguments']}"), markup=False)
+    if task["ogt"]:
+        console.print(visible(f"  answers: {', '.join(task['ogt'])}"), markup=False)
+    if metadata:
+        console.print(f"  turns {metadata['turns']}, confidence {metadata['confidence']:.0%}", markup=False)
+
+
+def print_comparison(console: Console, comparison: Mapping[str, Any]) -> None:
+    """Print both results side by side."""
+    table = Table("", "direct", "loop", title="Direct and by the loop", title_justify="left")
+    both: tuple[TaskResult, TaskResult] = (comparison["direct"], comparison["agentflow"])
+    rows = {
+        "made": ["yes" if result["success"] else f"no: {result['rejected']}" for result in both],
+        "actions": [str(len(result["task"]["agt"])) if result["success"] else "-" for result in both],
+        "answers": [str(len(result["task"]["ogt"])) if result["success"] else "-" for result in both],
+        "corrections": [
+            str(len(result["corrections_applied"]["corrections"])) if result["success"] else "-" for result in both
+        ],
+        "turns": ["-", str(both[1].get("agentflow_metadata", {}).get("turns", "-"))],
+        "confidence": ["-", str(both[1].get("agentflow_metadata", {}).get("confidence", "-"))],
+        "model calls": [str(result["spent"]["model_calls"]) for result in both],
+        "tokens": [str(result["spent"]["tokens"]) for result in both],
+        "seconds": [f"{result['spent']['seconds']:.1f}" for result in both],
+    }
+    for name, (direct, loop) in rows.items():
+        table.add_row(name, direct, loop)
+    console.print(table)
+
+
+def _pairs(title: str, rows: Mapping[str, object]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, value in rows.items():
+        table.add_row(name, str(value))
+    return table
+
+
+def _counts(counts: Mapping[Any, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items()) or "none"
+
+
+def _mean(results: Sequence[TaskResult], figure: str) -> float:
+    return float(sum(result["spent"][figure] for result in results)) / len(results)

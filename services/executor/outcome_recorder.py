@@ -1,0 +1,187 @@
+"""Records the outcomes of actions, and stores their large results."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import structlog
+from pydantic_core import to_json
+
+from parley.events import facts
+from parley.events.facts import MAX_OUTCOMES
+from parley.events.values import Outcome
+from services.executor.result_limits import (
+    MAX_ERROR,
+    ArtefactWriter,
+    remaining_result_bytes,
+    spill_if_large,
+    unstorable_error,
+)
+from services.executor.tools import RegisteredTool, ToolResult
+from shared.domain import commands as c
+from shared.domain import wording
+from shared.domain.errors import OutOfTurn
+from shared.domain.state import Action
+from shared.log import MAX_BODY, Unstorable
+from shared.worker import WorkContext
+
+log = structlog.get_logger("executor")
+MAX_OUTCOME_BYTES = MAX_BODY - 16 * 1024  # of outcomes in one event; the rest is for its envelope
+
+
+class Attempt(NamedTuple):
+    """One attempt at a started action, with its tool, if that exists.
+
+    `key` is the idempotency key, `artefact` the name under which a large result is stored. Both are computed when the
+    batch starts, because the session may have changed when the action ends.
+    """
+
+    action: Action
+    key: str
+    artefact: str
+    tool: RegisteredTool | None
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.tool.is_repeatable if self.tool else self.action.spec.effect == "read"
+
+
+class OutcomeRecorder:
+    """Records the outcomes of one batch as its actions end.
+
+    The outcome is appended first, so that it cannot be lost; a large result is stored afterwards. Outcomes that arrive
+    while an event is being appended go into the next event.
+    """
+
+    def __init__(self, context: WorkContext, artefacts: ArtefactWriter) -> None:
+        self._context = context
+        self._artefacts = artefacts
+        self._waiting: list[Outcome] = []
+        self._recorded: dict[str, Outcome] = {}
+        self._appending = asyncio.Lock()
+        self._failed: Exception | None = None
+        self._remaining_bytes = remaining_result_bytes(context.session)
+
+    async def record(self, attempt: Attempt, result: ToolResult, started: float) -> None:
+        """Record the result of an attempt. `started` is a time of the monotonic clock."""
+        spec, number = attempt.action.spec, attempt.action.attempt
+        if result.unknown and spec.effect != "read":
+            await self._append(c.ReportUncertain(action_id=spec.id, attempt=number, reason=result.error[:MAX_ERROR]))
+            return
+        stored, whole = spill_if_large(result, attempt.tool.max_bytes if attempt.tool else 0, self._remaining_bytes)
+        self._remaining_bytes = max(self._remaining_bytes - len(to_json(stored.value)), 0)
+        outcome = Outcome(
+            action_id=spec.id,
+            attempt=number,
+            ok=stored.ok,
+            result=stored.value,
+            error=stored.error,
+            cause=stored.cause,
+            seconds=round(time.monotonic() - started, 3),
+            size=None if whole is None else len(whole),
+            confirmed=stored.confirmed,
+            violation=stored.violation[:MAX_ERROR],
+            handed_over=stored.handed_over,
+            files=dict(stored.files),
+        )
+        await self._outcomes([outcome])
+        recorded = self._recorded.get(spec.id)
+        if whole is not None and recorded and recorded.size is not None:
+            await self._store(attempt, whole)
+
+    async def record_not_run(self, attempts: Iterable[Attempt]) -> None:
+        """Record that these attempts were started but their tools never called.
+
+        After a stop it records all of them. When the executor shuts down, it records only those that cannot be
+        repeated: the next executor runs the others again.
+        """
+        stopped = self._context.stopped
+        error = wording.CUT_OFF_BEFORE if stopped else wording.LEFT_BEFORE
+        actions = [attempt.action for attempt in attempts if stopped or not attempt.is_repeatable]
+        await self._outcomes(
+            [
+                Outcome(
+                    action_id=action.spec.id,
+                    attempt=action.attempt,
+                    ok=False,
+                    error=error,
+                    cause="stopped" if stopped else None,
+                )
+                for action in actions
+            ]
+        )
+
+    async def record_lost(self, action: Action, reason: str) -> None:
+        """Record that a large result could not be stored; its outcome keeps the excerpt."""
+        await self._append(c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=reason[:MAX_ERROR]))
+
+    async def record_uncertain(self, action: Action, reason: str) -> None:
+        await self._append(c.ReportUncertain(action_id=action.spec.id, attempt=action.attempt, reason=reason))
+
+    async def _store(self, attempt: Attempt, whole: bytes) -> None:
+        action = attempt.action
+        try:
+            artefact = await self._artefacts.keep(attempt.artefact, whole)
+        except Exception as error:  # the outcome is recorded already, and the batch continues
+            log.warning("artefact_not_kept", name=attempt.artefact, error=repr(error))
+            await self.record_lost(action, f"Only the beginning of its {len(whole)} bytes is here: {error}")
+        else:
+            await self._append(c.StoreResult(action_id=action.spec.id, attempt=action.attempt, artefact=artefact))
+
+    async def _append(self, command: c.ReportUncertain | c.StoreResult | c.LoseResult) -> None:
+        try:
+            await self._context.record(command)
+        except OutOfTurn as error:  # another delivery recorded this first
+            log.info("recorded_already", action_id=command.action_id, reason=str(error))
+
+    async def _outcomes(self, outcomes: list[Outcome]) -> None:
+        """Record these outcomes. Raises the first error of the batch, also for outcomes queued after it."""
+        self._waiting += outcomes
+        async with self._appending:
+            while any(outcome in self._waiting for outcome in outcomes):
+                if self._failed:
+                    raise self._failed
+                batch = _first_batch(self._waiting)
+                try:
+                    await self._finish(batch)
+                except Exception as error:
+                    self._failed = error
+                    raise
+                del self._waiting[: len(batch)]
+
+    async def _finish(self, outcomes: tuple[Outcome, ...]) -> None:
+        try:
+            event = await self._context.record(c.Finish(outcomes=outcomes))
+        except OutOfTurn:
+            return  # another delivery recorded these first
+        except Unstorable as error:
+            if len(outcomes) > 1:
+                for single in outcomes:
+                    await self._finish((single,))
+                return
+            (single,) = outcomes
+            if single.result is None:
+                raise
+            changes = {"result": None, "size": None, "error": unstorable_error(single.error, error)}
+            await self._finish((single.model_copy(update=changes),))
+        else:
+            recorded = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
+            self._recorded |= {outcome.action_id: outcome for outcome in recorded}
+
+
+def _first_batch(waiting: list[Outcome]) -> tuple[Outcome, ...]:
+    """The first outcomes, as many as one event can hold, and at least one."""
+    first, *others = waiting[:MAX_OUTCOMES]
+    batch = [first]
+    room = MAX_OUTCOME_BYTES - _size(first) if others else 0
+    for outcome in others:
+        if (room := room - _size(outcome)) < 0:
+            break
+        batch.append(outcome)
+    return tuple(batch)
+
+
+def _size(outcome: Outcome) -> int:
+    """The outcome's size in an event, in bytes."""
+    return len(outcome.model_dump_json().encode())

@@ -1,0 +1,111 @@
+"""Polling steps: call the polled tool once and evaluate the step's condition on its result.
+
+The plan store requests each poll. Tool and arguments come from the session alone. The registry is checked each time: a
+tool that no longer only reads, or that is denied by now, is not called.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import to_json
+
+from parley.polling import MAX_VALUE, Polling, holds
+from parley.protocol.tools import LookNow, LookResult, past_calls
+from services.executor.result_limits import parse_json_text
+from services.executor.sources.nodes import ORIGIN
+from services.executor.tool_calls import call_with_timeout
+from services.executor.tools import RegisteredTool, Registry, ToolInvocation
+from shared.domain.batches import find_action
+from shared.domain.errors import CommandRefused
+from shared.domain.memory import action_history
+from shared.domain.plan_steps import step_of
+from shared.domain.polling import polls_by_action as polls
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.llm import ModelError
+from shared.logging import conceal
+from shared.store import SessionLoader, StoreUnavailable
+
+LOOK_DEADLINE = 45.0  # seconds; the plan store waits a little longer for the answer
+
+
+class CannotPoll(Exception):
+    """The step cannot poll now; the text says why."""
+
+
+async def polling_of(registry: Registry, session: Session, action: Action) -> Polling:
+    """What the step polls, as its own tool says. Raises CannotPoll."""
+    spec, step = action.spec, step_of(session, action.spec.id)
+    tool = registry.find(spec.tool)
+    if tool is None or tool.spec.waits_for != "condition":
+        raise CannotPoll(f"There is no tool “{spec.tool}” that waits for a condition.")
+    if step and (step.arguments or {}).get("condition") != spec.arguments.get("condition"):
+        raise CannotPoll("condition is evaluated as it is written: no reference may stand in it.")
+    result = await call_with_timeout(tool, lambda: tool.run(ToolInvocation(session, "", spec.arguments, action=action)))
+    if not result.ok:
+        raise CannotPoll(result.error)
+    try:
+        return Polling.model_validate(result.value)
+    except ValidationError as error:
+        raise CannotPoll(f"{spec.tool} does not say what is polled: {error.errors()[0]['msg']}") from error
+
+
+def polled_tool(registry: Registry, session: Session, polling: Polling) -> RegisteredTool:
+    """The tool to call at each poll. Raises CannotPoll if it may not be called with these arguments."""
+    tool = registry.find(polling.tool)
+    if tool is None or tool.spec.origin.startswith(ORIGIN):  # a flow's node needs its path
+        raise CannotPoll(f"There is no tool “{polling.tool}”.")
+    if tool.spec.effect != "read" or tool.spec.waits_for:
+        raise CannotPoll(f"{polling.tool} does more than read: it cannot be polled.")
+    if tool.policy(session) == "deny":
+        raise CannotPoll(f"{polling.tool} must not be used here.")
+    past = past_calls(action_history(session.memory, session.turn))
+    if tool.check and (forbidden := tool.check(polling.arguments, past)):
+        raise CannotPoll(" ".join(forbidden))
+    return tool
+
+
+class LookRequests:
+    """Answers TOOLS_LOOK."""
+
+    def __init__(self, registry: Registry, store: SessionLoader) -> None:
+        self._registry = registry
+        self._store = store
+
+    async def look(self, _: str, data: bytes) -> bytes | None:
+        """The result of one poll, or the reason why the step cannot poll. None if the session cannot be loaded now."""
+        try:
+            looked = await self._look(LookNow.model_validate_json(data))
+        except ValidationError as error:
+            looked = LookResult(error=f"This is no look: {error.errors()[0]['msg']}")
+        except StoreUnavailable:
+            return None
+        except (CannotPoll, CommandRefused, ModelError) as error:
+            looked = LookResult(error=str(error)[:2_000])
+        fields = {"value": conceal(looked.value), "error": conceal(looked.error)}  # it will be recorded permanently
+        return looked.model_copy(update=fields).model_dump_json().encode()
+
+    async def _look(self, ask: LookNow) -> LookResult:
+        session = (await self._store.load(ask.session_id)).session
+        action = find_action(session, ask.action_id)
+        if action is None or ask.action_id not in polls(session):
+            raise CannotPoll(f"{ask.action_id} does not poll now.")
+        polling = await polling_of(self._registry, session, action)
+        tool = polled_tool(self._registry, session, polling)
+        value = await _read(tool, session, action, polling.arguments)
+        return LookResult(value=value, met=holds(polling.condition, value))
+
+
+async def _read(
+    tool: RegisteredTool, session: Session, action: Action, arguments: Mapping[str, JsonValue]
+) -> JsonValue:
+    """The tool's result. Raises CannotPoll."""
+    limited = tool._replace(timeout=min(tool.timeout, LOOK_DEADLINE))
+    key = f"{session.id}/{action.spec.id}/{action.attempt}"
+    result = await call_with_timeout(limited, lambda: tool.run(ToolInvocation(session, key, arguments, action=action)))
+    if not result.ok:
+        raise CannotPoll(result.error or f"{tool.spec.name} failed.")
+    value = parse_json_text(result.value)
+    if (size := len(to_json(value))) > MAX_VALUE:
+        raise CannotPoll(f"{tool.spec.name} gives {size:,} bytes, and {MAX_VALUE:,} can be looked at: ask for less.")
+    return value

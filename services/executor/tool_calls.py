@@ -1,0 +1,54 @@
+"""One call of a tool: a deadline, metrics, and exactly one result."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from services.executor.tools import RegisteredTool, ToolResult
+from shared.domain import wording
+from shared.domain.errors import CommandRefused
+from shared.llm import ModelError
+from shared.log import LogUnavailable, UpgradeNeeded
+from shared.telemetry import metrics, names, tracing
+from shared.worker import BudgetExceeded
+
+log = structlog.get_logger("executor")
+
+
+async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+    """Run the call within its deadline, with a metric and a span. Neither records arguments or results."""
+    name = tool.spec.name
+    attributes = {names.OPERATION: "execute_tool", names.TOOL: name, names.EFFECT: tool.spec.effect}
+    with (
+        metrics.timed(metrics.TOOL, "cancelled", tool=name) as timing,
+        tracing.child_span(f"execute_tool {name}", attributes=attributes) as span,
+    ):
+        result = await run_within_deadline(tool, run)
+        timing.outcome = "ok" if result.ok else "unknown" if result.unknown else "error"
+        if not result.ok:
+            span.fail(timing.outcome)
+    return result
+
+
+async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+    """The result of the call. A failed write is `unknown`; a keyed write that times out is called once more."""
+    for last in (False, True):
+        try:
+            async with asyncio.timeout(tool.timeout):
+                return await run()
+        except TimeoutError:
+            if last or not tool.spec.keyed:
+                break  # repeating a keyed write returns its stored outcome
+        except BudgetExceeded:
+            metrics.BUDGET_EXCEEDED.labels("executor").inc()
+            return ToolResult(ok=False, error=wording.OUT_OF_BUDGET, unknown=tool.spec.effect != "read", cause="budget")
+        except (ModelError, CommandRefused, LogUnavailable, UpgradeNeeded):
+            raise  # not the tool's fault: the worker handles an unavailable model or log, and a stop
+        except (Exception, SystemExit) as error:  # also a plug-in that calls sys.exit()
+            log.exception("tool_failed", tool=tool.spec.name)
+            return ToolResult(
+                ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read"
+            )
+    why = f"{tool.spec.name} did not answer within {tool.timeout:g} seconds."
+    return ToolResult(ok=False, error=why, unknown=tool.spec.effect != "read", cause="timeout")

@@ -1,0 +1,135 @@
+"""Answers requests about tools: lists, previews and checks of calls."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+from pydantic import ValidationError
+
+from parley import Pack
+from parley.protocol.tools import (
+    TOOLS_PREVIEWS,
+    CheckCalls,
+    ListTools,
+    PastCall,
+    Preview,
+    PreviewCall,
+    PreviewCalls,
+    Previews,
+    StepCall,
+    ToolPage,
+    ToolSpec,
+    Violations,
+)
+from services.executor.sources.nodes import ORIGIN
+from services.executor.tool_search import rank
+from services.executor.tools import Registry
+from shared.domain.session import Session
+from shared.store import SessionLoader
+
+log = structlog.get_logger("executor")
+PREVIEW_TIMEOUT = 3.0  # per preview of a plan's calls, in seconds
+
+
+class ToolRequests:
+    """Answers requests about the registry's tools. `packs` contribute their prompts and rules."""
+
+    def __init__(self, registry: Registry, store: SessionLoader, packs: Sequence[Pack] = ()) -> None:
+        self._registry = registry
+        self._store = store
+        self._packs = packs
+
+    async def list(self, _: str, data: bytes) -> bytes:
+        """Answer TOOLS_LIST."""
+        try:
+            ask = ListTools.model_validate_json(data or b"{}")
+        except ValidationError:
+            ask = ListTools()
+        # no nodes of flows: they run only on a path, with the outputs of the nodes before
+        specs = [spec for tool in self._registry.all().values() if not (spec := tool.spec).origin.startswith(ORIGIN)]
+        if ask.calls_only:
+            specs = [spec for spec in specs if spec.waits_for is None]
+        if ask.only:
+            specs = [spec for spec in specs if spec.name in ask.only]
+        ranked = rank(specs, ask.query) if ask.query else specs
+        named = [spec for spec in specs if spec.name in ask.names]
+        chosen = (*named, *[spec for spec in ranked if spec not in named][: max(ask.limit - len(named), 0)])
+        return self._page(chosen, len(specs)).model_dump_json().encode()
+
+    def _page(self, chosen: tuple[ToolSpec, ...], total: int) -> ToolPage:
+        origins = {spec.origin for spec in chosen}
+        used = [pack for pack in self._packs if pack.name in origins]
+        return ToolPage(
+            tools=chosen,
+            total=total,
+            world=" ".join(pack.fingerprint for pack in self._packs if pack.fingerprint),
+            rules=tuple(words for pack in used for words in (pack.prompt, *pack.rules) if words),
+            troubles=self._registry.troubles(),
+        )
+
+    async def preview(self, _: str, data: bytes) -> bytes:
+        """Answer TOOLS_PREVIEW."""
+        try:
+            preview = await self._preview(PreviewCall.model_validate_json(data))
+        except ValidationError as error:
+            preview = Preview(known=False, error=f"This is no call: {error.errors()[0]['msg']}")
+        return preview.model_dump_json().encode()
+
+    async def _preview(self, ask: PreviewCall) -> Preview:
+        tool = self._registry.find(ask.tool)
+        if tool is None:
+            return Preview(known=False, error=f"There is no tool “{ask.tool}”.")
+        if tool.spec.effect == "read":
+            return Preview(known=True)
+        if tool.preview is None:
+            return Preview(known=False)
+        session = (await self._store.load(ask.session_id)).session
+        return await tool.preview(session, ask.arguments)
+
+    async def previews(self, _: str, data: bytes) -> bytes:
+        """Answer TOOLS_PREVIEWS. The previews run in parallel, each with its own timeout."""
+        try:
+            ask = PreviewCalls.model_validate_json(data)
+        except ValidationError as error:
+            log.warning("bad_request", subject=TOOLS_PREVIEWS, reason=str(error))
+            return Previews().model_dump_json().encode()
+        session = (await self._store.load(ask.session_id)).session
+        previews = await asyncio.gather(*(self._preview_in_time(session, call) for call in ask.calls))
+        steps = {
+            call.step: preview for call, preview in zip(ask.calls, previews, strict=True) if preview and preview.known
+        }
+        return Previews(steps=steps).model_dump_json().encode()
+
+    async def _preview_in_time(self, session: Session, call: StepCall) -> Preview | None:
+        """The preview of a call; None if the tool has none, fails, or exceeds the timeout."""
+        tool = self._registry.find(call.tool)
+        if tool is None or tool.preview is None:
+            return None
+        try:
+            async with asyncio.timeout(PREVIEW_TIMEOUT):
+                return await tool.preview(session, call.arguments)
+        except Exception:  # a pack's own code, or its server's
+            log.exception("preview_failed", tool=call.tool)
+            return None
+
+    async def check(self, _: str, data: bytes) -> bytes:
+        """Answer TOOLS_CHECK. An invalid request counts as a violation, so that its caller does not proceed."""
+        try:
+            violations = self._violations(CheckCalls.model_validate_json(data))
+        except ValidationError as error:
+            violations = (f"These are no calls: {error.errors()[0]['msg']}",)
+        return Violations(violations=violations).model_dump_json().encode()
+
+    def _violations(self, ask: CheckCalls) -> tuple[str, ...]:
+        """The violations of calls in this order. A forbidden call is not made, so later checks do not count it."""
+        past = list(ask.past)
+        violations: list[str] = []
+        for call in ask.calls:
+            tool = self._registry.find(call.tool)
+            if tool is None or tool.check is None:
+                continue
+            if reasons := tool.check(call.arguments, past):
+                violations += reasons
+            else:
+                past.append(PastCall(tool=call.tool, arguments=call.arguments, status="planned"))
+        return tuple(violations)

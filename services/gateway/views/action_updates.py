@@ -1,0 +1,170 @@
+"""Journal updates of existing actions: started, decided, ended, uncertain. They depend on the event alone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from pydantic import JsonValue
+
+from parley.events import SessionEvent, facts
+from parley.events.values import Ended, Outcome
+from parley.protocol import journal as j
+from parley.protocol.words import ENDED, JOURNAL, WORK
+from services.gateway.views.phrases import ACTION_TONES, state_label
+from services.gateway.views.summary import summarize
+from shared.domain.wording import SKIPPED_WITH, UNANSWERED
+
+
+class EntryFields(TypedDict):
+    """The fields that every entry has."""
+
+    key: str
+    version: int
+    at: datetime
+    by: str
+
+
+def entry_fields(event: SessionEvent, key: str) -> EntryFields:
+    return {"key": key, "version": event.version, "at": event.at, "by": event.actor}
+
+
+def pluralize(number: int, noun: str) -> str:
+    """The number with its noun: "1 step", "2 steps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def update(key: str, **fields: JsonValue) -> j.EntryUpdate:
+    return j.EntryUpdate(key=key, set=fields)
+
+
+def action_updates(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR0912  one case a fact
+    """Updates of the actions that the event is about, then of those that it ends or starts."""
+    match event:
+        case facts.QuestionAsked(kind="action"):
+            yield _state_update(event.question_id, "asked", summarize(event.text))
+        case facts.QuestionAnswered():
+            yield from _answered(event)
+        case facts.ApprovalGiven():
+            yield _state_update(event.action_id, "approved", JOURNAL["allowed"], decided_by=event.actor)
+        case facts.ApprovalDenied():
+            reason = event.reason or JOURNAL["declined"]
+            yield _state_update(event.action_id, "denied", reason, decided_by=event.actor, error=event.reason)
+        case facts.ApprovalExpired():
+            for action_id in event.denied:
+                yield _ended_with_error(action_id, "skipped", JOURNAL["declined_in_time"])
+            if event.unanswered:
+                yield _ended_with_error(event.unanswered, "failed", UNANSWERED)
+        case facts.ActionsStarted():
+            for action in event.actions:
+                yield _started(action.action_id)
+        case facts.ActionsWaiting():
+            for waits in event.actions:
+                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+                line = JOURNAL["waits_until" if waits.every is None else "polls_until"]
+                yield _state_update(waits.action_id, "waiting", line.format(until=until, every=waits.every))
+        case facts.ActionsWoken():
+            for woken in event.actions:
+                yield _state_update(woken, "finished", JOURNAL["woken"])
+        case facts.ActionPolled():
+            yield _polled(event)
+        case facts.ActionsFinished():
+            for outcome in event.outcomes:
+                yield _finished(event, outcome)
+        case facts.ResultStored():
+            yield update(f"action:{event.action_id}", artefact=event.artefact.model_dump(mode="json"))
+        case facts.ResultLost():
+            yield update(f"action:{event.action_id}", error=event.reason)
+        case facts.ActionSkipped():
+            yield from _skipped(event)
+        case facts.ActionUncertain():
+            # A read changes nothing, so an unknown outcome is a failure and not a doubt.
+            yield _ended_with_error(event.action_id, "failed" if event.effect == "read" else "uncertain", event.reason)
+    for ended in event.ended:
+        yield _ended(event, ended)
+    for action_id in event.planned_again if isinstance(event, facts.SessionRetried | facts.ActionSkipped) else ():
+        yield _state_update(action_id, "planned", state_label("planned"), error="", artefact=None, result_in=None)
+    for action_id in event.begins:
+        yield _started(action_id)
+
+
+def _state_update(action_id: str, state: j.ActionState, text: str, **fields: JsonValue) -> j.EntryUpdate:
+    """An update of the action's state, with a line about it."""
+    return update(
+        f"action:{action_id}",
+        **{"state": state, "word": state_label(state), "tone": ACTION_TONES[state], "gist": text, **fields},
+    )
+
+
+def _ended_with_error(action_id: str, state: j.ActionState, why: str) -> j.EntryUpdate:
+    return _state_update(action_id, state, why, error=why)
+
+
+def _started(action_id: str) -> j.EntryUpdate:
+    return _state_update(action_id, "started", JOURNAL["started"], artefact=None, error="")
+
+
+def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
+    state: j.ActionState = "finished" if outcome.ok else "failed"
+    text = (
+        summarize(outcome.result) or state_label("finished") if outcome.ok else outcome.error or state_label("failed")
+    )
+    result_in = event.version if outcome.result is not None else None
+    return _state_update(
+        outcome.action_id, state, text, error=outcome.error, seconds=outcome.seconds, result_in=result_in
+    )
+
+
+def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
+    """A polling step's last value and number of polls, or its outcome."""
+    if event.end == "given_up":
+        return _ended_with_error(event.action_id, "failed", event.error)
+    last_value = JOURNAL["look_failed"].format(error=event.error) if event.error else summarize(event.value)
+    line = JOURNAL["polled" if event.end is None else "poll_met"]
+    times = "once" if event.looks == 1 else f"{event.looks:,} times"
+    text = line.format(times=times, seen=last_value)
+    if event.end is None:
+        return _state_update(event.action_id, "waiting", text)
+    return _state_update(event.action_id, "finished", text, result_in=event.version, error="")
+
+
+def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
+    """The answer is the action's result, or settles an uncertain action."""
+    if event.kind == "action":
+        state: j.ActionState = "approved" if event.is_input else "finished"
+        yield _state_update(
+            event.question_id, state, summarize(event.text), result_in=event.version, decided_by=event.actor
+        )
+    if event.kind != "uncertain":
+        return
+    match event.key:
+        case "happened":
+            yield _state_update(event.question_id, "finished", event.text, error="", decided_by=event.actor)
+        case "again":
+            yield _state_update(event.question_id, "approved", event.text, error="", decided_by=event.actor)
+        case _:
+            left = JOURNAL["left_open"]
+            yield update(f"action:{event.question_id}", gist=left, decided_by=event.actor)
+
+
+def _skipped(event: facts.ActionSkipped) -> Iterator[j.EntryUpdate]:
+    if event.output is None:
+        yield _ended_with_error(event.action_id, "skipped", event.reason or state_label("skipped"))
+    else:
+        text = JOURNAL["output_given"].format(output=summarize(event.output))
+        word = WORK["output_given"]
+        fields: dict[str, JsonValue] = {"word": word, "error": "", "artefact": None, "decided_by": event.actor}
+        yield _state_update(event.action_id, "skipped", text, result_in=event.version, **fields)
+    for dependent in event.dependents:
+        yield _ended_with_error(dependent, "skipped", SKIPPED_WITH)
+
+
+def _ended(event: SessionEvent, ended: Ended) -> j.EntryUpdate:
+    """An action that ends without an outcome of its own."""
+    if ended.began:
+        return _ended_with_error(ended.id, "failed", JOURNAL["stopped_by_person"])
+    why = ENDED[ended.reason]
+    if ended.reason == "superseded" and isinstance(event, facts.MessageReceived):
+        why = ENDED["superseded_by_message"]
+    if ended.reason == "superseded" and isinstance(event, facts.TurnPlanned | facts.TurnRequested):
+        why = ENDED["superseded_by_plan"]
+    return _ended_with_error(ended.id, "skipped", why)

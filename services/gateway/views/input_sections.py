@@ -1,0 +1,63 @@
+"""The view's sections that ask a person for input or offer next steps. Pure."""
+
+from parley.protocol import screen as v
+from services.gateway.views import messages
+from shared.domain.flow_paths import started
+from shared.domain.session import Session, before_remark
+from shared.domain.state import UNDER_WAY_STATUSES
+from shared.flows import PERSON_NODE, split_tool_name
+
+
+def review(session: Session) -> v.ReviewSection | None:
+    message = messages.review(before_remark(session))
+    if message is None or message.version is None:
+        return None
+    target = "code" if message.type == "code_review" else "plan"
+    return v.ReviewSection(
+        target=target, version=message.version, number=message.number, hash=message.hash, message=message.message
+    )
+
+
+def feedback(session: Session) -> v.FeedbackSection | None:
+    message = messages.feedback_request(session)
+    return v.FeedbackSection.model_validate(message, from_attributes=True) if message else None
+
+
+def question(session: Session) -> v.QuestionSection | None:
+    message = messages.question(session)
+    return v.QuestionSection.model_validate(message, from_attributes=True) if message else None
+
+
+def approval(session: Session) -> v.ApprovalSection | None:
+    message = messages.approval_request(before_remark(session))
+    if message is None:
+        return None
+    return v.ApprovalSection(actions=tuple(action.action_id for action in message.actions), message=message.message)
+
+
+def path_standing(session: Session) -> v.PathStanding | None:
+    turn = session.turn
+    if turn is None or not turn.rules.changeable:
+        return None
+    actions = started(turn)
+    tools = [
+        action.spec.tool
+        for action in actions
+        if action.status in (*UNDER_WAY_STATUSES, "finished") and split_tool_name(action.spec.tool)[1] != PERSON_NODE
+    ]
+    return v.PathStanding(after=actions[-1].spec.id if actions else "", tool=tools[-1] if tools else "")
+
+
+def escalation(session: Session) -> v.EscalationSection | None:
+    if session.phase != "escalated":
+        return None
+    turn = session.turn
+    taken_over = turn is not None and turn.taken_over
+    reason = turn.verdict.reasoning if turn and turn.verdict else ""
+    message = "Act again, or hand the session back with a message." if taken_over else reason
+    return v.EscalationSection(message=message, taken_over=taken_over)
+
+
+def next_steps(session: Session) -> v.NextSection | None:
+    message = messages.continue_(session)
+    return v.NextSection.model_validate(message.content, from_attributes=True) if message else None

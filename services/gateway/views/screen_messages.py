@@ -1,0 +1,78 @@
+"""Protocol 2: snapshots, event messages, and drafts. Pure."""
+
+from parley.events import SessionEvent, facts
+from parley.protocol import screen as v
+from parley.protocol import server as v1
+from services.gateway.views import input_sections
+from services.gateway.views.allowed_messages import allowed_messages
+from services.gateway.views.entries import entries
+from services.gateway.views.sections import changed_sections, full_view
+from shared.domain.session import Session
+
+# Events that contain what was being drafted, or that end the drafting.
+DRAFT_ENDING_EVENTS = (
+    facts.PlanDrafted
+    | facts.PlanEdited
+    | facts.CodeDrafted
+    | facts.CodeEdited
+    | facts.CodeVerified
+    | facts.TurnPlanned
+    | facts.TurnRequested
+    | facts.TurnChanged
+    | facts.TurnVerified
+    | facts.ActionsFinished
+    | facts.ActionUncertain
+    | facts.AnswerGiven
+    | facts.QuestionAsked
+    | facts.RemarkAnswered
+    | facts.SessionStopped
+    | facts.SessionFailed
+)
+READER_MESSAGES = ("fork",)  # allowed to users who may only read
+
+
+def snapshot(session: Session, draft: v1.Delta | None = None, *, writes: bool = True) -> v.ScreenSnapshot:
+    """The snapshot. `writes`: the client may act in this session."""
+    return v.ScreenSnapshot(
+        session_id=session.id,
+        version=session.version,
+        view=full_view(session),
+        can=allowed_for(session, writes=writes),
+        draft=delta(draft) if draft and session.work else None,
+    )
+
+
+def event_message(before: Session, event: SessionEvent, after: Session, *, writes: bool = True) -> v.ScreenEvent:
+    """An event, for clients that have every earlier event."""
+    return v.ScreenEvent(
+        session_id=after.id,
+        version=event.version,
+        event=event,
+        entries=entries(event),
+        changed=changed_sections(before, after),
+        can=allowed_for(after, writes=writes),
+        ends_draft=isinstance(event, DRAFT_ENDING_EVENTS),
+    )
+
+
+def history_message(event: SessionEvent) -> v.ScreenEvent:
+    """A past event, for clients that have a newer snapshot."""
+    return v.ScreenEvent(
+        session_id=event.session_id, version=event.version, event=event, entries=entries(event), changed={}, can=None
+    )
+
+
+def allowed_for(session: Session, *, writes: bool) -> tuple[str, ...]:
+    """The client messages that this client can usefully send now.
+
+    `stop` is left out during a review: nothing runs, and the plan or code can be discarded.
+    """
+    reviewed = session.work is None and (input_sections.review(session) or input_sections.feedback(session))
+    allowed = tuple(kind for kind in allowed_messages(session) if not (reviewed and kind == "stop"))
+    return allowed if writes else tuple(kind for kind in allowed if kind in READER_MESSAGES)
+
+
+def delta(draft: v1.Delta) -> v.ScreenDelta:
+    """A piece of a draft, with the version of its work, which its id begins with."""
+    work, _, _ = draft.draft_id.partition("-")
+    return v.ScreenDelta(**draft.model_dump(exclude={"type"}), work=int(work) if work.isdecimal() else 0)

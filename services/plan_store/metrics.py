@@ -1,0 +1,69 @@
+"""Metrics about all processes, counted periodically in the database and at the broker."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import structlog
+from sqlalchemy import Select, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.dead_letters import dead_letter_counts, parked_count
+from services.plan_store.tables import sessions
+from shared.bus import Bus
+from shared.domain.session import Phase
+from shared.services import CONSUMERS, SERVICES, WORKERS
+from shared.telemetry import metrics
+from shared.unavailable import Unavailable
+
+MIN_INTERVAL = 15.0  # seconds between two counts
+INTERVAL_FACTOR = (
+    100  # or this many times the duration of the last count, so that a large database is not read all the time
+)
+OTHER = "other"  # any consumer that Parley does not know
+
+log = structlog.get_logger("plan_store")
+
+
+async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
+    """Count until cancelled. Every replica counts the same."""
+    while True:
+        started_at = time.monotonic()
+        try:
+            await count(database)
+            await count_exits(bus)
+        except Unavailable as error:
+            log.warning("not_counted", error=str(error)[:500])
+        await asyncio.sleep(max(MIN_INTERVAL, INTERVAL_FACTOR * (time.monotonic() - started_at)))
+
+
+async def count(database: ProjectionDatabase) -> None:
+    """Set every metric that the database has, also to zero. Raises DatabaseUnavailable."""
+    due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
+    async with database.begin() as tx:
+        phases = await _as_dict(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
+        dead_letters = await _as_dict(tx, dead_letter_counts())
+        quarantined = await tx.scalar(parked_count()) or 0
+        oldest = await _as_dict(tx, due.group_by(sessions.c.work_service))
+    for phase in get_args(Phase):
+        metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
+    for consumer in CONSUMERS:
+        metrics.DEAD_LETTERS.labels(consumer.name).set(dead_letters.pop(consumer.name, 0))
+    metrics.DEAD_LETTERS.labels(OTHER).set(sum(dead_letters.values()))
+    metrics.PARKED.set(quarantined)
+    for service in WORKERS:
+        at = oldest.get(service)
+        metrics.OLDEST_DUE_WORK.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
+
+
+async def count_exits(bus: Bus) -> None:
+    """Set the number of watchdog exits of each service, also to zero. Raises BusUnavailable."""
+    exits = await bus.watchdog_exits()
+    for service in SERVICES:
+        metrics.WATCHDOG_EXITS.labels(service).set(exits.get(service, 0))
+
+
+async def _as_dict(tx: AsyncConnection, query: Select[Any]) -> dict[str, Any]:
+    return {row[0]: row[1] for row in await tx.execute(query)}

@@ -1,0 +1,169 @@
+"""A session and its times as a row of `sessions`, and back."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from sqlalchemy import RowMapping
+
+from services.plan_store.history import FoldedMessage
+from shared.domain.expiry import expires
+from shared.domain.plan_steps import is_held_up
+from shared.domain.session import SESSION, Session
+from shared.domain.state_names import state_name
+from shared.domain.waiting_steps import next_wake
+from shared.log import SessionAtPosition
+
+MAX_SEARCH_TEXT = 20_000  # characters of a session that a search can find
+MAX_TIMEOUT = 10 * 365 * 24 * 3600  # seconds: a longer time-out counts as none
+
+
+class SessionTimes(NamedTuple):
+    """Times by the log's clock, so that a rebuild produces the same ones."""
+
+    created_at: datetime
+    updated_at: datetime
+    phase_began_at: datetime  # or when what is now in review was put there
+    work_since: datetime | None
+
+
+class ProjectedSession(NamedTuple):
+    """A session folded up to a position. `times` is None while it has no row."""
+
+    loaded: SessionAtPosition
+    times: SessionTimes | None = None
+    digest: str = ""
+    size: int = 0  # bytes of the session's JSON, set by `with_digest`
+
+    @property
+    def session(self) -> Session:
+        return self.loaded.session
+
+    @property
+    def position(self) -> int:
+        return self.loaded.position
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the pending approval, or the question of a step, expires; None if it does not."""
+        timeout = self.session.settings.approval_timeout
+        if self.times is None or not expires(self.session) or timeout is None or timeout > MAX_TIMEOUT:
+            return None
+        return self.times.phase_began_at + timedelta(seconds=timeout)
+
+    @property
+    def wakes_at(self) -> datetime | None:
+        """When the first waiting or polling step is due."""
+        return next_wake(self.session)
+
+
+def empty_session(session_id: str) -> ProjectedSession:
+    return ProjectedSession(SessionAtPosition(Session(session_id), 0))
+
+
+def project_message(before: ProjectedSession, folded: FoldedMessage) -> ProjectedSession:
+    """The session after one more message. It keeps the old row's digest until `with_digest`."""
+    at, old = folded.raw.at, before.times if before.position else None
+    session = folded.after.session
+    if folded.event is None:
+        return ProjectedSession(folded.after, old or SessionTimes(at, at, at, None), before.digest)
+    is_first = folded.before.session.version == 0
+    times = SessionTimes(
+        created_at=at if old is None or is_first else old.created_at,
+        updated_at=at,
+        phase_began_at=at
+        if old is None or is_first or session.since_version == session.version
+        else old.phase_began_at,
+        work_since=_work_since(folded, old),
+    )
+    return ProjectedSession(folded.after, times, before.digest)
+
+
+def _work_since(folded: FoldedMessage, old: SessionTimes | None) -> datetime | None:
+    work = folded.after.session.work
+    if work is None:
+        return None
+    return old.work_since if old and folded.before.session.work == work else folded.raw.at
+
+
+def with_digest(projected: ProjectedSession) -> ProjectedSession:
+    """The same session with its own digest and size."""
+    body = SESSION.dump_json(projected.session)
+    return projected._replace(digest=_digest(body), size=len(body))
+
+
+def size_of(projected: ProjectedSession) -> int:
+    """The size in bytes that `with_digest` has set."""
+    return projected.size
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def search_texts(session: Session) -> Iterator[str]:
+    """The texts that a search finds a session by, the most likely search terms first."""
+    words, plan = session.words, session.plan
+    yield from (session.title, words.request)
+    yield from (earlier.request for earlier in reversed(words.earlier))
+    yield from (*words.feedback, *words.feedback_in_code, *words.unread)
+    yield from (text for exchange in words.dialogue for text in (exchange.question, exchange.answer))
+    if plan:
+        yield from (plan.goal, *(step.text for step in plan.steps), plan.notes)
+    yield from (words.reply, session.answer.text)
+    yield from (earlier.outcome for earlier in reversed(words.earlier))
+
+
+def row(projected: ProjectedSession) -> dict[str, Any]:
+    """The row of `sessions`, for a session with its digest."""
+    session, times = projected.session, projected.times
+    assert times is not None  # noqa: S101  a session that is stored has at least one message
+    return {
+        "id": session.id,
+        "position": projected.position,
+        "version": session.version,
+        "snapshot_digest": projected.digest,
+        "owner": session.owner,
+        "title": session.title,
+        "request": session.words.request,
+        "search_text": "\n".join(search_texts(session))[:MAX_SEARCH_TEXT].casefold(),
+        "workflow": session.workflow,
+        "phase": session.phase,
+        "state": state_name(session),
+        "paused": session.paused,
+        "rest_reason": session.rest_reason,
+        "unfinished": is_held_up(session),
+        "work_service": session.work.service if session.work else None,
+        "work_version": session.work.version if session.work else None,
+        "work_since": times.work_since,
+        "phase_began_at": times.phase_began_at,
+        "approval_expires_at": projected.expires_at,
+        "wakes_at": projected.wakes_at,
+        "parent_id": session.parent_id,
+        "created_at": times.created_at,
+        "updated_at": times.updated_at,
+        "snapshot": SESSION.dump_python(session, mode="json"),
+    }
+
+
+def from_row(stored: RowMapping) -> ProjectedSession | None:
+    """The session in a complete row; None if its digest does not match.
+
+    Another version of Parley may have written it, and reading a session of another shape would lose fields.
+    """
+    try:
+        session = SESSION.validate_python(stored["snapshot"])
+    except ValidationError:
+        return None
+    body = SESSION.dump_json(session)
+    if stored["position"] and _digest(body) != stored["snapshot_digest"]:
+        return None
+    return ProjectedSession(
+        SessionAtPosition(session, stored["position"]), times(stored), stored["snapshot_digest"], len(body)
+    )
+
+
+def times(stored: RowMapping) -> SessionTimes:
+    return SessionTimes(stored["created_at"], stored["updated_at"], stored["phase_began_at"], stored["work_since"])

@@ -1,0 +1,78 @@
+"""The reply schema for a turn: one call shape for each tool in the prompt, with that tool's arguments."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, WithJsonSchema, create_model
+
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import with_kinds, without_kinds
+from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
+from shared.llm.strict_schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
+
+AROUND = 4  # schema levels around the arguments of a call
+# limit for the argument schemas of all tools together; the rest of the reply needs little
+HALF = Size(2_000, 500, 50_000)
+TEXT = {"type": "string", "description": "The arguments as JSON text"}
+
+
+def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
+    """The reply type for this page of tools. Without tools it offers no turn.
+
+    With `searchable` the model may ask for other tools, if there are any.
+    """
+    withheld = [] if searchable and page.total > len(page.tools) else ["more_tools"]
+    if not page.tools:
+        return without_kinds(TurnReply, *withheld, "turn")
+    key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])
+    return without_kinds(_with_calls(key), *withheld)
+
+
+def without_nulls(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
+    """The arguments without nulls for optional properties: the strict schema makes the model fill in every property."""
+    if not isinstance(arguments, dict):
+        return arguments
+    required = spec.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    return {name: value for name, value in arguments.items() if value is not None or name in needed}
+
+
+@lru_cache(maxsize=32)
+def _with_calls(key: str) -> type[TurnReply]:
+    calls = _calls([(name, parameters) for name, parameters in json.loads(key)])
+    call: Any = Annotated[Planned, WithJsonSchema({"anyOf": calls} if len(calls) > 1 else calls[0])]
+    actions: Any = (list[call], Field(min_length=1, max_length=20))
+    turn = create_model("TurnDraft", __base__=TurnDraft, __doc__=TurnDraft.__doc__, actions=actions)
+    return with_kinds(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
+
+
+def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The schema of a call of each tool.
+
+    Arguments that the strict subset of JSON schema cannot express are JSON text. The prompt describes the arguments.
+    """
+    counted = Size()
+    calls: list[dict[str, Any]] = []
+    for name, parameters in tools:
+        try:
+            arguments = to_strict(parameters, nullable=True, described=False, levels=MAX_LEVELS - AROUND)
+        except UnsupportedSchema:
+            arguments = TEXT
+        if not (counted + size(arguments)).within(HALF):
+            arguments = TEXT
+        counted += size(arguments)
+        calls.append(_call(name, arguments))
+    return calls
+
+
+def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        "tool": {"type": "string", "const": name},
+        "arguments": arguments,
+        "text": {"type": "string"},
+        "depends_on": {"type": "array", "items": {"type": "integer"}, "maxItems": 20},
+        "sub_goal": {"type": "string"},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -1,0 +1,152 @@
+"""How plans and code evolve: drafted, edited, approved, rejected, checked. Workflows say which phase follows."""
+
+from parley.events import facts
+from shared.domain import workflows
+from shared.domain.batches import leave_turn
+from shared.domain.fast_replace import replace
+from shared.domain.flow_paths import from_spec
+from shared.domain.plan_versions import with_next_attempt
+from shared.domain.session import (
+    MAX_CODE_FEEDBACK_BYTES,
+    NextDraft,
+    Session,
+    newest_within,
+    with_code,
+    with_next_draft,
+    with_plan,
+    with_words,
+)
+from shared.domain.state import Code, Plan, PlanStatus, Turn
+from shared.domain.workflow import repairable, unread_while_drafting
+
+
+def plan_written(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
+    plan = _plan(session, event)
+    workflow = workflows.workflow_of_plan(session, plan.kind)
+    code = session.code
+    if code and code.status in ("checking", "review", "rejected"):
+        code = replace(code, status="superseded")
+    base = workflow.takes_in(leave_turn(session))
+    plan = plan if isinstance(event, facts.PlanDrafted) else workflow.edited(plan)
+    return replace(
+        base,
+        plan=plan,
+        task=plan.task,
+        code=code,
+        words=replace(base.words, last_question=""),
+        next_draft=NextDraft(),
+        counts=replace(base.counts, plans=plan.number),
+    )
+
+
+def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan:
+    before = session.plan
+    if isinstance(event, facts.PlanDrafted):
+        kind, path, task = event.kind, event.path, event.task or ""
+    else:
+        kind, path = workflows.kind_of_plan(session), before.path if before else None
+        acts = workflows.workflow_of_plan(session, kind).turn.by_step
+        task = before.task if before else f"t{event.version}" if acts else ""
+    status: PlanStatus = "draft" if unread_while_drafting(session, event) else "pending_approval"
+    return Plan(
+        event.version,
+        session.counts.plans + 1,
+        kind,
+        event.goal,
+        event.steps,
+        event.notes,
+        event.actor,
+        status=status,
+        path=path,
+        task=task,
+        checks=event.checks,
+    )
+
+
+def plan_approved(session: Session, event: facts.PlanApproved | facts.TurnPlanned) -> Session:
+    """Approves the plan. Its steps become a turn, started at once or later; a text plan gets code written for it."""
+    plan = session.plan
+    if plan is None or event.turn is None:
+        approved = with_words(with_plan(session, "approved"), feedback_in_code=())
+        return with_next_draft(approved, problems=())
+    if isinstance(event, facts.TurnPlanned):
+        return _with_steps(session, replace(plan, status="executing", approved_by_setting=True), event, event.turn)
+    status: PlanStatus = "approved" if event.deferred else "executing"
+    return _with_steps(session, replace(plan, status=status, preapproved=event.preapproved), event, event.turn)
+
+
+def _with_steps(session: Session, plan: Plan, event: facts.PlanApproved | facts.TurnPlanned, number: int) -> Session:
+    """The session with this plan and the turn of its steps. Steps that an earlier version finished stay finished."""
+    workflow = workflows.workflow_of_plan(session, plan.kind)
+    base = leave_turn(replace(session, plan=plan))
+    done = {action.spec.id: action for action in base.begun_steps if action.spec.id in event.already_done}
+    turn = Turn(
+        number,
+        plan.goal,
+        tuple(done.get(spec.id) or with_next_attempt(base, from_spec(spec)) for spec in event.actions),
+        plan.by,
+        final=True,
+        path=plan.path,
+        workflow=workflow.name,
+        rules=workflow.turn,
+        made=len(event.actions),
+    )
+    return replace(base, turn=turn, counts=replace(base.counts, turns=number))
+
+
+def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:
+    rejected = with_plan(session, "rejected")
+    if rejected.code and rejected.code.status != "approved":
+        rejected = with_code(rejected, status="superseded")
+    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected
+
+
+def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
+    return with_plan(session, "cancelled")
+
+
+def plan_deleted(session: Session, _: facts.PlanDeleted) -> Session:
+    return replace(session, plan=None, code=None)
+
+
+def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
+    plan_version = session.plan.version if session.plan else event.version
+    drafted = isinstance(event, facts.CodeDrafted)
+    repairs = session.code.repairs if drafted and session.code and session.next_draft.problems else 0
+    code = Code(
+        event.version,
+        session.counts.codes + 1,
+        plan_version,
+        event.code,
+        event.explanation if isinstance(event, facts.CodeDrafted) else "",
+        event.actor,
+        repairs=repairs,
+    )
+    words = session.words
+    taken_in = newest_within(words.feedback_in_code + words.feedback, MAX_CODE_FEEDBACK_BYTES)
+    return replace(
+        leave_turn(session),
+        code=code,
+        words=replace(words, feedback_in_code=taken_in, feedback=(), last_question=""),
+        next_draft=NextDraft(),
+        counts=replace(session.counts, codes=code.number),
+    )
+
+
+def code_verified(session: Session, event: facts.CodeVerified) -> Session:
+    checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
+    if checked.code is None or session.words.unread or not repairable(session, event):
+        return checked
+    repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")
+    return with_next_draft(
+        repair, problems=tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
+    )
+
+
+def code_approved(session: Session, _: facts.CodeApproved) -> Session:
+    return with_code(with_plan(session, "completed"), status="approved")
+
+
+def code_rejected(session: Session, event: facts.CodeRejected) -> Session:
+    rejected = with_code(session, status="rejected")
+    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected

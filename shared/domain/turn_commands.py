@@ -1,0 +1,64 @@
+"""Decides the planner's turns and the verifier's verdicts."""
+
+from parley.events import SessionEvent, facts
+from shared.domain import commands as c
+from shared.domain.batches import new_actions
+from shared.domain.commands import CommandMeta
+from shared.domain.errors import Invalid, OutOfTurn, require
+from shared.domain.event_meta import event_meta
+from shared.domain.memory import MAX_SUB_GOALS
+from shared.domain.messages import begins_round, drafting_session
+from shared.domain.policy import with_ruling
+from shared.domain.session import Session
+from shared.domain.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal, sub_goals_of
+from shared.domain.workflows import WORKFLOWS
+
+
+def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> SessionEvent:
+    """The turn with the domain's ruling of each action. Raises OutOfTurn, Invalid."""
+    require(_plans_turns(session), "In a conversation only approved code is run, when the user asks for it.")
+    if len(command.sub_goals) > MAX_SUB_GOALS:
+        raise Invalid(f"A turn names at most {MAX_SUB_GOALS} sub-goals.")
+    base = drafting_session(session)
+    actions = tuple(with_ruling(base, spec) for spec in new_actions(base, command.actions))
+    if len(sub_goals_of(command.sub_goal, actions)) > TURN_SUB_GOALS:
+        raise Invalid(f"A turn works on at most {TURN_SUB_GOALS} sub-goals: leave the others to the next turn.")
+    return facts.TurnPlanned(
+        **event_meta(session, meta, facts.TurnPlanned, needs=2 if any(spec.sub_goal for spec in actions) else 1),
+        turn=session.counts.turns + 1,
+        sub_goal=command.sub_goal,
+        actions=actions,
+        selected_tool=command.selected_tool,
+        required_skills=command.required_skills,
+        reasoning=command.reasoning,
+        sub_goals=command.sub_goals,
+        final=command.final,
+        recalled=command.recalled,
+        path=command.path,
+        begins_round=begins_round(session),
+    )
+
+
+def _plans_turns(session: Session) -> bool:
+    own = WORKFLOWS.get(session.workflow)
+    return own is None or ("turn.planned" in own.after and not own.turn.by_step)
+
+
+def verify_turn(session: Session, command: c.VerifyTurn, meta: CommandMeta) -> SessionEvent:
+    """The verdict. Raises OutOfTurn without a turn, Invalid for other sub-goals than the turn's."""
+    if session.turn is None:
+        raise OutOfTurn("There is no turn to verify now: the code is.")
+    judged, sub_goals = [verdict.sub_goal for verdict in command.sub_goals], actions_by_sub_goal(session.turn)
+    if judged and sorted(judged) != sorted(sub_goals):
+        raise Invalid(f"Give one verdict on each sub-goal of the turn: {'; '.join(sub_goals)}.")
+    return facts.TurnVerified(
+        **event_meta(session, meta, facts.TurnVerified, needs=2 if judged else 1),
+        turn=session.turn.number,
+        status=command.status,
+        next_action=command.next_action,
+        execution_analysis=command.execution_analysis,
+        memory_analysis=command.memory_analysis,
+        reasoning=command.reasoning,
+        rule=command.rule,
+        sub_goals=command.sub_goals,
+    )

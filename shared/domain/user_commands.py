@@ -1,0 +1,285 @@
+"""Decides users' commands: what a user may do, and when."""
+
+from typing import assert_never
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec
+from shared.domain import budgets, flow_paths, reviews
+from shared.domain import commands as c
+from shared.domain.batches import new_actions
+from shared.domain.commands import CommandMeta
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
+from shared.domain.event_meta import event_meta, format_of_steps
+from shared.domain.messages import programmed_plan
+from shared.domain.plan_steps import is_unfinished
+from shared.domain.policy import with_ruling
+from shared.domain.session import SERVICE_OF, Session, defer_remark
+from shared.domain.skipping import skip
+
+UserCommand = (
+    c.Say
+    | c.Approve
+    | c.Reject
+    | c.EditPlan
+    | c.EditCode
+    | c.Answer
+    | c.Continue
+    | c.Run
+    | c.Complete
+    | c.Stop
+    | c.Pause
+    | c.Resume
+    | c.Retry
+    | c.Skip
+    | c.CancelPlan
+    | c.DeletePlan
+    | c.TakeOver
+    | c.EditPath
+    | c.Judge
+    | c.Remember
+    | c.RaiseBudget
+    | c.Rename
+    | c.Share
+    | c.ChooseWorkflow
+    | c.Fork
+)
+# Decisions about what is in review, allowed while a remark about it is being answered.
+DECISIONS = (
+    c.Approve | c.Reject | c.EditPlan | c.EditCode | c.EditPath | c.Run | c.Skip | c.CancelPlan | c.DeletePlan | c.Judge
+)
+PATH_PHASES = ("executing", "awaiting_approval", "awaiting_input")
+RUN_CODE = "run_code"  # the tool that runs approved code
+
+
+def decide_user_command(session: Session, command: UserCommand, meta: CommandMeta) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
+    """The event for a user's command. Raises CommandRefused."""
+    if isinstance(command, DECISIONS):
+        session = defer_remark(session)
+    match command:
+        case c.Say():
+            return _say(session, command, meta)
+        case c.Approve():
+            return reviews.approve(session, command, meta)
+        case c.Reject():
+            return reviews.reject(session, command, meta)
+        case c.EditPlan():
+            return reviews.edit_plan(session, command, meta)
+        case c.EditCode():
+            return reviews.edit_code(session, command, meta)
+        case c.Answer():
+            return _answer(session, command, meta)
+        case c.Continue():
+            return _continue(session, meta)
+        case c.Run():
+            return _run(session, command, meta)
+        case c.Complete():
+            return _complete(session, meta)
+        case c.Stop():
+            return _stop(session, command, meta)
+        case c.Pause():
+            require(not session.paused and session.phase not in ("resting", "failed"), "There is nothing to pause now.")
+            return facts.SessionPaused(**event_meta(session, meta, facts.SessionPaused))
+        case c.Resume():
+            require(session.paused, "The session is not paused.")
+            return facts.SessionResumed(**event_meta(session, meta, facts.SessionResumed))
+        case c.Retry():
+            require(
+                session.phase in ("failed", "resting") and (session.resume_phase is not None or is_unfinished(session)),
+                "There is nothing to retry.",
+            )
+            return facts.SessionRetried(**event_meta(session, meta, facts.SessionRetried))
+        case c.Skip():
+            return skip(session, command, meta)
+        case c.CancelPlan() | c.DeletePlan():
+            return _drop_plan(session, command, meta)
+        case c.TakeOver():
+            return _take_over(session, command, meta)
+        case c.EditPath():
+            return _edit_path(session, command, meta)
+        case c.Judge():
+            return _judge(session, command, meta)
+        case c.Remember():
+            return facts.PolicySet(
+                **event_meta(session, meta, facts.PolicySet), tool=command.tool, policy=command.policy
+            )
+        case c.RaiseBudget():
+            return budgets.raise_budget(session, command, meta)
+        case c.Rename():
+            return facts.SessionRenamed(**event_meta(session, meta, facts.SessionRenamed), title=command.title)
+        case c.Share():
+            return facts.SessionShared(
+                **event_meta(session, meta, facts.SessionShared), user=command.user, role=command.role
+            )
+        case c.ChooseWorkflow():
+            require(session.phase == "resting", "The workflow can be chosen while the session rests.")
+            return facts.WorkflowChanged(**event_meta(session, meta, facts.WorkflowChanged), workflow=command.workflow)
+        case c.Fork():
+            return _fork(session, command, meta)
+    assert_never(command)
+
+
+def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
+    if not command.text.strip():
+        raise Invalid("The message is empty.")
+    about = session.question.about if session.question else None
+    if about not in (None, "continue") and not (about == "request" and command.knowledge):
+        return _answer(session, c.Answer(text=command.text), meta)
+    intent = _intent(session, command)
+    if command.brings_plan and session.version:
+        raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
+    asked = command.settings
+    limits = asked is not None and bool(asked.tools or asked.call_budget or asked.time_budget)
+    return facts.MessageReceived(
+        **event_meta(session, meta, facts.MessageReceived, needs=2 if command.brings_plan or limits else 1),
+        brings_plan=command.brings_plan,
+        text=command.text,
+        intent=intent,
+        workflow=command.workflow if intent == "request" else None,
+        settings=command.settings if intent == "request" else None,
+        knowledge=command.knowledge,
+    )
+
+
+def _intent(session: Session, command: c.Say) -> facts.Intent:
+    """How a message counts in the session's phase. At rest, another workflow or other settings make it a request."""
+    if session.question:
+        return "request" if session.question.about == "continue" else "feedback"
+    at = defer_remark(session)
+    if at.phase in SERVICE_OF:
+        return "guidance"
+    if at.phase in ("awaiting_approval", "waiting"):
+        return "feedback" if command.feedback else "remark"
+    if at.phase == "resting" and at.version:
+        as_it_is = command.workflow in (None, at.workflow) and command.settings in (None, at.settings)
+        return "remark" if as_it_is else "request"
+    return "feedback" if at.is_awaiting_user else "request"
+
+
+def _answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEvent:
+    question = session.question
+    if session.phase != "awaiting_input" or question is None:
+        raise OutOfTurn("No question is open now.")
+    if command.action_id is not None and command.action_id != question.action_id:
+        raise Stale("That question is no longer open; another one is.")
+    if not command.text.strip():
+        raise Invalid("The answer is empty.")
+    key = question.key_of(command.text)
+    if question.about == "budget":
+        return budgets.answer_budget_question(session, key, meta)
+    if question.about == "uncertain" and key is None:
+        raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
+    return facts.QuestionAnswered(
+        **event_meta(session, meta, facts.QuestionAnswered, question.action_id),
+        question_id=question.action_id,
+        text=command.text,
+        key=key,
+    )
+
+
+def _continue(session: Session, meta: CommandMeta) -> SessionEvent:
+    require(session.phase == "resting" and session.version > 0, "The session has not come to rest yet.")
+    return facts.QuestionAsked(
+        **event_meta(session, meta, facts.QuestionAsked),
+        question_id=f"continue-{session.version + 1}",
+        kind="continue",
+        text="What would you like to change, or to do next?",
+    )
+
+
+def _run(session: Session, command: c.Run, meta: CommandMeta) -> SessionEvent:
+    code = session.code
+    if code is None or code.status != "approved" or session.phase not in ("resting", "failed"):
+        raise OutOfTurn("Only approved code is run, while the session rests.")
+    turn = session.counts.turns + 1
+    arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
+    action = ActionSpec(id=f"{turn}.1", tool=RUN_CODE, arguments=arguments, description="Run the approved code")
+    return _turn_requested(session, "Run the approved code", (action,), meta)
+
+
+def _complete(session: Session, meta: CommandMeta) -> SessionEvent:
+    asked = session.question is not None and session.question.about == "continue" and session.is_awaiting_user
+    rests = session.phase == "failed" or (session.phase == "resting" and session.rest_reason != "completed")
+    require(asked or rests, "The session can be completed when it rests.")
+    return facts.SessionCompleted(**event_meta(session, meta, facts.SessionCompleted))
+
+
+def _stop(session: Session, command: c.Stop, meta: CommandMeta) -> SessionEvent:
+    require(session.phase not in ("resting", "failed"), "Nothing is going on: there is nothing to stop.")
+    return facts.SessionStopped(**event_meta(session, meta, facts.SessionStopped), reason=command.reason)
+
+
+def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, meta: CommandMeta) -> SessionEvent:
+    if session.plan is None:
+        raise OutOfTurn("There is no plan.")
+    if isinstance(command, c.DeletePlan):
+        require(session.phase not in SERVICE_OF, "The plan is being worked on: stop or cancel it first.")
+        return facts.PlanDeleted(**event_meta(session, meta, facts.PlanDeleted), plan_version=session.plan.version)
+    over = session.plan.status in ("completed", "cancelled", "failed") and not is_unfinished(session)
+    require(not over, f"The plan is {session.plan.status} already.")
+    return facts.PlanCancelled(**event_meta(session, meta, facts.PlanCancelled), plan_version=session.plan.version)
+
+
+def _take_over(session: Session, command: c.TakeOver, meta: CommandMeta) -> SessionEvent:
+    require(session.phase == "escalated", "A person takes over when the session is escalated to one.")
+    if not command.actions:
+        raise Invalid("Name at least one action; to hand the session back, say so in a message.")
+    return _turn_requested(session, command.sub_goal, new_actions(session, command.actions), meta)
+
+
+def _turn_requested(
+    session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], meta: CommandMeta
+) -> facts.TurnRequested:
+    return facts.TurnRequested(
+        **event_meta(session, meta, facts.TurnRequested),
+        turn=session.counts.turns + 1,
+        sub_goal=sub_goal,
+        actions=actions,
+    )
+
+
+def _edit_path(session: Session, command: c.EditPath, meta: CommandMeta) -> SessionEvent:
+    """Replaces the part of a path that has not started, before it runs or while it does."""
+    turn = session.turn
+    about = session.question.about if session.question else "action"
+    if turn is None or not turn.rules.changeable or session.phase not in PATH_PHASES or about != "action":
+        raise OutOfTurn("No path is being walked now.")
+    walked = flow_paths.started(turn)
+    if command.after != (walked[-1].spec.id if walked else ""):
+        raise Stale("The path has gone on since you looked at it. Look at what is left of it and change that.")
+    if not command.actions and not walked:
+        raise Invalid("The path needs at least one node; to give it up, stop.")
+    # the executor sets a node's effect and arguments right before it starts
+    rest = tuple(flow_paths.as_action(spec.tool, spec.description) for spec in command.actions)
+    specs = tuple(
+        with_ruling(session, spec) for spec in flow_paths.with_ids(turn, rest, after_override=bool(command.given))
+    )
+    return facts.TurnChanged(
+        **event_meta(session, meta, facts.TurnChanged), turn=turn.number, actions=specs, overrides=command.given
+    )
+
+
+def _judge(session: Session, command: c.Judge, meta: CommandMeta) -> SessionEvent:
+    answered = session.answer.text or (session.rest_reason == "answered" and programmed_plan(session))
+    require(session.phase == "resting" and bool(answered), "There is no answer to judge now.")
+    if (command.accepted, command.saved) == (session.answer.accepted, session.answer.saved):
+        raise AlreadyDone("The answer is judged like that already.")
+    if command.saved and not command.accepted:
+        raise Invalid("Only an accepted answer is saved.")
+    return facts.AnswerJudged(
+        **event_meta(session, meta, facts.AnswerJudged), accepted=command.accepted, saved=command.saved
+    )
+
+
+def _fork(session: Session, command: c.Fork, meta: CommandMeta) -> SessionEvent:
+    if session.version:
+        raise OutOfTurn("A fork begins a new session.")
+    carried = command.carried
+    needs = (
+        2 if carried.files or carried.settings.tools else format_of_steps(carried.plan.steps if carried.plan else ())
+    )
+    return facts.SessionForked(
+        **event_meta(session, meta, facts.SessionForked, needs=needs),
+        parent_id=command.parent_id,
+        parent_version=command.parent_version,
+        carried=command.carried,
+    )

@@ -1,0 +1,115 @@
+"""Plan steps that wait for a time or poll for a condition, while the other steps go on.
+
+The keeper wakes a step when its time has come. `polling` records what polling steps see.
+"""
+
+from datetime import datetime, timedelta
+
+from parley.events import facts
+from parley.events.facts import MAX_POLL_TIME, MIN_POLL_INTERVAL
+from parley.events.values import Waiting, WaitsFor
+from shared.domain import commands as c
+from shared.domain.batches import advance, change_actions, mark_actions, next_batch, running_actions
+from shared.domain.commands import CommandMeta
+from shared.domain.errors import Invalid, require
+from shared.domain.event_meta import event_meta
+from shared.domain.fast_replace import replace
+from shared.domain.plan_steps import is_unresolved
+from shared.domain.session import Session, undecided_actions
+from shared.domain.state import Action, Poll
+
+MAX_WAIT = timedelta(days=90)
+
+
+def due_steps(session: Session, now: datetime) -> tuple[Action, ...]:
+    """The steps whose wait is over."""
+    waiting_steps = session.turn.waiting if session.turn else ()
+    return tuple(
+        action for action in waiting_steps if action.poll is None and action.until is not None and action.until <= now
+    )
+
+
+def next_wake(session: Session) -> datetime | None:
+    """When the first waiting step is due, as far as the log knows: polls that saw nothing new are not in the log."""
+    waiting = session.turn.waiting if session.turn else ()
+    times = (action.poll.next_look if action.poll else action.until for action in waiting)
+    return min((time for time in times if time is not None), default=None)
+
+
+def wait(session: Session, command: c.Wait, meta: CommandMeta) -> facts.ActionsWaiting:
+    """Raises OutOfTurn, Invalid."""
+    require(not running_actions(session), "Actions are running: steps begin to wait when they have ended.")
+    ready = {action.spec.id: action.spec for action in next_batch(session.turn)}
+    for waiting in command.actions:
+        spec = ready.get(waiting.action_id)
+        if spec is None or spec.waits_for != wait_kind(waiting) or is_unresolved(session, spec):
+            raise Invalid(
+                f"{waiting.action_id} is not a step that waits for a {wait_kind(waiting)} and could begin now."
+            )
+        if wrong := _out_of_bounds(waiting, meta.at):
+            raise Invalid(f"{waiting.action_id} {wrong}.")
+    return facts.ActionsWaiting(
+        **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id, needs=2),
+        actions=command.actions,
+    )
+
+
+def wait_kind(waiting: Waiting) -> WaitsFor:
+    return "time" if waiting.every is None else "condition"
+
+
+def _out_of_bounds(waiting: Waiting, now: datetime) -> str:
+    if waiting.every is None:
+        return f"would wait longer than {MAX_WAIT.days} days" if waiting.until > now + MAX_WAIT else ""
+    if waiting.every < MIN_POLL_INTERVAL:
+        return f"would look more often than every {MIN_POLL_INTERVAL} seconds"
+    longest = timedelta(seconds=MAX_POLL_TIME)
+    return f"would look for longer than {MAX_POLL_TIME // 3600} hours" if waiting.until > now + longest else ""
+
+
+def wake(session: Session, meta: CommandMeta) -> facts.ActionsWoken:
+    """Raises OutOfTurn."""
+    ids = tuple(action.spec.id for action in due_steps(session, meta.at))
+    require(bool(ids), "No step waits for a time that has come.")
+    return facts.ActionsWoken(**event_meta(session, meta, facts.ActionsWoken, ids[0], needs=2), actions=ids)
+
+
+def actions_waiting(session: Session, event: facts.ActionsWaiting) -> Session:
+    for waiting in event.actions:
+        poll = Poll(waiting.every, began=event.version, next_look=event.at) if waiting.every else None
+        session = mark_actions(session, [waiting.action_id], "waiting", until=waiting.until, poll=poll)
+    return advance(session, event.version) if session.phase == "executing" else session
+
+
+def actions_woken(session: Session, event: facts.ActionsWoken) -> Session:
+    """The time that a step waited for becomes its result."""
+
+    def ended(action: Action) -> Action:
+        return replace(action, status="finished", result={"until": action.until.isoformat() if action.until else None})
+
+    return resume_plan(change_actions(session, event.actions, ended), event.version)
+
+
+def _is_batch_blocked(session: Session) -> bool:
+    """Whether the executor cannot start the next batch now.
+
+    A step failed, an action needs the user's approval, or a remark or a pause has taken the work.
+    """
+    if session.work is None:
+        return True
+    batch = next_batch(session.turn)
+    return not running_actions(session) and (
+        not batch or any(action in batch for action in undecided_actions(session.turn))
+    )
+
+
+def resume_plan(session: Session, version: int) -> Session:
+    """Goes on with the plan's steps that are ready now. An open question to the user is asked again afterwards."""
+    turn, question = session.turn, session.question
+    if session.phase == "waiting" or (session.phase == "executing" and _is_batch_blocked(session)):
+        return advance(session, version)
+    if turn is None or not turn.rules.by_step or question is None or question.about != "action":
+        return session
+    if all(action.spec.waits_for == "person" for action in next_batch(turn)):
+        return session
+    return advance(mark_actions(session, [question.action_id], "planned"), version)

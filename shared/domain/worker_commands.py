@@ -1,0 +1,258 @@
+"""Decides workers' commands: a service may report on its current work, and the outcomes of what it started."""
+
+from typing import assert_never
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
+from shared.domain import commands as c
+from shared.domain import flow_paths, outcome_commands, plan_commands, polling, waiting_steps
+from shared.domain.batches import actions_to_start, next_batch, running_actions
+from shared.domain.commands import CommandMeta
+from shared.domain.errors import Invalid, OutOfTurn, require
+from shared.domain.event_meta import event_meta
+from shared.domain.expiry import expire
+from shared.domain.for_each import MAX_OPEN_ACTIONS, check_expanded
+from shared.domain.plan_steps import GATHER, is_unresolved, step_of
+from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
+from shared.domain.session import Phase, Session
+from shared.domain.state import Turn
+from shared.domain.turn_commands import plan_turn, verify_turn
+from shared.domain.wording import BUDGET_OPTIONS
+
+WorkerCommand = (
+    c.AnswerRemark
+    | c.DraftPlan
+    | c.BeginPlan
+    | c.DraftCode
+    | c.VerifyCode
+    | c.Ask
+    | c.PlanTurn
+    | c.ChangeTurn
+    | c.Wait
+    | c.Start
+    | c.Finish
+    | c.StoreResult
+    | c.LoseResult
+    | c.ReportUncertain
+    | c.VerifyTurn
+    | c.GiveAnswer
+    | c.RecordUsage
+    | c.Fail
+    | c.BeginFor
+    | c.Expire
+    | c.Wake
+    | c.RecordLook
+)
+
+
+# The fields of a step's action that the executor may change before it starts; arguments only to resolve references.
+_RULING: dict[str, object] = {"decision": "proceed", "decision_reason": "", "approval_reason": None}
+_RESOLVES = _RULING | {"arguments": {}}
+ASKING_PHASES: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
+
+
+def decide_worker_command(session: Session, command: WorkerCommand, meta: CommandMeta) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
+    """The event for a worker's command. Raises CommandRefused."""
+    match command:
+        case c.RecordUsage():
+            suffix = content_hash(command.model_dump_json())[:16]  # one piece of work may record calls several times
+            return facts.UsageRecorded(
+                **event_meta(session, meta._replace(usage=command.calls), facts.UsageRecorded, suffix)
+            )
+        case c.Finish():
+            return outcome_commands.finish(session, command, meta)
+        case c.ReportUncertain():
+            return outcome_commands.report_uncertain(session, command, meta)
+        case c.StoreResult() | c.LoseResult():
+            return outcome_commands.store_result(session, command, meta)
+        case c.Expire():
+            return expire(session, command, meta)
+        case c.Wake():
+            return waiting_steps.wake(session, meta)
+        case c.RecordLook():
+            return polling.record_look(session, command, meta)
+        case c.BeginFor():
+            require(session.version == 0, "The session exists already.")
+            return facts.MessageReceived(
+                **event_meta(session, meta, facts.MessageReceived, needs=2),
+                brings_plan=True,
+                owner=command.owner,
+                via=command.via,
+                text=command.text,
+                workflow=command.workflow,
+                settings=command.settings,
+            )
+        case c.Fail():
+            _require_own_work(session, meta)
+            return facts.SessionFailed(
+                **event_meta(session, meta, facts.SessionFailed),
+                phase=session.phase,
+                reason=command.reason.strip()[:5_000] or "no reason was given",
+                retryable=command.retryable,
+                model_reply=command.raw[:20_000],
+            )
+        case c.AnswerRemark():
+            _require_own_work(session, meta)
+            require(session.words.remark is not None, "No remark waits for an answer.")
+            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
+        case c.DraftPlan():
+            _require_own_work(session, meta, "planning")
+            return plan_commands.draft(session, command, meta)
+        case c.BeginPlan():
+            _require_own_work(session, meta, "planning")
+            return plan_commands.start_by_setting(session, meta)
+        case c.DraftCode():
+            return _draft_code(session, command, meta)
+        case c.VerifyCode():
+            return _verify_code(session, command, meta)
+        case c.Ask():
+            return _ask(session, command, meta)
+        case c.PlanTurn():
+            _require_own_work(session, meta, "planning")
+            return plan_turn(session, command, meta)
+        case c.ChangeTurn():
+            return _change_turn(session, command, meta)
+        case c.Wait():
+            _require_own_work(session, meta, "executing")
+            return waiting_steps.wait(session, command, meta)
+        case c.Start():
+            return _start(session, command, meta)
+        case c.VerifyTurn():
+            _require_own_work(session, meta, "verifying")
+            return verify_turn(session, command, meta)
+        case c.GiveAnswer():
+            _require_own_work(session, meta, "answering")
+            return facts.AnswerGiven(
+                **event_meta(session, meta, facts.AnswerGiven),
+                text=command.text,
+                confidence=command.confidence,
+                evidence=command.evidence,
+            )
+    assert_never(command)
+
+
+def _require_own_work(session: Session, meta: CommandMeta, *phases: Phase) -> None:
+    """Raises OutOfTurn unless the worker's work is the session's current work, in one of these phases."""
+    if meta.work is None or session.work != meta.work:
+        raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to another worker.")
+    if phases and session.phase not in phases:
+        raise OutOfTurn(f"This is not allowed while the session is {session.phase}.")
+
+
+def _change_turn(session: Session, command: c.ChangeTurn, meta: CommandMeta) -> SessionEvent:
+    """Changes the open actions between two actions: another next node, or arguments that are known now."""
+    _require_own_work(session, meta, "executing")
+    require(not running_actions(session), "An action is running: change what comes next when it has ended.")
+    turn = session.turn
+    if turn and turn.rules.by_step:
+        return _turn_changed(session, turn, _resolved_steps(session, turn, command), command.reason, meta)
+    if turn is None or not turn.rules.changeable:
+        raise OutOfTurn("No path is being walked now.")
+    specs = tuple(
+        with_ruling(session, spec) for spec in flow_paths.with_ids(turn, command.actions, after_override=False)
+    )
+    return _turn_changed(session, turn, specs, command.reason, meta)
+
+
+def _resolved_steps(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:
+    """The open steps, with the command's resolved references and denials.
+
+    Raises Invalid if the command changes anything else.
+    """
+    by_id = {spec.id: spec for spec in command.actions}
+    open_specs = [action.spec for action in turn.actions if action.status in flow_paths.OPEN_STATUSES]
+    rest: list[ActionSpec] = []
+    for spec in open_specs:
+        new = by_id.get(spec.id, spec)
+        if new.tool == GATHER != spec.tool:
+            rest += (with_ruling(session, call) for call in check_expanded(session, spec, by_id))
+            continue
+        may_differ = _RESOLVES if is_unresolved(session, spec) else _RULING
+        if new.model_copy(update=may_differ) != spec.model_copy(update=may_differ):
+            raise Invalid(f"{spec.id} would become another step: only the values of its references may be filled in.")
+        rest.append(with_ruling(session, new) if spec.id in by_id else spec)
+    if unknown := by_id.keys() - {spec.id for spec in rest}:
+        raise Invalid(f"{min(unknown)} is not a step that has yet to start.")
+    if len(rest) > MAX_OPEN_ACTIONS:
+        raise Invalid(f"The plan would have {len(rest)} open calls; the limit is {MAX_OPEN_ACTIONS}.")
+    return tuple(rest)
+
+
+def _turn_changed(
+    session: Session, turn: Turn, actions: tuple[ActionSpec, ...], reason: str, meta: CommandMeta
+) -> SessionEvent:
+    suffix = str(session.version + 1)  # one piece of work may change the turn several times
+    return facts.TurnChanged(
+        **event_meta(session, meta, facts.TurnChanged, suffix), turn=turn.number, actions=actions, reason=reason
+    )
+
+
+def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> SessionEvent:
+    _require_own_work(session, meta, "coding")
+    if session.plan is None:
+        raise Invalid("There is no plan to write code for.")
+    return facts.CodeDrafted(
+        **event_meta(session, meta, facts.CodeDrafted),
+        plan_version=session.plan.version,
+        code=command.code,
+        explanation=command.explanation,
+    )
+
+
+def _verify_code(session: Session, command: c.VerifyCode, meta: CommandMeta) -> SessionEvent:
+    _require_own_work(session, meta, "verifying")
+    if session.code is None or session.turn is not None:
+        raise OutOfTurn("There is no code to verify now.")
+    return facts.CodeVerified(
+        **event_meta(session, meta, facts.CodeVerified),
+        code_version=session.code.version,
+        checks=command.checks,
+        tests=command.tests,
+    )
+
+
+def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
+    """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
+    _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
+    require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
+    require(not running_actions(session), "Actions are running: ask when they have ended.")
+    action_id = f"{command.about}-{session.version + 1}"
+    if command.about == "action":
+        if command.action_id not in {action.spec.id for action in next_batch(session.turn)}:
+            raise Invalid(f"Action {command.action_id} is not one that could run now.")
+        action_id = command.action_id or ""
+        asks = any(a.spec.waits_for == "person" for a in next_batch(session.turn) if a.spec.id == action_id)
+        if step_of(session, action_id) and not asks:
+            raise Invalid(f"Step {action_id} does not ask the user.")
+    own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
+    options = BUDGET_OPTIONS if command.about == "budget" else own
+    return facts.QuestionAsked(
+        **event_meta(session, meta, facts.QuestionAsked),
+        question_id=action_id,
+        kind=command.about,
+        text=command.text,
+        options=options,
+        form=command.form,
+    )
+
+
+def _start(session: Session, command: c.Start, meta: CommandMeta) -> SessionEvent:
+    """Starts the batch, unless its tools' effects or current policies lead to a stricter ruling."""
+    _require_own_work(session, meta, "executing")
+    batch = actions_to_start(session)
+    quiet = (action for action in running_actions(session) if action.status == "running")
+    ruled_now = (stricter_ruling(session, action, command.tools.get(action.spec.tool)) for action in (*quiet, *batch))
+    stricter_specs = tuple(spec for spec in ruled_now if spec)
+    if stricter_specs and session.turn:
+        ruled_again = {spec.id: spec for spec in stricter_specs}
+        actions = (a for a in session.turn.actions if a.status in flow_paths.OPEN_STATUSES or a.spec.id in ruled_again)
+        specs = tuple(ruled_again.get(action.spec.id, action.spec) for action in actions)
+        return _turn_changed(session, session.turn, specs, describe_rulings(stricter_specs), meta)
+    if blocked := [action.spec.id for action in batch if is_unresolved(session, action.spec)]:
+        raise OutOfTurn(f"{', '.join(blocked)} cannot start before the values of its references are known.")
+    if waits := [action.spec.id for action in batch if action.spec.waits_for]:
+        raise OutOfTurn(f"{', '.join(waits)} is not a call: it waits.")
+    if not batch:
+        raise OutOfTurn("The batch is running already." if running_actions(session) else "No batch is ready to start.")
+    attempts = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in batch)
+    return facts.ActionsStarted(**event_meta(session, meta, facts.ActionsStarted, batch[0].spec.id), actions=attempts)

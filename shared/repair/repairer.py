@@ -1,0 +1,221 @@
+"""Repairs mistakes of models in a tool's arguments by the tool's JSON schema, and reports each change.
+
+It repairs only what has one reading: a list sent as text, a number instead of a text, another spelling of a field or of
+an allowed value, a field that the tool does not have. Everything else is a problem, described so that a model can act.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import JsonValue
+
+from shared.repair.bounds import is_bounded
+from shared.repair.names import match_names
+from shared.repair.schema import TYPE_WORDS, Schema, alternatives, as_schema, properties, required_names, types_of
+from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text
+
+MAX_STEPS = 10_000  # comparisons per call: the rest stays as it was sent
+CHARS_PER_STEP = 20  # characters of a text that one step reads
+MAX_PROBLEMS = 20  # listed per call
+_MAX_LISTED = 20  # enum values in a sentence
+_WRAPPERS = ("arguments", "kwargs", "parameters", "params", "args", "input")
+_MAX_QUOTE = 80  # characters of a quoted value
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change. `field` is "" for the arguments as a whole; `after` is None if the value was dropped."""
+
+    field: str
+    before: JsonValue
+    after: JsonValue
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.field or 'arguments'}: {self.why} ({_short(self.before)})"
+
+
+@dataclass(frozen=True)
+class RepairResult:
+    """The repaired arguments. If there are `problems`, they should not be sent."""
+
+    arguments: dict[str, JsonValue]
+    fixes: tuple[Fix, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """The fixes in words."""
+        return tuple(str(fix) for fix in self.fixes)
+
+
+def repair(arguments: JsonValue, schema: Schema) -> RepairResult:
+    """Repair the arguments that a model wrote by this schema (of type object).
+
+    Never raises, whatever the schema is: keywords of the wrong type are ignored. The time is bounded: oversized schemas
+    are ignored, and oversized arguments are a problem.
+    """
+    if not is_bounded(arguments):
+        return RepairResult({}, problems=("the arguments hold too many values, or nest them too deep: send fewer",))
+    schema = schema if is_bounded(cast("JsonValue", schema)) else {}
+    repairer = _Repairer([MAX_STEPS])
+    repaired = repairer.arguments(arguments, schema)
+    return RepairResult(
+        repairer.fields(repaired, schema, ""), tuple(repairer.fixes), tuple(repairer.problems[:MAX_PROBLEMS])
+    )
+
+
+@dataclass
+class _Repairer:
+    """`budget` has the number of steps left, shared by all branches of a call."""
+
+    budget: list[int]
+    fixes: list[Fix] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def spend(self, steps: int) -> bool:
+        """Use up steps. False if not enough were left."""
+        self.budget[0] -= steps
+        return self.budget[0] >= 0
+
+    def record[T: JsonValue](self, where: str, before: JsonValue, after: T, why: str) -> T:
+        self.fixes.append(Fix(where, before, after, why))
+        return after
+
+    def arguments(self, value: JsonValue, schema: Schema) -> dict[str, JsonValue]:
+        """The arguments as an object, unwrapped if necessary."""
+        if value is None or value == "":
+            return {}
+        inner, why = _unwrap(value, schema)
+        if why:
+            return self.arguments(self.record("", value, inner, why), schema)
+        if isinstance(value, dict):
+            return value
+        self.problems.append(f"the arguments must be an object, not {_short(value)}")
+        return {}
+
+    def fields(self, values: Mapping[str, JsonValue], schema: Schema, path: str) -> dict[str, JsonValue]:
+        """The fields with correct names and types."""
+        known = properties(schema)
+        if not self.spend(len(values) + len(known)):
+            return dict(values)
+        required = [name for name in required_names(schema) if name in known]
+        renamed = match_names(tuple(values), tuple(known), tuple(required))
+        accepts_others = not known or bool(schema.get("additionalProperties"))
+        repaired: dict[str, JsonValue] = {}
+        for key, value in values.items():
+            name = renamed.get(key, key)
+            where = f"{path}{name}"
+            if name not in known and not accepts_others:
+                self.record(f"{path}{key}", value, None, "no field of this tool, dropped")
+                continue
+            if name != key:
+                self.record(where, key, name, "another spelling of the field")
+            if value is None and name not in required and not _allows(known.get(name, {}), "null"):
+                self.record(where, None, None, "nothing given for an optional field, dropped")
+                continue
+            repaired[name] = self.value(value, known.get(name, {}), where)
+        missing = [name for name in required if name not in repaired]
+        self.problems += [f"{path}{name} is missing" for name in missing]
+        return {name: repaired[name] for name in known if name in repaired} | repaired
+
+    def value(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
+        if not self.spend(1):
+            return value
+        if branches := alternatives(schema):
+            return self._branch(value, branches, where)
+        kinds = types_of(schema)
+        if kinds and json_type(value) not in kinds and not (json_type(value) == "integer" and "number" in kinds):
+            converted = next(
+                (read for kind in kinds if (read := self._as_kind(value, kind)) is not UNREADABLE), UNREADABLE
+            )
+            if converted is UNREADABLE:
+                self.problems.append(f"{where} must be {_words(kinds)}, not {_short(value)}")
+                return value
+            why = f"{TYPE_WORDS.get(json_type(value), 'a value')} read as {TYPE_WORDS[json_type(converted)]}"
+            value = self.record(where, value, converted, why)
+        return self._inside(value, schema, where)
+
+    def _as_kind(self, value: JsonValue, kind: str) -> JsonValue:
+        """The value as this type. A long text costs steps by its length."""
+        length = len(value) if isinstance(value, str) else 0
+        return convert(value, kind) if self.spend(length // CHARS_PER_STEP) else UNREADABLE
+
+    def _inside(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
+        if isinstance(value, list):
+            items = as_schema(schema.get("items"))
+            return [self.value(item, items, f"{where}[{index}]") for index, item in enumerate(value)]
+        if isinstance(value, dict) and properties(schema):
+            return cast("JsonValue", self.fields(value, schema, f"{where}."))
+        if isinstance(value, str) and (tidy := normalized_text(value, schema, where)) != value:
+            value = self.record(where, value, tidy, "put into the form that is asked for")
+        return self._allowed(value, schema, where)
+
+    def _allowed(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
+        allowed = schema.get("enum")
+        if not isinstance(allowed, list) or not self.spend(len(allowed)) or value in allowed:
+            return value
+        near = [choice for choice in allowed if _plain(choice) == _plain(value)]
+        if len(near) == 1:
+            return self.record(where, value, near[0], "another spelling of an allowed value")
+        listed = [*map(_short, allowed[:_MAX_LISTED]), *(["…"] if len(allowed) > _MAX_LISTED else [])]
+        self.problems.append(f"{where} must be one of {', '.join(listed)}, not {_short(value)}")
+        return value
+
+    def _branch(self, value: JsonValue, branches: list[Schema], where: str) -> JsonValue:
+        """The value by the alternative that needs the fewest problems and fixes."""
+        attempts = []
+        for branch in branches:
+            repairer = _Repairer(self.budget)
+            attempts.append((repairer, repairer.value(value, branch, where)))
+        best, value = min(attempts, key=lambda attempt: (len(attempt[0].problems), len(attempt[0].fixes)))
+        self.fixes += best.fixes
+        self.problems += best.problems
+        return value
+
+
+def _unwrap(value: JsonValue, schema: Schema) -> tuple[JsonValue, str]:
+    """The inner value and what it was unwrapped from; "" if it is not wrapped."""
+    if isinstance(value, str):
+        read = parse_text(value, dict, list)
+        if read is not UNREADABLE:
+            return read, "a text read as an object"
+        only = _only_text(schema)
+        return ({only: value}, f"a bare text taken for {only}") if only else (value, "")
+    if isinstance(value, list) and len(value) == 1:
+        return value[0], "taken out of a list of one"
+    if isinstance(value, dict) and len(value) == 1:
+        key, value = next(iter(value.items()))
+        inner = parse_text(value, dict)
+        if key in _WRAPPERS and key not in properties(schema) and inner is not UNREADABLE:
+            return inner, f"taken out of {key}"
+    return value, ""
+
+
+def _allows(schema: Schema, kind: str) -> bool:
+    branches = alternatives(schema)
+    kinds = types_of(schema)
+    return kind in kinds or (not kinds and not branches) or any(_allows(branch, kind) for branch in branches)
+
+
+def _only_text(schema: Schema) -> str:
+    """The only required field, if it is a text."""
+    required, known = required_names(schema), properties(schema)
+    texts = [name for name in required if types_of(known.get(name, {})) == ("string",)]
+    return texts[0] if len(required) == len(texts) == 1 else ""
+
+
+def _plain(value: JsonValue) -> str:
+    return re.sub(r"[^0-9a-z]+", "", str(value).casefold())
+
+
+def _words(kinds: tuple[str, ...]) -> str:
+    return " or ".join(TYPE_WORDS.get(kind, kind) for kind in kinds)
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _MAX_QUOTE else f"{text[: _MAX_QUOTE - 1]}…"

@@ -1,0 +1,66 @@
+"""A model whose client is imported in the background: it takes longer to import than everything else."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from shared.llm.client import OpenAIModel
+
+
+class LazyModel:
+    """A Model whose first call waits for the client's import."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: asyncio.Task[OpenAIModel] | None = None
+
+    def load(self) -> "asyncio.Task[OpenAIModel]":
+        """Start the import, once."""
+        if self._client is None:
+            self._client = asyncio.create_task(asyncio.to_thread(_import_client, self._settings))
+        return self._client
+
+    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
+        self,
+        role: Role,
+        messages: Sequence[Message],
+        reply: type[R],
+        *,
+        quality: str = "",
+        model: str = "",
+        temperature: float | None = None,
+        refuse: Callable[[R], str] | None = None,
+        before_call: BeforeCall | None = None,
+        on_call: OnCall,
+        on_partial: OnPartial | None = None,
+    ) -> R:
+        """See `shared.llm.Model.ask`."""
+        client = await asyncio.shield(self.load())
+        return await client.ask(
+            role,
+            messages,
+            reply,
+            quality=quality,
+            model=model,
+            temperature=temperature,
+            refuse=refuse,
+            before_call=before_call,
+            on_call=on_call,
+            on_partial=on_partial,
+        )
+
+    async def aclose(self) -> None:
+        if self._client:
+            await (await self._client).aclose()
+
+
+def _import_client(settings: Settings) -> "OpenAIModel":
+    from shared.llm.client import OpenAIModel  # noqa: PLC0415  deferred on purpose
+
+    return OpenAIModel(settings)

@@ -1,0 +1,48 @@
+"""Keyboard-only use of a tab, which checks that the focus is always visible."""
+
+from tests.e2e.browser import Tab
+from tests.e2e.visual_checks import MISSING_FOCUS_MARK
+
+# The test id of the focused element, and its label or text.
+READ_FOCUS = """() => {
+  const element = document.activeElement;
+  const label = element.getAttribute('aria-label') ?? element.innerText ?? '';
+  return [element.closest('[data-testid]')?.dataset.testid ?? '', label];
+}"""
+MAX_TABS = 120  # more than any page has
+
+
+class Keyboard:
+    """The keyboard of one tab."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.page = tab.page
+
+    async def is_focused(self, name: str, label_part: str = "") -> bool:
+        """Whether the focused element has this test id, and this text in its label."""
+        focused, label = await self.page.evaluate(READ_FOCUS)
+        return bool(focused == name and label_part in label)
+
+    async def tab_to(self, name: str, label_part: str = "") -> None:
+        """Presses Tab until the element is focused. Fails if a stop on the way has no visible focus mark."""
+        trail: list[str] = []
+        for _ in range(MAX_TABS):
+            if await self.is_focused(name, label_part):
+                return
+            await self.page.keyboard.press("Tab")
+            unmarked = await self.page.evaluate(MISSING_FOCUS_MARK)
+            trail.append(":".join(await self.page.evaluate(READ_FOCUS))[:40])
+            assert not unmarked, f"{unmarked} after {trail}"
+        raise AssertionError(f"Tab does not reach {name} {label_part}, only {trail}")
+
+    async def activate(self, name: str, label_part: str = "") -> None:
+        await self.tab_to(name, label_part)
+        await self.page.keyboard.press("Enter")
+
+    async def type_line(self, text: str) -> None:
+        await self.page.keyboard.type(text)
+        await self.page.keyboard.press("Enter")
+
+    async def repeat(self, key: str, count: int) -> None:
+        for _ in range(count):
+            await self.page.keyboard.press(key)

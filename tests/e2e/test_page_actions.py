@@ -1,0 +1,381 @@
+"""What a user can do on the page besides approving: stop, replan, search, rename, download."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Download, expect
+
+from tests.e2e.browser import Person, Tab
+from tests.e2e.parley_process import Client, RunningParley
+
+pytestmark = pytest.mark.timeout(120)
+SLOW = {"token_delay": 0.4, "times": 1}
+LONG = "import time\n\ntime.sleep(20)\n"
+STOP_SHOWN = 3.0  # seconds; usually it takes a tenth of that
+
+
+async def stop_and_measure(tab: Tab) -> float:
+    """Clicks Stop; returns the seconds until the page confirms it."""
+    await tab.wait_for("stop")
+    began = time.monotonic()
+    await tab.click("stop")
+    await tab.page.wait_for_selector('[data-testid="state"][data-state="stopped"]')
+    took = time.monotonic() - began
+    await tab.wait_until_gone("draft")
+    return took
+
+
+async def test_stop_and_resume_in_every_phase(person: Person, running: RunningParley) -> None:
+    tab = await person.tab()
+    took: dict[str, float] = {}
+    await running.add_fault(task="text_plan", **SLOW)
+    await tab.send("Help me create a simple calculator")
+    await tab.wait_for("draft", "calculator")
+    took["planning"] = await stop_and_measure(tab)
+    await tab.click("retry")
+    await tab.wait_for("approve")
+    await tab.wait_until_gone("stop")  # nothing is running
+    await running.add_fault(task="code", **SLOW)
+    await tab.click("approve")
+    await tab.wait_for("draft", "def")
+    took["coding"] = await stop_and_measure(tab)
+    await running.add_fault(task="tests", **SLOW)
+    await tab.click("retry")
+    await expect(tab("draft")).to_have_attribute("aria-label", "Writing tests")
+    took["checking the code"] = await stop_and_measure(tab)
+    await tab.click("retry")
+    await tab.wait_for("checks")
+    await tab.wait_until_gone("stop")
+    await tab.wait_for("code-edit")
+    await edit_code(tab, LONG)
+    await tab.click("approve")
+    await tab.click("run")
+    await expect(tab("action")).to_have_attribute("data-state", "started")
+    took["running"] = await stop_and_measure(tab)
+    slowest = max(took, key=lambda phase: took[phase])
+    print({phase: round(seconds, 3) for phase, seconds in took.items()})
+    assert took[slowest] < STOP_SHOWN, f"slowest while {slowest}: {took}"
+
+
+async def test_unsaved_input_survives_a_reload(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan()
+    await tab("step-text").nth(1).click()
+    await tab("step-text-input").fill("Ask three numbers")
+    await tab.page.keyboard.press("Escape")
+    await tab.wait_for("edit-save")
+    await tab.page.reload()
+    await expect(tab("step-text").nth(1)).to_have_text("Ask three numbers")
+    await tab.click("edit-save")
+    await tab.wait_for("plan-review", "Plan 2")
+    await tab.page.reload()
+    await tab.wait_for("approve")
+    await tab.wait_until_gone("edit-save")  # saved edits are no longer stored
+    await tab("plan-goal").hover()
+    await tab.page.keyboard.press("Control+Enter")
+    await tab.wait_for_state("code_approval")
+    await tab.click("code-edit")
+    await tab("code-text").first.click()
+    await tab.page.keyboard.press("Control+Home")
+    await tab.page.keyboard.type("# mine")
+    await tab.page.reload()
+    await expect(tab("code-text").first).to_contain_text("# mine")
+    await tab.click("edit-discard")
+    await expect(tab("code-text").first).not_to_contain_text("# mine")
+
+
+async def test_edits_of_an_old_plan_are_applied_to_the_newer_one(person: Person) -> None:
+    first = await person.tab()
+    await first.to_plan()
+    second = await person.tab(f"/s/{first.session_id}")
+    await second.wait_for("approve")
+    await second("step-text").nth(1).click()
+    await second("step-text-input").fill("Mine")
+    await second.page.keyboard.press("Escape")
+    await first.send_feedback("Add a step to write a short help text")
+    await first.wait_for("plan-review", "Plan 2")
+    await second.wait_for("apply-mine")
+    await second.page.reload()  # only the edit still has the older version
+    await second.click("apply-mine")
+    await expect(second("step-text").nth(1)).to_have_text("Mine")
+    await second.click("edit-save")
+    await second.wait_for("plan-review", "Plan 3")
+    await second.click("what-changed")
+    await second.wait_for("diff")
+
+
+async def test_the_question_mark_opens_the_shortcut_list(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan()
+    await tab("plan-goal").hover()
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.press("?")
+    await tab.wait_for("shortcuts", "Approve what is in review")
+    await tab.page.keyboard.press("Control+Enter")  # but not behind a dialog
+    await tab.page.keyboard.press("Escape")
+    await tab.wait_until_gone("shortcuts")
+    await tab.wait_for_state("text_plan_approval")
+
+
+async def test_edits_of_old_code_are_applied_to_the_newer_version(person: Person) -> None:
+    first = await person.tab()
+    await first.to_code()
+    second = await person.tab(f"/s/{first.session_id}")
+    await second.click("code-edit")
+    await second("code-text").locator(".cm-content[contenteditable=true]").click()
+    await second.page.keyboard.press("Control+Home")
+    await second.page.keyboard.insert_text("# mine\n")
+    await first.send_feedback("Add support for floating point numbers")
+    await first.wait_for("code-review", "Code 2")
+    theirs = [event for event in await first.events() if event["type"] == "code.drafted"][-1]["code"]
+    await second.wait_for("apply-mine", "Apply my edits to Code 2")
+    await expect(second("edit-save")).to_be_disabled()
+    await second.page.reload()  # only the edit still has the older version
+    await second.click("apply-mine")
+    await expect(second("code-text").locator(".cm-line").first).to_have_text("# mine")
+    await second.click("edit-save")
+    await second.wait_for("code-review", "Code 3")
+    edited = [event for event in await first.events() if event["type"] == "code.edited"][-1]["code"]
+    assert edited.strip() == f"# mine\n{theirs}".strip()
+    await second.click("what-changed")
+    await expect(second("diff").locator(".cm-changedLine")).to_have_text(["# mine"])
+
+
+async def test_a_diff_marks_only_the_added_step(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan()
+    await tab("step-text").nth(0).click()
+    await tab.page.keyboard.press("Enter")
+    await tab("step-text-input").fill("Write tests first")
+    await tab.page.keyboard.press("Escape")
+    await tab.click("edit-save")
+    await tab.wait_for("plan-review", "Plan 2")
+    await tab.click("what-changed")
+    await expect(tab("diff").locator(".cm-changedLine")).to_have_text(["- Write tests first"])
+    await expect(tab("diff").locator(".cm-deletedLine")).to_have_count(0)
+
+
+async def test_the_field_that_comes_next_has_focus(person: Person) -> None:
+    tab = await person.tab()
+    await expect(tab("composer")).to_be_focused()
+    await tab.page.keyboard.type("Help me create a simple calculator")
+    await tab.page.keyboard.press("Enter")
+    await tab.wait_for_state("text_plan_approval")
+    await tab.wait_for("approve")
+    await expect(tab("composer")).to_be_focused()  # as after each message
+    there = f"/s/{tab.session_id}"
+    waiting = await person.tab(there)
+    await waiting.wait_for("approve")
+    await expect(waiting("composer")).not_to_be_focused()  # the plan comes first
+    await tab.click("approve")
+    await tab.wait_for_state("code_approval")
+    await tab.click("approve")
+    await tab.wait_for("next")
+    resting = await person.tab(there)
+    await expect(resting("composer")).to_be_focused()
+
+
+async def test_a_shortcut_focuses_the_search(person: Person) -> None:
+    tab = await person.tab()
+    await expect(tab("composer")).to_be_focused()
+    await tab.page.keyboard.press("Control+k")
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.get_by_role("button", name="Sessions", exact=True).click()
+    await tab.wait_until_gone("session-search")
+    await tab.page.keyboard.press("Control+k")  # a collapsed list expands
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.set_viewport_size({"width": 390, "height": 844})
+    await tab.wait_until_gone("session-search")
+    await tab.page.keyboard.press("Control+k")
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.keyboard.press("Escape")
+    await tab.wait_until_gone("session-search")
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.press("?")
+    await tab.wait_for("shortcuts", "Search sessions")
+
+
+async def test_the_tab_title_counts_waiting_sessions(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan()
+    await expect(tab.page).to_have_title(re.compile(r"^\(\d+\) .*calculator.* · Parley$"))
+
+
+async def edit_code(tab: Tab, code: str) -> None:
+    """Replaces the program in review and saves it."""
+    await tab.click("code-edit")
+    await tab("code-text").locator(".cm-content[contenteditable=true]").click()
+    await tab.page.keyboard.press("Control+a")
+    await tab.page.keyboard.insert_text(code)
+    await tab.click("edit-save")
+    await tab.wait_for("code-review", "Edited by you")
+    await tab.wait_for_state("code_approval")
+    await tab.wait_for("approve")
+
+
+async def test_stop_during_verification(person: Person, running: RunningParley) -> None:
+    tab = await person.tab()
+    await tab.to_code()
+    await tab.click("approve")
+    await running.add_fault(task="verdict", latency=20, times=1)
+    await tab.click("run")
+    await tab.wait_for("run-output")
+    await tab.wait_for_state("verifying")
+    assert await stop_and_measure(tab) < STOP_SHOWN
+    await running.clear_faults()  # the stop may have come before the verifier asked its model
+    await tab.click("retry")
+    await tab.wait_for("verdict")
+
+
+async def test_replanning_and_regenerating_code(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan("Write a program for prime numbers")
+    before = await tab.steps()
+    await tab.click("replan")
+    await tab.wait_for("plan-review", "Plan 2")
+    assert await tab.steps() != before
+    await tab.click("approve")
+    await tab.wait_for_state("code_approval")
+    await tab.click("replan")
+    await tab.wait_for("code-review", "Code 2")
+    await tab.wait_for("approve")
+    await tab.page.locator("label", has_text="Plan 2").click()  # back to planning although there is code
+    await tab.click("replan")
+    await tab.wait_for("plan-review", "Plan 3")
+    await tab.wait_for_state("text_plan_approval")
+
+
+async def test_a_question_is_answered(person: Person) -> None:
+    tab = await person.tab()
+    await tab.send("make a program")
+    await tab.wait_for("question", "I’m the demo model")
+    await tab.wait_for_state("question")
+    await tab.check_reload()
+    await expect(tab("composer")).to_be_focused()
+    await tab.send("One that plays tic-tac-toe")
+    await tab.wait_for_state("text_plan_approval")
+    await tab.wait_for("question-card", "One that plays tic-tac-toe")
+
+
+async def test_a_question_is_answered_with_an_option(person: Person) -> None:
+    tab = await person.tab()
+    await tab.send("Write a snake game in pygame")
+    await tab.wait_for("question", "I’m the demo model")
+    await expect(tab("question-option")).to_have_count(3)
+    await tab("question-option").nth(2).click()
+    await tab.wait_for("plan-review", "Write FizzBuzz in Python.")
+
+
+async def test_an_exhausted_budget_asks_with_options(person: Person, running: RunningParley) -> None:
+    async with Client(running.socket_url) as client:
+        request = "Write a program for fibonacci numbers"
+        await client.send(type="user_message", content=request, settings={"token_budget": 100})
+        plan = await client.wait_for_event("plan.drafted")
+        await client.send(type="approval", approved=True, version=plan["version"])
+        await client.wait_for_event("question.asked")
+        tab = await person.tab(f"/s/{client.session_id}")
+        await expect(tab("question-option")).to_have_count(2)
+        await tab.click("question-option")
+        await client.wait_for_event("budget.raised")
+        await tab.wait_for("note", "raised the limit")
+
+
+async def test_guidance_during_work_and_attached_context(person: Person, running: RunningParley) -> None:
+    tab = await person.tab()
+    await tab.click("add-context")
+    await tab("context-name").fill("house-rules.md")
+    await tab("context-text").fill("We like short programs.")
+    await tab.click("context-add")
+    await running.add_fault(task="text_plan", token_delay=0.12, times=1)
+    await tab.send("Help me create a simple calculator")
+    await tab.wait_for("said", "house-rules.md")
+    await tab.wait_for("draft", "calculator")
+    await tab.send("Add a step to write a short help text")
+    await tab.wait_for("said", "while it worked")
+    await tab.click("pause")
+    await tab.wait_for("state", "paused")
+    await tab.click("unpause")
+    await tab.wait_for_state("text_plan_approval")
+    assert "Write a short help text" in await tab.steps()
+    assert [item["name"] for item in (await tab.events())[0]["knowledge"]] == ["house-rules.md"]
+
+
+async def test_rename_search_and_reopen_a_session(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan("Write a program for password strength")
+    there = tab.session_id
+    await tab.click("session-menu")
+    await tab.page.get_by_role("menuitem", name="Rename").click()
+    await tab("title-input").fill("A quite special title")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("heading", level=1)).to_contain_text("A quite special title")
+    await expect(tab.page).to_have_title(re.compile(r"^(\(\d+\) )?A quite special title · Parley$"))
+    await tab.click("new-session")
+    await tab.wait_for("example")
+    await tab("session-search").fill("nothing has these words")
+    await expect(tab("session-list")).to_contain_text("No matches.")
+    await tab("session-search").fill("quite special")
+    await expect(tab("session-item")).to_have_count(1)
+    await tab.click("session-item")
+    await tab.wait_for("approve")
+    assert tab.session_id == there
+    await tab.page.go_back()
+    await tab.wait_for("example")
+
+
+async def test_exports_and_downloads(person: Person, tmp_path: Path) -> None:
+    tab = await person.tab()
+    await tab.to_code()
+    await tab.click("approve")
+    await tab.wait_for("download")
+    code = [event for event in await tab.events() if event["type"] == "code.drafted"][-1]["code"]
+
+    async def menu(name: str) -> str:
+        await tab.click("session-menu")
+        async with tab.page.expect_download() as started:
+            await tab.page.get_by_role("menuitem", name=name).click()
+        return await saved(await started.value, tmp_path)
+
+    markdown = await menu("Markdown")
+    assert markdown.startswith("# Help me create a simple calculator\n")
+    assert code.rstrip() in markdown
+    assert "## Plan 1 (" in markdown
+    journal = json.loads(await menu("JSON"))["journal"]
+    assert [event["version"] for event in journal] == list(range(1, len(journal) + 1))
+    assert await menu("Python file") == code.rstrip("\n") + "\n"
+    async with tab.page.expect_download() as started:
+        await tab.click("download")
+    compile(await saved(await started.value, tmp_path), "calculator.py", "exec")
+
+
+async def saved(download: Download, folder: Path) -> str:
+    path = folder / download.suggested_filename
+    await download.save_as(path)
+    return path.read_text()
+
+
+async def test_a_fork_is_independent(person: Person) -> None:
+    tab = await person.tab()
+    await tab.to_plan()
+    parent = tab.session_id
+    await tab.click("session-menu")
+    await tab.page.get_by_role("menuitem", name="Fork").click()
+    await tab.page.wait_for_url(lambda url: "/s/" in url and parent not in url)
+    await tab.send_feedback("Add a step to write a short help text")
+    await tab.wait_for("plan-review", "Plan 2")
+    original = await person.tab(f"/s/{parent}")
+    await original.wait_for("plan-review", "Plan 1")
+
+
+async def test_a_badge_says_that_no_model_is_in_use(person: Person) -> None:
+    tab = await person.tab()
+    chip = await tab.wait_for("demo", "Demo")
+    await expect(chip).to_have_accessible_name("Demo mode: scripted answers, no AI model.")
+    await chip.focus()
+    await tab.page.keyboard.press("Enter")
+    await tab.wait_for("demo-more", "make up")
+    await tab.page.keyboard.press("Escape")
+    await tab.wait_until_gone("demo-more")

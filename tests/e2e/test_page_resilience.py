@@ -1,0 +1,125 @@
+"""The page while the log is unavailable, and with refused or oversized input: the user never types anything twice.
+
+The gateway is real, with a bus and a store in memory.
+"""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from parley.events import Due, SessionEvent
+from services.gateway.live import socket
+from shared.domain import commands as c
+from shared.log import Indeterminate, LogUnavailable
+from tests.e2e.browser import Person, Tab
+from tests.support.gateway import World, serving
+
+pytestmark = pytest.mark.timeout(120)
+LISTS = ("Failed to load resource",)  # this store has no session lists
+MIDDLE = """(button) => {
+  const loader = button.querySelector('.mantine-Button-loader');
+  const boxes = [button, loader].map((element) => element.getBoundingClientRect());
+  const [[x, y], [at, down]] = boxes.map((box) => [box.x + box.width / 2, box.y + box.height / 2]);
+  return Math.hypot(x - at, y - down);
+}"""
+
+
+@pytest.mark.parametrize(("clustered", "words"), [(False, "Retrying"), (True, "It is waited for")])
+async def test_an_approval_is_recorded_once_when_the_log_is_back(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, clustered: bool, words: str
+) -> None:
+    monkeypatch.setattr(socket, "SLOW_SECONDS", 0.2)
+    world = World()
+    world.log.clustered = clustered
+    await world.story("s").plan()
+    append = world.log.append
+
+    async def appends(event: SessionEvent, *, after: int, due: Due) -> int:
+        if world.store.down:
+            raise Indeterminate("Nobody leads the log.") if clustered else LogUnavailable("The log does not answer.")
+        return await append(event, after=after, due=due)
+
+    monkeypatch.setattr(world.log, "append", appends)
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.expected_errors = LISTS
+        tab = await person.tab("/s/s")
+        await tab.wait_for("approve")
+        world.store.down = True
+        await tab.click("approve")
+        await expect(tab.page.get_by_text(words)).to_be_visible()
+        await expect(tab("approve")).to_have_attribute("data-loading", "true")
+        assert await tab("approve").evaluate(MIDDLE) < 2
+        assert await tab.page.get_by_role("alert").count() == 0, "nothing was refused"
+        world.store.down = False
+        await tab.wait_for_state("code_generation")
+        await tab.wait_until_gone("approve")
+        await expect(tab.page.get_by_text("Retrying")).to_have_count(0)
+    stored = [event.type for event in await world.store.events("s")]
+    assert stored.count("plan.approved") == 1
+
+
+async def test_refused_text_returns_to_the_composer(browser: Browser) -> None:
+    world = World()
+    await world.story("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.expected_errors = LISTS
+        tab = await person.tab("/s/s")
+        await tab.wait_for("approve")
+        await tab.send("Smaller\0please")
+        await tab.wait_for("error", "NUL character")
+        await expect(tab("composer")).to_have_value("Smaller\0please")
+        await tab("composer").fill("a" * 50_001)
+        await tab.wait_for("too-long", "50,001 characters")
+        await expect(tab("send")).to_be_disabled()
+        await tab.page.keyboard.press("Enter")
+        await tab("composer").fill("Smaller, please")
+        await tab.click("send")
+        await tab.wait_for_state("text_plan_generation")
+    session = await world.story("s").load()
+    assert session.words.remark
+    assert session.words.remark.texts == ("Smaller, please",)
+
+
+async def test_a_tab_over_the_connection_limit_waits(browser: Browser) -> None:
+    world = World(max_sockets_per_user=1)
+    await world.story("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.expected_errors = (*LISTS, "WebSocket connection to")
+        first = await person.tab("/s/s")
+        await first.wait_for("approve")
+        second = await person.tab("/s/s")
+        await second.wait_for("status", "Too many requests or open tabs")
+        await first.page.close()
+        await second.wait_for("approve")
+
+
+async def test_wide_code_scrolls_under_its_line_numbers(browser: Browser) -> None:
+    world = World()
+    story = world.story("s")
+    version = (await story.plan()).version
+    await story.commit(c.Approve(version=version))
+    await story.codes("print(1)  # " + "wide " * 100 + "\n")
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.expected_errors = LISTS
+        tab = await person.tab("/s/s")
+        await check_typing_over_selection(tab)
+        gutter = tab("code-text").locator(".cm-gutters")
+        assert await gutter.evaluate("(element) => getComputedStyle(element).backgroundColor") != "rgba(0, 0, 0, 0)"
+
+
+async def check_typing_over_selection(tab: Tab) -> None:
+    """Typing or pasting over a selection replaces it, and undo restores it."""
+    await tab.click("code-edit")
+    field = tab("code-text").locator(".cm-content[contenteditable=true]")
+    await field.click()
+    before = await field.inner_text()
+    for keys in ("Control+a", "Control+Home Shift+End"):
+        for key in keys.split():
+            await tab.page.keyboard.press(key)
+        await tab.page.keyboard.type("x = 1")
+        await expect(field).to_have_text("x = 1")
+    await tab.page.keyboard.press("Control+a")
+    await tab.page.keyboard.insert_text("a = 1\nb = 2")
+    await expect(field.locator(".cm-line")).to_have_text(["a = 1", "b = 2"])
+    for _ in range(9):
+        await tab.page.keyboard.press("Control+z")
+    assert await field.inner_text() == before

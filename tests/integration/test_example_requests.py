@@ -1,0 +1,83 @@
+"""Every request that the page and the documents show works with the rehearsal model, and so does each of its options.
+
+The services' own handlers run in this process, with the sample store behind them.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.refusals import EXAMPLES, Workflow
+from shared.settings import Settings
+from tests.support.path_play import LocalServices, ScriptedSession, local_services, outputs
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "web/src/app/Welcome.tsx").read_text(encoding="utf-8")
+SENTENCES: list[tuple[str, Workflow, tuple[str, ...]]] = [  # where they stand, and what is said one after the other
+    ("README.md", "conversation", ("Help me create a simple calculator", "Add a step to write a short help text")),
+    ("README.md", "conversation", ("Write FizzBuzz",)),
+    ("README.md", "conversation", ("Write a program that prints Roman numerals",)),
+    ("README.md", "agentflow", ("My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it.",)),
+    ("README.md", "flow", ("Which 5 states have the most pending orders?", "Only in Oregon")),
+    ("docs/flows.md", "flow", ("How many orders are pending?", "Only in Wisconsin")),
+    ("docs/protocol.md", "conversation", ("Now make a to-do list",)),
+]
+ACTS = ("agentflow", "execution_plan")  # their requests are carried out, whatever is asked for on the way
+HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LocalServices]:
+    async with local_services(Settings(parley_home=tmp_path)) as services:
+        yield services
+
+
+async def works(talk: ScriptedSession, workflow: Workflow, text: str) -> None:
+    """Whether the request leads to a plan, or to an answer with evidence; all writes are approved."""
+    session = await talk.says(text, workflow=workflow, until=() if workflow in ACTS else ("awaiting_approval",))
+    if workflow == "conversation":
+        assert session.phase == "awaiting_approval", (session.phase, session.question)
+        assert session.plan
+        assert not session.plan.notes
+        return
+    assert (session.phase, session.rest_reason) == ("resting", "answered"), (session.question, session.answer.text)
+    if workflow == "flow":
+        assert (outputs(session, "execute_sql") or {}).get("result"), session.answer.text
+    else:
+        assert session.answer.evidence, session.answer.text
+        assert session.answer.confidence > 0.5, session.answer.text
+
+
+def test_the_example_requests_occur_in_the_documents() -> None:
+    documents = {place: " ".join((ROOT / place).read_text(encoding="utf-8").split()) for place, _, _ in SENTENCES}
+    assert [text for place, _, texts in SENTENCES for text in texts if text not in documents[place]] == []
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_the_examples_of_the_documents_work(house: LocalServices, workflow: Workflow) -> None:
+    for texts in (texts for _, shown_for, texts in SENTENCES if shown_for == workflow):
+        talk = house.talk(recall=False)
+        for text in texts:
+            await works(talk, workflow, text)
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_the_examples_of_the_page_work(house: LocalServices, workflow: Workflow) -> None:
+    part = PAGE[PAGE.index(f"  {workflow}: [") :]
+    examples = re.findall(r"text: [\"'](.*)[\"'] \}", part[: part.index("\n  ],")])
+    assert len(examples) == 3
+    for text in examples:
+        await works(house.talk(recall=False), workflow, text)
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_every_offered_option_works(house: LocalServices, workflow: Workflow) -> None:
+    for hopeless in HOPELESS:
+        asked = await house.talk(recall=False).says(hopeless, workflow=workflow)
+        assert asked.phase == "awaiting_input", asked.answer.text
+        assert asked.question
+        assert tuple(option.label for option in asked.question.options) == EXAMPLES[workflow]
+    for option in EXAMPLES[workflow]:
+        await works(house.talk(option, recall=False), workflow, HOPELESS[0])

@@ -1,0 +1,128 @@
+"""Walks a path through flows with the real executor over an in-memory log; the test plays user, planner and model."""
+
+from pathlib import Path
+from typing import Any
+
+from flows.loading import Flows
+from parley.events import SessionEvent, parse_event
+from parley.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
+from parley.flow import Flow
+from parley.protocol.flows import FlowPage, ListFlows
+from parley.protocol.tools import ToolSpec
+from services.executor.flow import PathGuide
+from services.executor.handlers import Executor
+from services.executor.sources.nodes import NodeTools
+from services.executor.tool_requests import ToolRequests
+from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.llm import ModelByTask
+from shared.settings import Settings
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Drafts, WorkContext, WorkerDeps
+
+
+class NoArtefactStore:
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        raise AssertionError(f"{name}: nothing here is too large, {len(data)} bytes")
+
+
+class Walk(Story):
+    """One session with these flows and tools."""
+
+    def __init__(
+        self, *flows: Flow, tools: tuple[RegisteredTool, ...] = (), folder: Path | None = None, **replies: Any
+    ) -> None:
+        self.memory = InMemoryLog()
+        super().__init__("s", log=self.memory)
+        self.store = InMemoryStore(self.memory)
+        self.model = ModelByTask({name.replace("__", "."): message for name, message in replies.items()})
+        nodes = NodeTools(Flows(flows, folder), Registry(StaticSource(*tools)))
+        self.guide = PathGuide(nodes, self.store)
+        self.registry = Registry(nodes, StaticSource(*tools))
+        self.requests = ToolRequests(self.registry, self.store)
+        self.executor = Executor(self.registry, NoArtefactStore(), {"flow": self.guide})
+
+    async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
+        """The user sends a request, the planner plans this path, and the executor walks as far as it may."""
+        settings = SessionSettings(**wanted)
+        await self.commit(c.Say(text=request, workflow="flow", settings=settings))
+        return await self.plans(*path)
+
+    async def plans(self, *path: str) -> Session:
+        """The planner's turn: this path."""
+        turn = (await self.load()).counts.turns + 1
+        specs = tuple(
+            ActionSpec(id=f"{turn}.{n}", tool=tool, description=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
+            for n, tool in enumerate(path, 1)
+        )
+        await self.commit(c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path)))
+        return await self.goes()
+
+    def context(self, loaded: Any) -> WorkContext:
+        kit = WorkerDeps("executor", self.store, self.log, self.model, Drafts(None), Settings())
+        return WorkContext(kit, loaded, cause="s:cause")
+
+    async def goes(self) -> Session:
+        """Deliver to the executor until another service or the user is due."""
+        while (loaded := await self.load_at_position()).session.phase == "executing":
+            session = self.context(loaded)
+            assert session.work
+            await self.executor.run_batch(session)
+        return loaded.session
+
+    async def answers(self, text: str) -> Session:
+        await self.commit(c.Answer(text=text))
+        return await self.goes()
+
+    async def allows(self) -> Session:
+        await self.commit(allow)
+        return await self.goes()
+
+    async def page(self, session_id: str = "") -> FlowPage:
+        question = ListFlows(session_id=session_id).model_dump_json().encode()
+        return FlowPage.model_validate_json(await self.guide.list("flows.list", question) or b"")
+
+    @property
+    def events(self) -> list[SessionEvent]:
+        """Those of the executor among them."""
+        return [parse_event(raw.data) for raw in self.memory.messages]
+
+
+def allow(session: Session) -> c.Approve:
+    """Approve the waiting action as it is shown now."""
+    action = waiting(session)
+    return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
+
+
+def waiting(session: Session) -> Action:
+    """The action that awaits approval."""
+    assert session.turn
+    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason)
+
+
+def walked(session: Session) -> list[str]:
+    """What ran, in order, without the flow's name."""
+    assert session.turn
+    return [a.spec.tool.partition(".")[2] for a in session.turn.actions if a.status == "finished"]
+
+
+def last(session: Session) -> Action:
+    """The newest action that is over."""
+    assert session.turn
+    return [action for action in session.turn.actions if action.status in ("finished", "failed", "denied")][-1]
+
+
+def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, **more: Any) -> RegisteredTool:
+    """A registered tool that answers this, or what this makes of its call."""
+
+    async def run(call: ToolInvocation) -> ToolResult:
+        said = answer(call) if callable(answer) else answer
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, ToolResult) else ToolResult(ok=True, value=said)
+
+    spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed, **more)
+    return RegisteredTool(spec, run, timeout=5)

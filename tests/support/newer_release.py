@@ -1,0 +1,31 @@
+"""Messages of a newer release, for tests of this release's reaction."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from parley.events import dump_event, envelope
+from shared.domain import commands as c
+from shared.domain.commands import CommandMeta
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.evolve import evolve
+from shared.log import SessionAtPosition, guard_headers, subject_of
+
+NEEDS: dict[str, Any] = {"needs": envelope.FORMAT + 1}
+
+
+def newer_message(
+    loaded: SessionAtPosition, command: AnyCommand | None = None, *, changes: dict[str, Any] = NEEDS
+) -> tuple[str, bytes, dict[str, str]]:
+    """Subject, body and headers of the session's next event, with these changes: a person's message, or what the
+    service that is due makes of the command."""
+    session, now = loaded.session, datetime.now(UTC)
+    if command is None:
+        event = decide(session, c.Say(text="Hello"), CommandMeta("user:ann", now, f"newer-{session.version}"))
+    else:
+        event = decide(
+            session, command, CommandMeta(session.work.service if session.work else "", now, None, None, session.work)
+        )
+    body = json.loads(dump_event(event)) | changes
+    subject = subject_of(event, due(evolve(session, event)))
+    return subject, json.dumps(body).encode(), guard_headers(session.id, loaded.position, event.id)

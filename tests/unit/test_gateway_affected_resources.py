@@ -1,0 +1,63 @@
+"""The resources that a step affects, and repeated changes."""
+
+from typing import Any
+
+import pytest
+
+from parley.events.values import Step
+from services.gateway.views.affected_resources import affected_resources
+from shared.plan_checks.steps import same_changes
+
+LOOK = "{{steps.s1.output}}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("fetch_url", {"url": "https://key@shop.example:8443/a?b=c"}, [("host", "shop.example:8443")]),
+        ("fetch_url", {"url": f"https://shop.example/{LOOK}"}, []),
+        ("crawl", {"urls": ["http://one.example", "http://two.example", "http://one.example/x"]}, ["one", "two"]),
+        ("fetch_url", {"url": "https://[broken"}, []),
+        ("fetch_url", {"url": "https:///nowhere"}, []),
+        ("read_file", {"name": "notes/today.md", "length": 3}, [("file", "notes/today.md")]),
+        ("who_is", {"name": "Ada"}, []),
+        ("put", {"path": "a.txt", "text": "b"}, [("file", "a.txt")]),
+        ("put", {"path": LOOK}, []),
+        ("describe_tables", {"tables": ["orders", 1, "orders"]}, [("table", "orders")]),
+        ("describe_tables", {"tables": "all"}, []),
+        ("list", None, []),
+    ],
+)
+def test_servers_files_and_tables_that_a_call_names(tool: str, arguments: Any, named: list[Any]) -> None:
+    resources = [
+        (resource.kind, resource.name)
+        for resource in affected_resources(Step(text="Do", tool=tool, arguments=arguments))
+    ]
+    assert resources == [
+        resource if isinstance(resource, tuple) else ("host", f"{resource}.example") for resource in named
+    ]
+
+
+def test_a_polling_step_affects_what_it_polls() -> None:
+    looks = {"tool": "read_file", "arguments": {"name": "tea.md"}, "condition": "output"}
+    step = Step(text="Wait", tool="poll_until", arguments=looks, waits_for="condition")
+    assert [(resource.kind, resource.name) for resource in affected_resources(step)] == [("file", "tea.md")]
+
+
+def test_the_number_of_resources_is_limited() -> None:
+    tables = [f"t{number}" for number in range(99)]
+    assert len(affected_resources(Step(text="Do", tool="describe_tables", arguments={"tables": tables}))) == 20
+
+
+def test_a_repeated_change_names_the_first_one() -> None:
+    def step(name: str, effect: Any, **arguments: Any) -> Step:
+        return Step(id=name, text="Do", tool="pay", arguments=arguments, effect=effect)
+
+    steps = (
+        step("s1", "write", a=1, b=2),
+        step("s2", "read", a=1, b=2),
+        step("s3", "write", b=2, a=1),
+        step("s4", "write", a=1, b=3),
+        step("s5", "irreversible", a=1, b=2),
+    )
+    assert same_changes(steps) == {"s3": "s1", "s5": "s1"}

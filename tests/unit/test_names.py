@@ -1,0 +1,72 @@
+"""No class, function, parameter or module has a name that only this project would use: each is the field's term.
+
+Each entry gives the term to use instead. A name counts with and without leading underscores.
+"""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_architecture import CODE, name, sources, tree
+
+TERMS = json.loads((Path(__file__).parent / "standard_terms.json").read_text(encoding="utf-8"))
+EVERYWHERE: dict[str, str] = TERMS["everywhere"]
+IN_PACKAGE: dict[str, dict[str, str]] = TERMS["in_package"]  # words that mean something plain in another package
+
+
+def names(path: Path) -> Iterator[tuple[str, int]]:
+    """The module's own name, as `name.py`, and that of each class, function and parameter in it, with their lines."""
+    yield path.name, 1
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.ClassDef():
+                yield node.name, node.lineno
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+
+
+def replacement(word: str, path: Path) -> str:
+    """The standard term for this name in this module; "" where the name may stand."""
+    plain = word.strip("_")
+    if (everywhere := plain.removesuffix(".py")) in EVERYWHERE:
+        return EVERYWHERE[everywhere]
+    if "patience" in plain.lower():
+        return "timeout"
+    scoped = [terms for package, terms in IN_PACKAGE.items() if name(path).startswith(f"{package}/")]
+    return next((terms[plain] for terms in scoped if plain in terms), "")
+
+
+@pytest.mark.parametrize("folder", [*CODE, "examples", "tests"])
+def test_names_are_the_fields_standard_terms(folder: str) -> None:
+    assert [
+        f"{name(path)}:{line} {word}: {term}"
+        for path in sources(folder)
+        for word, line in names(path)
+        if (term := replacement(word, path))
+    ] == []
+
+
+# Names on the wire: a message shares its name with its command, and a schema is titled by its class.
+SHARED_CLASS_NAMES = {"Answer", "AnswerReply", "Continue", "Result"}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """A message of the protocol shares its name with the command that it becomes; no other two classes do."""
+    modules: dict[str, set[str]] = {}
+    for path in sources(*CODE):
+        if path.name.startswith("test_") or "tests" in path.parts:
+            continue
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, set()).add(name(path))
+    message_and_command = {"parley/protocol/client.py", "shared/domain/commands.py"}
+    assert {
+        class_name: sorted(paths)
+        for class_name, paths in modules.items()
+        if len(paths) > 1 and paths != message_and_command and class_name not in SHARED_CLASS_NAMES
+    } == {}

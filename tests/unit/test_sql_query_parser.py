@@ -1,0 +1,228 @@
+"""The query parser, the tokenizer, and the patterns of hidden names."""
+
+import random
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sql.hidden import Hidden
+from sql.json_rows import RowCollector, as_json
+from sql.outcome import ErrorKind, QueryFailed, QueryLimits, QueryRefused
+from sql.query_parser import parse_query
+from sql.schema import MAX_DISTINCT, ColumnInfo, Dialect, Schema, TableInfo, choose_samples
+from sql.tokens import tokenize
+from tests.support.sql_shop import statements
+
+DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgres")
+
+
+def cut(sql: str, dialect: Dialect) -> list[tuple[str, str]]:
+    return [(token.kind, token.text) for token in tokenize(sql, dialect)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "expected"),
+    [
+        ("sqlite", "a/* /* */b", [("word", "a"), ("word", "b")]),
+        ("postgres", "a/* /* */ b */c", [("word", "a"), ("word", "c")]),
+        ("sqlite", "'it''s'", [("string", "'it''s'")]),
+        ("sqlite", '"a""b" `c``d` [e f]', [("name", 'a"b'), ("name", "c`d"), ("name", "e f")]),
+        (
+            "sqlite",
+            "main.users.x",
+            [("word", w) if w != "." else ("mark", w) for w in ("main", ".", "users", ".", "x")],
+        ),
+        ("postgres", "1.5 .5 a.b", [("number", "1.5"), ("number", ".5"), ("word", "a"), ("mark", "."), ("word", "b")]),
+        ("postgres", "$$a;b$$ $x$ $$ $x$", [("string", "$$a;b$$"), ("string", "$x$ $$ $x$")]),
+        ("postgres", r"E'\'' 'a\'", [("string", r"E'\''"), ("string", r"'a\'")]),
+        ("sqlite", "\ufeffSELECT--x\n1", [("word", "select"), ("number", "1")]),
+        ("sqlite", "'open ; --", [("unclosed", "'open ; --")]),
+        ("postgres", "/* open", [("unclosed", "/* open")]),
+        ("postgres", "E'''", [("unclosed", "E'''")]),
+        ("postgres", "B'1''0'", [("string", "B'1'"), ("string", "'0'")]),
+        ("postgres", "1e5 1.e-2 1e'a'", [("number", "1e5"), ("number", "1.e-2"), ("glued", "1e"), ("string", "'a'")]),
+        ("postgres", "a$b$c$b$", [("word", "a$b$c$b$")]),
+        ("sqlite", "x'0a' 0xFF", [("string", "x'0a'"), ("number", "0xFF")]),
+        ("sqlite", "$a('b')", [("parameter", "$a"), ("mark", "("), ("string", "'b'"), ("mark", ")")]),
+        ("sqlite", "a\v", [("word", "a"), ("foreign", "\v")]),
+    ],
+)
+def test_the_scanner_cuts_as_the_database_does(dialect: Dialect, sql: str, expected: list[tuple[str, str]]) -> None:
+    assert cut(sql, dialect) == expected
+
+
+@given(st.text(alphabet="aE_$.;,'\"`[]()*/-\\\n\ufeff1 é", max_size=40), st.sampled_from(DIALECTS))
+@settings(max_examples=300, deadline=None)
+def test_the_scanner_loses_nothing(sql: str, dialect: Dialect) -> None:
+    result = tokenize(sql, dialect)
+    assert all(token.start < token.end for token in result)
+    assert all(item.end <= other.start for item, other in pairwise(result))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_good_query_passes_the_look(dialect: Dialect) -> None:
+    for statement in statements("harmless", dialect):
+        assert parse_query(statement["sql"], dialect, QueryLimits()).sql.rstrip(" ;") in statement["sql"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_does_not_only_read_fails_the_look_alone(dialect: Dialect) -> None:
+    without = {"writes", "ddl", "administration", "several_statements", "empty", "locks", "not_a_query", "too_long"}
+    wrong = []
+    for statement in statements("hostile", dialect):
+        if statement["error"] in without:
+            try:
+                parse_query(statement["sql"], dialect, QueryLimits())
+            except QueryRefused as refusal:
+                if (refusal.kind, bool(refusal.message)) == (statement["error"], True):
+                    continue
+            wrong.append(statement["sql"])
+    unread = ['WITH x AS (SELECT 1) REPLACE INTO log ("delete") SELECT * FROM x']  # by sqlglot; SQLite refuses it
+    assert wrong == (unread if dialect == "sqlite" else [])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_mutated_query_is_refused_or_not_and_nothing_else(dialect: Dialect) -> None:
+    chance = random.Random(7)
+    good = [statement["sql"] for statement in statements("harmless", dialect)]
+    parts = [
+        *" ();'\"`[];,.*",
+        "--",
+        "/*",
+        "*/",
+        "$$",
+        "UNION",
+        "WITH",
+        "DELETE",
+        "\x00",
+        "\ud800",
+        "é",
+        "INTO",
+        "FOR UPDATE",
+    ]
+    kinds: list[str] = []
+    for _ in range(1500):
+        sql = chance.choice(good)
+        for _ in range(chance.randint(1, 4)):
+            place = chance.randint(0, len(sql))
+            sql = sql[:place] + chance.choice(parts) + sql[place + chance.randint(0, 3) :]
+        try:
+            parse_query(sql, dialect, QueryLimits())
+        except QueryRefused as refusal:
+            kinds.append(refusal.kind)
+    assert set(kinds) <= set(get_args(ErrorKind.__value__))
+    assert 100 < len(kinds) < 1500
+
+
+def test_a_look_takes_off_the_semicolon_and_keeps_the_rest_as_it_is() -> None:
+    assert parse_query(" SELECT  1 /* a */ ; -- b", "sqlite", QueryLimits()).sql == " SELECT  1 /* a */ "
+    assert parse_query("SELECT 1 -- b", "sqlite", QueryLimits()).sql == "SELECT 1 -- b"
+
+
+# --- hidden
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "hidden"),
+    [
+        ("users", "email", True),
+        ("USERS", "Email", True),
+        ("orders", "email", False),
+        ("orders", "password", True),
+        ("secrets", "anything", True),
+        ("tmp_1", "x", True),
+        ("users", "name", False),
+    ],
+)
+def test_what_is_hidden(table: str, column: str, hidden: bool) -> None:
+    assert Hidden.parse('users.email, "secrets", *.password, tmp_*').hides_column(table, column) is hidden
+
+
+def test_only_these_tables() -> None:
+    hidden = Hidden.parse("b", only="a*, b")
+    assert [hidden.allows_table(name) for name in ("a", "A1", "b", "c")] == [True, True, False, False]
+    assert Hidden().allows_table("anything")
+
+
+# --- schema
+
+
+USERS = TableInfo(
+    name="users",
+    rows=2,
+    columns=(
+        ColumnInfo(name="user_id", type="TEXT", nullable=False, key=True),
+        ColumnInfo(name="shop_id", type="TEXT", references="shops.shop_id"),
+        ColumnInfo(name="Name", type="TEXT", samples=("Ann",)),
+        ColumnInfo(name="age", type="INTEGER", comment="in years"),
+    ),
+)
+SCHEMA = Schema(dialect="sqlite", tables=(USERS, TableInfo(name="shops")))
+
+
+def test_a_schema_in_lines() -> None:
+    assert SCHEMA.only(["USERS"]).lines() == [
+        '{"name": "users", "comment": "", "rows": 2, "columns": [{"name": "user_id", "type": "TEXT", "key": true}, '
+        '{"name": "shop_id", "type": "TEXT", "nullable": true, "references": "shops.shop_id"}, '
+        '{"name": "Name", "type": "TEXT", "nullable": true, "samples": ["Ann"]}, '
+        '{"name": "age", "type": "INTEGER", "nullable": true, "comment": "in years"}]}'
+    ]
+
+
+def test_a_schema_trimmed_keeps_keys_and_references() -> None:
+    trimmed = SCHEMA.trimmed({"Users": ("name", "nothing")})
+    assert [column.name for column in trimmed.tables[0].columns] == ["user_id", "shop_id", "Name"]
+    assert trimmed.tables[1] == SCHEMA.tables[1]
+
+
+def test_few_values_are_all_shown_and_many_by_example() -> None:
+    assert choose_samples(["b", "a"], complete=True) == ("a", "b")
+    assert choose_samples(["b", "a"], complete=False) == ("b", "a")
+    assert choose_samples([str(n) for n in range(MAX_DISTINCT + 1)], complete=True) == ("0", "1", "2")
+    assert choose_samples(["x" * 90], complete=True) == ("x" * 59 + "…",)
+
+
+# --- values
+
+
+@pytest.mark.parametrize(
+    ("value", "json"),
+    [
+        (Decimal("1.50"), 1.5),
+        (Decimal("3"), 3),
+        (Decimal("12345678901234567890.5"), "12345678901234567890.5"),
+        (Decimal("1e400"), "1" + "0" * 400),
+        (Decimal("NaN"), "nan"),
+        (2**53, str(2**53)),
+        (float("inf"), "inf"),
+        (b"\x00\xff", "0x00ff"),
+        (date(2024, 1, 2), "2024-01-02"),
+        (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02T03:04:05+00:00"),
+        (time(12, 30), "12:30:00"),
+        (timedelta(days=2, hours=3), "2 days 03:00:00"),
+        (timedelta(seconds=-1.5), "-00:00:01.500000"),
+        ([Decimal(1), None, (True,)], [1, None, [True]]),
+        ({"a": b"\x01"}, {"a": "0x01"}),
+    ],
+)
+def test_a_value_as_json(value: Any, json: Any) -> None:
+    assert as_json(value) == json
+
+
+def test_rows_are_taken_up_to_a_limit() -> None:
+    few = RowCollector(QueryLimits(rows=2))
+    assert few.add([(1,), (2,), (3,)])
+    assert (few.rows, few.truncated) == ([(1,), (2,)], True)
+    small = RowCollector(QueryLimits(bytes=20))
+    assert small.add([("x" * 10,), ("y" * 10,)])
+    assert (small.rows, small.truncated) == ([("x" * 10,)], True)
+    exact = RowCollector(QueryLimits(rows=2))
+    assert not exact.add([(1,), (2,)])
+    assert not exact.truncated
+    with pytest.raises(QueryFailed, match="first row alone"):
+        RowCollector(QueryLimits(bytes=20)).add([("x" * 30,)])

@@ -1,0 +1,40 @@
+// The log-out button, shown only if the gateway requires a login.
+import { Button, Text } from "@mantine/core";
+import { useEffect, useState } from "react";
+import { fill, PAGE, TROUBLE } from "../generated/words";
+import { type Account, fetchAccount, logout } from "../net/api";
+import { LogOutIcon } from "../ui/icons";
+
+export function LogOutButton() {
+  const [account, setAccount] = useState<Account | null>(null);
+  const [problem, setProblem] = useState("");
+  const [isLeaving, setIsLeaving] = useState(false);
+  useEffect(() => {
+    fetchAccount().then(setAccount, () => setAccount(null));
+  }, []);
+  if (!account || account.auth === "none") return null;
+
+  const leave = async () => {
+    setIsLeaving(true);
+    try {
+      await logout();
+      sessionStorage.clear(); // unsent messages must not reach the next user
+      location.assign("/");
+    } catch (error) {
+      setProblem(fill(TROUBLE.logged_in, { why: error instanceof Error ? error.message : "" }).trim());
+      setIsLeaving(false);
+    }
+  };
+  return (
+    <div>
+      {problem && (
+        <Text size="sm" role="alert">
+          {problem}
+        </Text>
+      )}
+      <Button leftSection={<LogOutIcon />} variant="subtle" color="gray" fullWidth justify="flex-start" loading={isLeaving} onClick={() => void leave()} data-testid="log-out">
+        {PAGE.log_out} {account.auth !== "token" && <bdi className="account">{account.user}</bdi>}
+      </Button>
+    </div>
+  );
+}

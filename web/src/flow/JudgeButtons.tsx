@@ -1,0 +1,66 @@
+// Buttons to accept an answer, and to save it to the library.
+import { Button } from "@mantine/core";
+import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { ACTIONS, LIBRARY } from "../generated/words";
+import { BookIcon, ThumbUpIcon } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+
+interface Props {
+  accepted: boolean;
+  saved: boolean;
+  /** Only the newest answer can still be judged. */
+  isNewest: boolean;
+}
+
+export function JudgeButtons({ accepted, saved, isNewest }: Props) {
+  const { state } = useSession();
+  const can = useCan();
+  const acceptCommand = useCommand();
+  const saveCommand = useCommand();
+  if (!isNewest || !can("judge") || state.snapshot?.phase !== "resting")
+    return accepted ? (
+      <p className="dimmed" data-testid="judged">
+        {saved ? LIBRARY.correct_saved : LIBRARY.correct}
+      </p>
+    ) : null;
+  return (
+    <div className="decision-buttons answer-feedback">
+      <Button
+        size="compact-sm"
+        variant={accepted ? "light" : "default"}
+        color={accepted ? "teal" : undefined}
+        leftSection={<ThumbUpIcon size={15} />}
+        aria-pressed={accepted}
+        loading={acceptCommand.busy}
+        onClick={() => acceptCommand.send({ type: "judge", accepted: !accepted, saved: false })}
+        data-testid="accept"
+      >
+        {LIBRARY.correct}
+      </Button>
+      <Button
+        size="compact-sm"
+        variant="default"
+        onClick={() => {
+          if (accepted) acceptCommand.send({ type: "judge", accepted: false, saved: false });
+          document.querySelector<HTMLElement>("#composer textarea")?.focus(); // the user describes the problem there
+        }}
+        data-testid="not-correct"
+      >
+        {ACTIONS.not_correct}
+      </Button>
+      <Button
+        size="compact-sm"
+        variant={saved ? "light" : "default"}
+        color={saved ? "teal" : undefined}
+        leftSection={<BookIcon size={15} />}
+        aria-pressed={saved}
+        loading={saveCommand.busy}
+        onClick={() => saveCommand.send({ type: "judge", accepted: true, saved: !saved })}
+        data-testid="save"
+      >
+        {saved ? ACTIONS.saved : ACTIONS.save}
+      </Button>
+      <Problem error={acceptCommand.error ?? saveCommand.error} />
+    </div>
+  );
+}

@@ -1,0 +1,111 @@
+// One action: a summary line that expands to its arguments, ruling and result.
+import { Button, Loader } from "@mantine/core";
+import { useState } from "react";
+import { useDisplayName, useSession } from "../app/sessionContext";
+import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, RULINGS, wordFor } from "../generated/words";
+import { artefactUrl } from "../net/api";
+import { Badge } from "../ui/Badge";
+import { Arguments } from "../ui/Details";
+import { DownloadIcon } from "../ui/icons";
+import { formatBytes, formatInline, formatSeconds } from "../ui/values";
+import type { ActionEntry } from "./entries";
+import { isProgramRun, Result } from "./Result";
+import { SkipButton } from "./SkipButton";
+
+interface Props {
+  action: ActionEntry;
+  turn: number;
+  /** Text that distinguishes it from actions with the same description. */
+  distinction?: string;
+}
+
+export function ActionItem({ action, turn, distinction = "" }: Props) {
+  const { state } = useSession();
+  const hasFailed = action.state === "failed" || action.state === "denied";
+  const isOpen = action.state === "planned" || action.state === "approved" || action.state === "waiting";
+  const canSkip = isOpen || (hasFailed && state.snapshot?.phase === "resting");
+  return (
+    <div className="action-row">
+      <ActionDetails action={action} turn={turn} distinction={distinction} />
+      {canSkip && <SkipButton id={action.spec.id} text={action.spec.description || action.tool} />}
+    </div>
+  );
+}
+
+function ActionDetails({ action, turn, distinction }: Required<Props>) {
+  const { spec, state } = action;
+  const displayName = useDisplayName();
+  const [opened, setOpened] = useState<boolean | null>(null);
+  return (
+    <details
+      className="action"
+      id={`action-${spec.id}`}
+      data-testid="action"
+      data-state={state}
+      open={opened ?? isProgramRun(action.result)}
+      onToggle={(event) => setOpened(event.currentTarget.open)}
+    >
+      <summary>
+        <span className="action-head">
+          {state === "started" && <Loader size={12} aria-hidden="true" />}
+          <Badge tone={action.tone}>{action.word}</Badge>
+          <code>{spec.tool}</code>
+          {spec.tool !== "run_code" && <span className="action-text">{spec.description || argumentsText(spec.arguments)}</span>}
+          {distinction && <span className="dimmed action-distinction">{distinction}</span>}
+          {action.seconds > 0 && <span className="dimmed action-time">{formatSeconds(action.seconds)}</span>}
+        </span>
+        <span className="action-summary" data-testid="action-gist">
+          {outcomeText(action, action.decided_by && displayName(action.decided_by))}
+        </span>
+      </summary>
+      <div className="action-body">
+        {spec.tool !== "run_code" && <Arguments values={spec.arguments} />}
+        {spec.repairs.length > 0 && (
+          <p className="dimmed" data-testid="repairs">
+            {fill(REVIEW.repaired, { what: spec.repairs.join("; ") })}
+          </p>
+        )}
+        <p className="dimmed">{rulingText(action, action.decided_by && displayName(action.decided_by))}</p>
+        {action.error && <p className="problem">{action.error}</p>}
+        {action.result !== null && <Result result={action.result} />}
+        {action.artefact && <ArtefactDownload action={action} turn={turn} />}
+      </div>
+    </details>
+  );
+}
+
+/** The outcome in one line; if a user decided without a reason, who it was. */
+function outcomeText({ state, gist, error }: ActionEntry, decider: string): string {
+  if (!decider || error || (state !== "approved" && state !== "denied")) return gist;
+  return fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider });
+}
+
+function argumentsText(values: Record<string, unknown>): string {
+  return Object.values(values).map(formatInline).join(", ");
+}
+
+function rulingText({ spec, state }: ActionEntry, decider: string): string {
+  const decided = decider ? fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider }) : "";
+  return [`${spec.id} · ${spec.effect}`, spec.sub_goal, spec.decision_reason || (spec.approval_reason && (wordFor(REASONS, spec.approval_reason) ?? spec.approval_reason)) || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
+}
+
+function ArtefactDownload({ action, turn }: { action: ActionEntry; turn: number }) {
+  const { state } = useSession();
+  if (!action.artefact || state.sessionId === null) return null;
+  return (
+    <p className="dimmed artefact">
+      {fill(JOURNAL.beginning, { size: formatBytes(action.artefact.size) })}
+      <Button
+        component="a"
+        href={artefactUrl(state.sessionId, turn, action.spec.id)}
+        download
+        size="compact-xs"
+        variant="default"
+        leftSection={<DownloadIcon size={14} />}
+        data-testid="artefact"
+      >
+        {ACTIONS.download}
+      </Button>
+    </p>
+  );
+}

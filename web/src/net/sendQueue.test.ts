@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import type { ServerMessage } from "../protocol";
+import { backoff } from "./backoff";
+import { newId, type PendingCommand, unsettled } from "./sendQueue";
+
+const pending: PendingCommand[] = [
+  { id: "a", sessionId: "s", command: { type: "stop" } },
+  { id: "b", sessionId: "s", command: { type: "fork" } },
+];
+const ids = (message: unknown) => unsettled(pending, message as ServerMessage).map((item) => item.id);
+
+it("removes recorded and refused commands only", () => {
+  expect(ids({ type: "event", event: { id: "s:a", session_id: "s" } })).toEqual(["b"]);
+  expect(ids({ type: "error", reply_to: "b" })).toEqual(["a"]);
+  expect(ids({ type: "forked", fork_id: "t" })).toEqual(["a"]);
+  expect(ids({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: null })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: "b", code: "unavailable" })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: "b", code: "slow_down" })).toEqual(["a", "b"]);
+});
+
+it("creates unique ids that the gateway accepts", () => {
+  const newIds = new Set(Array.from({ length: 100 }, newId));
+  expect(newIds.size).toBe(100);
+  for (const id of newIds) expect(id).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+});
+
+it("waits longer after each attempt, up to a limit, with jitter", () => {
+  expect([0, 1, 2, 3].map((attempt) => backoff(attempt, 1))).toEqual([300, 600, 1200, 2400]);
+  expect(backoff(50, 1)).toBe(15_000);
+  expect(backoff(3, 0)).toBe(1200);
+});

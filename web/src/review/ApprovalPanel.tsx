@@ -1,0 +1,129 @@
+// Actions that need approval: a card for each with a preview of its changes, bound to its exact arguments.
+import { Button } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { useCommand, useCommands, useSession } from "../app/sessionContext";
+import { SqlApproval, sqlOf } from "../flow/SqlApproval";
+import { ACTIONS, fill, REVIEW } from "../generated/words";
+import { previewAction } from "../net/api";
+import type { ActionSection } from "../protocol";
+import { Badge } from "../ui/Badge";
+import { Changes, type PreviewState } from "../ui/Changes";
+import { Arguments } from "../ui/Details";
+import { CheckIcon, CloseIcon } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+import { errorMessage } from "../ui/useFetch";
+import { approvalCommand, approvalReason, DeclineForm } from "./approval";
+
+const PREVIEW_TIMEOUT_MS = 2_000; // a decision does not wait longer for a preview
+
+export default function ApprovalPanel() {
+  const { state } = useSession();
+  const batch = useCommands();
+  const panel = useRef<HTMLElement>(null);
+  const { snapshot } = state;
+  const actions = snapshot?.approval_request?.actions.flatMap((id) => snapshot.actions[id] ?? []);
+  const ids = actions?.map((action) => action.action_id).join(" ") ?? "";
+  const previousIds = useRef(ids);
+
+  // When a decided card disappears, focus the next card, not its button: an extra key press would press that.
+  useEffect(() => {
+    const hasChanged = previousIds.current !== ids && ids !== "";
+    previousIds.current = ids;
+    if (hasChanged && document.activeElement?.matches("body, main")) panel.current?.querySelector<HTMLElement>(".approval")?.focus();
+  }, [ids]);
+
+  if (!actions) return null;
+  const approveAll = () => batch.send(actions.map((action) => approvalCommand(action)));
+  return (
+    <section className="panel" data-testid="approval-request" aria-label={REVIEW.actions} ref={panel}>
+      <h2>{panelTitle(actions)}</h2>
+      {actions.length > 1 && <p className="hint">{REVIEW.all_first}</p>}
+      {actions.map((action) => {
+        const sql = sqlOf(action);
+        const key = `${action.action_id} ${action.hash}`;
+        return sql === null ? <ActionApproval key={key} action={action} /> : <SqlApproval key={key} action={action} sql={sql} />;
+      })}
+      {actions.length > 1 && (
+        <div className="decision-buttons">
+          <Button size="sm" variant="light" leftSection={<CheckIcon />} loading={batch.busy} onClick={approveAll} data-testid="approve-all">
+            {fill(ACTIONS.approve_all, { count: actions.length })}
+          </Button>
+        </div>
+      )}
+      {batch.errors.map((error) => (
+        <Problem key={error.key} error={error} />
+      ))}
+    </section>
+  );
+}
+
+function panelTitle(actions: readonly ActionSection[]): string {
+  const [first] = actions;
+  if (actions.length > 1) return fill(REVIEW.approve_changes, { count: actions.length });
+  if (first && sqlOf(first) !== null) return REVIEW.approve_query;
+  return first?.effect === "read" ? REVIEW.approve_read : REVIEW.approve_change;
+}
+
+function ActionApproval({ action }: { action: ActionSection }) {
+  const command = useCommand();
+  const { previewState, isReady } = usePreview(action);
+  const [isDeclining, setIsDeclining] = useState(false);
+  const titleId = `approval-${action.action_id}`;
+  return (
+    <div className="approval" role="group" tabIndex={-1} aria-labelledby={titleId} data-testid="action-request">
+      <p className="action-head" id={titleId}>
+        <Badge tone={action.effect === "read" ? "plain" : action.effect === "write" ? "wait" : "bad"}>{action.effect}</Badge>
+        <strong className="action-text">{action.text || action.tool}</strong>
+        <code>{action.tool}</code>
+      </p>
+      <Arguments values={action.arguments} />
+      {action.repairs && action.repairs.length > 0 && <p className="dimmed">{fill(REVIEW.repaired, { what: action.repairs.join("; ") })}</p>}
+      <Changes state={previewState} />
+      {action.approval && <p className="hint">{approvalReason(action)}</p>}
+      {isReady && isDeclining && <DeclineForm action={action} command={command} onClose={() => setIsDeclining(false)} />}
+      {isReady && !isDeclining && (
+        <div className="decision-buttons">
+          <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
+            {ACTIONS.approve}
+          </Button>
+          <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => setIsDeclining(true)} data-testid="action-refuse">
+            {ACTIONS.decline}…
+          </Button>
+          <Button
+            size="sm"
+            variant="subtle"
+            className="multiline"
+            loading={command.busy}
+            onClick={() => command.send(approvalCommand(action, { remember: true }))}
+            data-testid="action-remember"
+            title={fill(ACTIONS.approve_always_hint, { tool: action.tool })}
+          >
+            {ACTIONS.approve_always}
+          </Button>
+        </div>
+      )}
+      <Problem error={command.error} />
+    </div>
+  );
+}
+
+/** Loads the preview. The buttons appear after it, so that they do not move when it arrives. */
+function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
+  const { state } = useSession();
+  const [previewState, setPreviewState] = useState<PreviewState>("loading");
+  const [isWaiting, setIsWaiting] = useState(true);
+  const sessionId = state.sessionId;
+  useEffect(() => {
+    if (sessionId === null) return;
+    const aborter = new AbortController();
+    previewAction(sessionId, action.action_id, aborter.signal)
+      .then((preview) => setPreviewState({ preview }))
+      .catch((error: unknown) => !aborter.signal.aborted && setPreviewState({ problem: errorMessage(error) }));
+    const timer = setTimeout(() => setIsWaiting(false), PREVIEW_TIMEOUT_MS);
+    return () => {
+      aborter.abort();
+      clearTimeout(timer);
+    };
+  }, [sessionId, action.action_id, action.hash]);
+  return { previewState, isReady: previewState !== "loading" || !isWaiting };
+}

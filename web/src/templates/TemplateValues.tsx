@@ -1,0 +1,36 @@
+// Form fields for the values of a template's parameters.
+import { useState } from "react";
+import { REVIEW } from "../generated/words";
+import { ArgumentInput } from "../takeover/ArgumentInput";
+import { emptyValue, type Field, fieldsOf, type FieldValue, missingFields, parseFields, toFieldValues } from "../takeover/fields";
+
+export interface ValuesForm {
+  fields: readonly Field[];
+  fieldValues: Record<string, FieldValue>;
+  setFieldValue: (name: string, value: FieldValue) => void;
+  values: Record<string, unknown>;
+  /** By field: why its content is not a valid value. */
+  problems: Record<string, string>;
+}
+
+export function useTemplateValues(schema: Record<string, unknown>, initial: Record<string, unknown> = {}): ValuesForm {
+  const fields = fieldsOf(schema);
+  const [fieldValues, setFieldValues] = useState(() => toFieldValues(fields, initial));
+  const { arguments: values, problems } = parseFields(fields, fieldValues);
+  for (const name of missingFields(fields, fieldValues)) problems[name] = REVIEW.field_needed;
+  return { fields, fieldValues, values, problems, setFieldValue: (name, value) => setFieldValues({ ...fieldValues, [name]: value }) };
+}
+
+/** `showErrors`: the user has submitted the form, so problems are shown. */
+export function TemplateValues({ form, showErrors, autoFocus = false }: { form: ValuesForm; showErrors: boolean; autoFocus?: boolean }) {
+  return form.fields.map((field, index) => (
+    <ArgumentInput
+      key={field.name}
+      field={field}
+      value={form.fieldValues[field.name] ?? emptyValue(field)}
+      problem={showErrors ? form.problems[field.name] : undefined}
+      autoFocus={autoFocus && index === 0}
+      onChange={(value) => form.setFieldValue(field.name, value)}
+    />
+  ));
+}

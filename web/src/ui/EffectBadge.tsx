@@ -1,0 +1,19 @@
+// The effect of a call, in words.
+import { REVIEW } from "../generated/words";
+import { Badge } from "./Badge";
+
+const WORDS = { read: REVIEW.effect_read, write: REVIEW.effect_write, irreversible: REVIEW.effect_irreversible };
+
+export function EffectBadge({ effect }: { effect: keyof typeof WORDS }) {
+  if (effect === "read")
+    return (
+      <span className="dimmed" data-testid="effect">
+        {WORDS.read}
+      </span>
+    );
+  return (
+    <Badge tone={effect === "write" ? "wait" : "bad"} data-testid="effect">
+      {WORDS[effect]}
+    </Badge>
+  );
+}
