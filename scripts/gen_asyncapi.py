@@ -258,7 +258,8 @@ def _work(
 ) -> None:
     """A durable consumer: the events that match its filter, or the other messages of its stream."""
     key = f"consume{''.join(part.capitalize() for part in durable.name.split('_'))}"
-    due = [model for model in EVENT_CLASSES if durable.name in (*reach.dues(type_of(model)), "plan_store")]
+    gets_all = durable.filter_subject == "session.>"
+    due = [model for model in EVENT_CLASSES if gets_all or durable.name in reach.dues(type_of(model))]
     names = {SESSIONS: [model.__name__ for model in due], TIMERS: ["Deadline"]}.get(durable.stream, ["Advisory"])
     channels[key] = {
         "address": durable.filter_subject,

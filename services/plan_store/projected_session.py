@@ -17,7 +17,7 @@ from shared.domain.waiting_steps import next_wake
 from shared.log import SessionAtPosition
 
 MAX_SEARCH_TEXT = 20_000  # characters of a session that a search can find
-MAX_TIMEOUT = 10 * 365 * 24 * 3600  # seconds: a longer time-out counts as none
+MAX_TIMEOUT = 10 * 365 * 24 * 3600  # seconds: a longer timeout counts as none, as its date could be out of range
 
 
 class SessionTimes(NamedTuple):
@@ -25,17 +25,17 @@ class SessionTimes(NamedTuple):
 
     created_at: datetime
     updated_at: datetime
-    phase_began_at: datetime  # or when what is now in review was put there
-    work_since: datetime | None
+    phase_began_at: datetime  # of the phase, or of the current review
+    work_since: datetime | None  # when the event that began the current work was stored
 
 
 class ProjectedSession(NamedTuple):
-    """A session folded up to a position. `times` is None while it has no row."""
+    """A session folded up to a position. `times` is None before its first message."""
 
     loaded: SessionAtPosition
     times: SessionTimes | None = None
     digest: str = ""
-    size: int = 0  # bytes of the session's JSON, set by `with_digest`
+    size: int = 0  # bytes of the session's JSON; 0 until `with_digest` or `from_row` sets it
 
     @property
     def session(self) -> Session:
@@ -47,7 +47,7 @@ class ProjectedSession(NamedTuple):
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the pending approval, or the question of a step, expires; None if it does not."""
+        """When the pending approval, or a step's question, expires; None if it does not."""
         timeout = self.session.settings.approval_timeout
         if self.times is None or not expires(self.session) or timeout is None or timeout > MAX_TIMEOUT:
             return None
@@ -64,17 +64,17 @@ def empty_session(session_id: str) -> ProjectedSession:
 
 
 def project_message(before: ProjectedSession, folded: FoldedMessage) -> ProjectedSession:
-    """The session after one more message. It keeps the old row's digest until `with_digest`."""
+    """The session after one more message, with the digest of the row that its next write replaces."""
     at, old = folded.raw.at, before.times if before.position else None
     session = folded.after.session
-    if folded.event is None:
+    if folded.event is None:  # a message that readers skip: it only moves the position
         return ProjectedSession(folded.after, old or SessionTimes(at, at, at, None), before.digest)
-    is_first = folded.before.session.version == 0
+    is_first_event = folded.before.session.version == 0
     times = SessionTimes(
-        created_at=at if old is None or is_first else old.created_at,
+        created_at=at if old is None or is_first_event else old.created_at,
         updated_at=at,
         phase_began_at=at
-        if old is None or is_first or session.since_version == session.version
+        if old is None or is_first_event or session.since_version == session.version
         else old.phase_began_at,
         work_since=_work_since(folded, old),
     )
@@ -149,9 +149,9 @@ def row(projected: ProjectedSession) -> dict[str, Any]:
 
 
 def from_row(stored: RowMapping) -> ProjectedSession | None:
-    """The session in a complete row; None if its digest does not match.
+    """The session in a row with all columns; None if this release cannot read it without losing fields.
 
-    Another version of Parley may have written it, and reading a session of another shape would lose fields.
+    Another release may have written the row. Its digest tells: the session is dumped again and must give the same one.
     """
     try:
         session = SESSION.validate_python(stored["snapshot"])

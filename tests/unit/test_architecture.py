@@ -58,12 +58,12 @@ RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the las
 LINES, TEST_LINES = 300, 450
 LONGER = {  # lists, not logic: events and messages with a description of each field
     "cli/plans.py": 320,
-    "parley/events/facts.py": 830,
+    "parley/events/facts.py": 900,
     "parley/events/values.py": 470,
     "parley/protocol/client.py": 340,
     "parley/protocol/screen.py": 310,
     "parley/protocol/server.py": 330,
-    "shared/domain/commands.py": 360,
+    "shared/domain/commands.py": 400,
     "services/plan_store/tables.py": 340,
 }
 
