@@ -6,39 +6,38 @@ from typing import Any
 
 from parley.tool import Tool
 
-NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what model APIs accept as a function's name
 
 
 class Pack:
-    """Tools under one unique name.
+    """Tools under a name that no other pack of the executor has.
 
     `rules` are sentences that apply whenever one of the tools is used; the planner sees them. `prompt` tells the
     planner what the tools are for and how they work together.
 
-    If the tools share a resource that must be opened, such as a database, subclass `Pack`: the executor calls `open`
-    and `close` once, around all calls, and tools may be bound methods.
+    If the tools share a resource, such as a database, subclass `Pack`. The executor calls `open` before the first tool
+    call and `close` after the last one, and a tool may wrap a bound method of the pack.
     """
 
-    fingerprint = ""  # identifies the initial data, for packs that have some
+    fingerprint = ""  # of the data that the pack starts with, if any: test tasks record which data they were made for
 
     def __init__(
         self, name: str, tools: Iterable[Tool[Any]] = (), *, rules: Iterable[str] = (), prompt: str = ""
     ) -> None:
         self.name = name
         self.tools = tuple(tools)
-        if wrong := [
-            candidate for candidate in (name, *(tool.name for tool in self.tools)) if not NAME.match(candidate)
-        ]:
-            raise ValueError(f"{wrong[0]!r} is no name for a pack or a tool: use 1 to 64 letters, digits, - and _.")
+        names = (name, *(tool.name for tool in self.tools))
+        if invalid := [candidate for candidate in names if not NAME_PATTERN.fullmatch(candidate)]:
+            raise ValueError(f"{invalid[0]!r} is no name for a pack or a tool: use 1 to 64 letters, digits, - and _.")
         self.rules = tuple(rules)
         self.prompt = prompt
 
     async def open(self, settings: Any) -> None:
-        """Prepare for calls. `settings` are Parley's own (shared.settings); read yours from where you like.
+        """Open what the tools share. `settings` are Parley's; load your own from wherever you like.
 
-        The executor retries it while it raises `Unavailable`. Any other exception disables this pack alone and is
-        reported to the operator. SystemExit ends the executor, for problems that only the operator can fix.
+        The executor tries again while this raises `parley.ToolUnavailable`. Any other `Exception` disables only this
+        pack and is reported to the operator. `SystemExit` stops the executor: only the operator can fix the problem.
         """
 
     async def close(self) -> None:
-        """Release what `open` opened. Not called if `open` raised."""
+        """Release what `open` opened. Called only after `open` has succeeded, so a failing `open` must clean up."""

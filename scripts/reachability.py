@@ -25,7 +25,7 @@ from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of
 from shared.story import Transition, finish_action
 
-MAX_STATES = 3_000  # visited at most: execution plans have infinitely many states
+MAX_STATES = 6_000  # visited at most: execution plans have infinitely many states
 OF_TURNS = {
     "approval.given",
     "approval.denied",
