@@ -1,4 +1,4 @@
-"""Metrics about all processes, counted periodically in the database and at the broker."""
+"""Metrics of the whole system, counted periodically in the database and at the broker."""
 
 import asyncio
 import time
@@ -19,16 +19,15 @@ from shared.telemetry import metrics
 from shared.unavailable import Unavailable
 
 MIN_INTERVAL = 15.0  # seconds between two counts
-INTERVAL_FACTOR = (
-    100  # or this many times the duration of the last count, so that a large database is not read all the time
-)
+# At least this many times the duration of the last count, so that a large database is not read all the time.
+INTERVAL_FACTOR = 100
 OTHER = "other"  # any consumer that Parley does not know
 
 log = structlog.get_logger("plan_store")
 
 
 async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
-    """Count until cancelled. Every replica counts the same."""
+    """Count until cancelled. Every replica exports the same values: do not add them up."""
     while True:
         started_at = time.monotonic()
         try:
@@ -40,26 +39,26 @@ async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
 
 
 async def count(database: ProjectionDatabase) -> None:
-    """Set every metric that the database has, also to zero. Raises DatabaseUnavailable."""
+    """Set every metric that comes from the database, including zeros. Raises DatabaseUnavailable."""
     due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
     async with database.begin() as tx:
         phases = await _as_dict(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
         dead_letters = await _as_dict(tx, dead_letter_counts())
-        quarantined = await tx.scalar(parked_count()) or 0
+        parked = await tx.scalar(parked_count()) or 0
         oldest = await _as_dict(tx, due.group_by(sessions.c.work_service))
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
     for consumer in CONSUMERS:
         metrics.DEAD_LETTERS.labels(consumer.name).set(dead_letters.pop(consumer.name, 0))
     metrics.DEAD_LETTERS.labels(OTHER).set(sum(dead_letters.values()))
-    metrics.PARKED.set(quarantined)
+    metrics.PARKED.set(parked)
     for service in WORKERS:
-        at = oldest.get(service)
-        metrics.OLDEST_DUE_WORK.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
+        since = oldest.get(service)
+        metrics.OLDEST_DUE_WORK.labels(service).set(max((datetime.now(UTC) - since).total_seconds(), 0) if since else 0)
 
 
 async def count_exits(bus: Bus) -> None:
-    """Set the number of watchdog exits of each service, also to zero. Raises BusUnavailable."""
+    """Set how often the watchdog has ended each service, including zeros. Raises BusUnavailable."""
     exits = await bus.watchdog_exits()
     for service in SERVICES:
         metrics.WATCHDOG_EXITS.labels(service).set(exits.get(service, 0))

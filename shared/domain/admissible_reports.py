@@ -1,4 +1,4 @@
-"""The readers' checks of services' events: work that is not theirs, outcomes of actions that do not run. Pure.
+"""Checks that readers of the log make of events by services: the right sender, and an action in the right state. Pure.
 
 Each check returns why the event cannot be the session's next one, "" if it can.
 """
@@ -12,7 +12,7 @@ from shared.domain.state import ActionStatus
 from shared.domain.waiting_steps import due_steps, wait_kind
 
 USER_PREFIX = "user:"
-KEEPER = "keeper"  # fails abandoned work, and begins scheduled sessions
+KEEPER = "keeper"  # plan_store's scheduler: fails abandoned work, begins scheduled sessions, wakes and polls steps
 TEMPLATE_PREFIX = "template/"
 AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 RELOAD = "load the session and decide again"
@@ -25,26 +25,27 @@ def check_is_user(event: SessionEvent) -> str:
 
 
 def check_is_own_work(session: Session, event: SessionEvent) -> str:
-    """The event must name the current work, and come from the service that is due."""
+    """The event must name the current work and come from the service that is due, or fail the work as the keeper."""
     work = session.work
     if work is None:
         return "no service is due"
     if not event.id.startswith(f"{session.id}:{work.version}:"):
         return f"its id does not begin with the work at hand, {session.id}:{work.version}: {RELOAD}"
-    keeps = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
-    return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
+    failed_by_keeper = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
+    is_sender = failed_by_keeper or event.actor == work.service
+    return "" if is_sender else f"its actor is “{event.actor}”, but {work.service} is due"
 
 
 def check_turn_changed(session: Session, event: facts.TurnChanged) -> str:
     """The service that is due may change the turn, and so may a user if the turn is changeable."""
-    own = session.turn is not None and session.turn.rules.changeable and not check_is_user(event)
-    return "" if own else check_is_own_work(session, event)
+    by_user = session.turn is not None and session.turn.rules.changeable and not check_is_user(event)
+    return "" if by_user else check_is_own_work(session, event)
 
 
 def check_question_asked(session: Session, event: facts.QuestionAsked) -> str:
-    """A user may request the question what comes next; all other questions come from the service that is due."""
-    own = event.kind == "continue" and not check_is_user(event)
-    return "" if own else check_is_own_work(session, event)
+    """A user may ask for the `continue` question; all other questions come from the service that is due."""
+    by_user = event.kind == "continue" and not check_is_user(event)
+    return "" if by_user else check_is_own_work(session, event)
 
 
 def check_outcomes(session: Session, event: facts.ActionsFinished) -> str:
@@ -65,7 +66,7 @@ def check_stored_result(session: Session, event: facts.ResultStored | facts.Resu
 
 
 def check_waiting(session: Session, event: facts.ActionsWaiting) -> str:
-    """Only a step that waits or polls by the plan can begin to do so."""
+    """Only a step that waits or polls according to the plan can begin to do so."""
     waits = {action.spec.id: action.spec.waits_for for action in next_batch(session.turn)}
     wrong = [waiting for waiting in event.actions if waits.get(waiting.action_id) != wait_kind(waiting)]
     if wrong:

@@ -1,6 +1,7 @@
-"""Plan steps that poll: which of the keeper's polls are recorded, and how polling ends.
+"""Plan steps that poll: which polls are recorded, and how polling ends.
 
-Most polls leave no event: only the first value, a changed value and the end are recorded.
+plan_store's scheduler (the actor `keeper`) asks the executor to poll. Most polls leave no event: only the first value
+or error, a changed one (at most `MAX_RECORDED_VALUES` in all) and the end are recorded. Events call a poll a look.
 """
 
 from datetime import datetime, timedelta
@@ -20,11 +21,11 @@ from shared.domain.session import Session
 from shared.domain.state import Action, Poll
 from shared.domain.waiting_steps import resume_plan
 
-MAX_RECORDED_VALUES = 20  # per step
+MAX_RECORDED_VALUES = 20  # per attempt of a step
 
 
 def polls_by_action(session: Session) -> dict[str, Poll]:
-    """The state of the steps that poll now, by action id."""
+    """The polling state of the steps that wait for a condition, by action id."""
     waiting = session.turn.waiting if session.turn else ()
     return {action.spec.id: action.poll for action in waiting if action.poll}
 
@@ -58,12 +59,12 @@ def _is_last(action: Action, looks: int, now: datetime) -> bool:
 
 
 def _is_news(known: Poll, value: JsonValue, error: str) -> bool:
-    """Whether the poll saw something new, and fewer than `MAX_RECORDED_VALUES` values are recorded."""
+    """Whether the poll returned something new, and fewer than `MAX_RECORDED_VALUES` values are recorded."""
     return known.changes < MAX_RECORDED_VALUES and (known.changes == 0 or (known.value, known.error) != (value, error))
 
 
 def check_look(session: Session, event: facts.ActionPolled) -> str:
-    """Why the step cannot have seen this; "" if it can."""
+    """Why this poll cannot be recorded; "" if it can."""
     action = find_action(session, event.action_id)
     known = action.poll if action and action.status == "waiting" and action.attempt == event.attempt else None
     if action is None or known is None:
@@ -80,7 +81,7 @@ def check_look(session: Session, event: facts.ActionPolled) -> str:
 def action_polled(session: Session, event: facts.ActionPolled) -> Session:
     """The session after a recorded poll. A value that meets the condition is the result; giving up is a failure."""
 
-    def recorded(action: Action) -> Action:
+    def apply_poll(action: Action) -> Action:
         if action.poll is None or action.status != "waiting":
             return action
         poll = replace(
@@ -97,11 +98,11 @@ def action_polled(session: Session, event: facts.ActionPolled) -> Session:
         ended = replace(action, status="finished" if met else "failed", poll=poll)
         return replace(ended, result=event.value if met else None, error="" if met else event.error)
 
-    after = change_actions(session, [event.action_id], recorded)
+    after = change_actions(session, [event.action_id], apply_poll)
     return resume_plan(after, event.version) if event.end else after
 
 
 def next_look(action: Action, every: int, now: datetime) -> datetime:
-    """When the next poll is due. The last poll is at the time at which the step gives up."""
+    """When the next poll is due: never later than `until`, when the step gives up."""
     after = now + timedelta(seconds=every)
     return min(after, action.until) if action.until and now < action.until else after

@@ -1,14 +1,17 @@
-"""Errors of models, one class per meaning.
+"""Errors from calling a model, one class per cause.
 
-ModelError               reason, raw (the model's reply so far, for the user), retryable
+ModelError
 ├── ModelUnreachable     the endpoint cannot be reached: wait, then retry
-├── ModelFailed          invalid or late replies, after all attempts
+├── ModelFailed          error statuses, late or invalid replies, after all attempts of the client
 └── ModelMisconfigured   wrong key, address or model name: change the setting that the reason names
 """
 
 
 class ModelError(Exception):
-    """Base of the tree; `reason` is a sentence that tells the user what to do."""
+    """`reason` says in a sentence what went wrong and what to do. `raw` is the model's reply so far, for the user.
+
+    `retryable`: whether the user's retry can help.
+    """
 
     def __init__(self, reason: str, *, raw: str = "", retryable: bool = True) -> None:
         super().__init__(reason)
@@ -18,11 +21,11 @@ class ModelError(Exception):
 
 
 class ModelUnreachable(ModelError):
-    """Connection refused, unknown host, no route. The client does not retry: the caller waits and retries."""
+    """Connection refused, unknown host, no route. The model client does not retry: its caller waits and retries."""
 
 
 class ModelFailed(ModelError):
-    """Timeouts, 429, 5xx, cut or invalid replies, after every allowed attempt."""
+    """Timeouts, 429, 5xx, truncated or invalid replies, after every allowed attempt of the model client."""
 
 
 class ModelMisconfigured(ModelError):
