@@ -136,13 +136,15 @@ def no_effect_twice(check: InvariantCheck, run: ReplayedEvidence) -> None:
 
 
 def _check_notes(check: InvariantCheck, run: ReplayedEvidence, outcomes: dict[str, ActionOutcome]) -> None:
-    """The tool without keys wrote each note once for each action recorded as done. For an action that is uncertain or
+    """The tool without keys wrote each note once for each action recorded as done. For each run that is uncertain or
     has no outcome yet, it may have written one more."""
     for session_id, session in run.sessions.items():
         for text in sorted(set(session.notes.values())):
-            results = [outcomes.get(key) for key, result in session.notes.items() if result == text]
+            keys = [key for key, note in session.notes.items() if note == text]
+            results = [outcomes.get(key) for key in keys]
             done = sum(isinstance(result, Outcome) and result.ok for result in results)
             unclear = sum(result is None or isinstance(result, facts.ActionUncertain) for result in results)
+            unclear += sum(session.uncertain_runs[key] for key in keys)
             times = run.evidence.notes.get(text, 0)
             problem = f"{text} was noted {times} times: {done} are recorded as done, {unclear} are uncertain"
             check.expect(done <= times <= done + unclear, session_id, problem)

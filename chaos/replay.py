@@ -1,5 +1,6 @@
 """Replays a session's log message by message with the domain's own functions, and collects its actions' outcomes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,13 +39,17 @@ class ReplayedMessage(NamedTuple):
 
 @dataclass
 class ReplayedSession:
-    """`started`, `outcomes` and `notes` are keyed by the idempotency key of the attempt."""
+    """`started`, `outcomes`, `notes` and `uncertain_runs` are keyed by the idempotency key of the attempt.
+
+    A step whose outcome is uncertain keeps its key in the next version of its plan, so a key may be started again.
+    """
 
     session: Session
     messages: list[ReplayedMessage] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)  # the tool
     outcomes: dict[str, ActionOutcome] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # the text to note
+    uncertain_runs: Counter[str] = field(default_factory=Counter)  # uncertain runs of keys that were started again
     awaiting_result: set[str] = field(default_factory=set)  # large results that are not stored completely yet
     uncertain_when_idle: set[str] = field(
         default_factory=set
@@ -76,14 +81,7 @@ def _record_work(replayed: ReplayedSession, after: Session, at: datetime) -> Non
 
 
 def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
-    started = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
-    for action_id in (*event.begins, *started):
-        if (action := find_action(replayed.session, action_id)) is None:
-            continue
-        keys[action_id] = idempotency_key(replayed.session, action)
-        replayed.started[keys[action_id]] = action.spec.tool
-        if action.spec.tool == NOTE_TOOL:
-            replayed.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))
+    _record_starts(replayed, keys, event)
     for ended in event.ended:  # a read that a stop cancelled has no outcome
         replayed.started.pop(keys.get(ended.id, ""), None)
     match event:
@@ -101,3 +99,17 @@ def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: Sess
                 replayed.uncertain_when_idle |= {key} if before.phase != "executing" else set()
         case _:
             pass
+
+
+def _record_starts(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent) -> None:
+    started = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
+    for action_id in (*event.begins, *started):
+        if (action := find_action(replayed.session, action_id)) is None:
+            continue
+        keys[action_id] = key = idempotency_key(replayed.session, action)
+        replayed.started[key] = action.spec.tool
+        if isinstance(replayed.outcomes.get(key), facts.ActionUncertain):
+            del replayed.outcomes[key]
+            replayed.uncertain_runs[key] += 1
+        if action.spec.tool == NOTE_TOOL:
+            replayed.notes[key] = str(action.spec.arguments.get("text", ""))

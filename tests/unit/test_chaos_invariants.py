@@ -15,8 +15,9 @@ from chaos.model_usage import ServedRequest
 from chaos.process import ProcessExit
 from chaos.socket_recorder import SocketRecord
 from parley.events import dump_event
-from parley.events.values import ActionSpec, ModelCall, SessionSettings
+from parley.events.values import ActionSpec, ModelCall, SessionSettings, Step
 from shared.domain import commands as c
+from shared.domain.session import undecided_actions
 from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID, StoredMessage, guard_headers, subject_of
 from shared.story import Story, finish_action
 
@@ -126,6 +127,37 @@ def test_uncertain_outcomes_are_counted() -> None:
         run = replace(evidence(recorded_session(is_note_known=False)), notes={"hello": times})
         assert violated(run) == set()
         assert f"1 uncertain, {word}" in results(run)["I4"].notes
+
+
+def session_that_repeats_an_uncertain_step() -> RecordedSession:
+    """The note's outcome is uncertain, and the next version of the plan, approved by the user, runs it again."""
+    session = RecordedSession()
+    note = Step(text="Note it", tool=NOTE, id="s1", effect="write", arguments={"text": "hello"})
+    look = Step(text="Look", tool="look", id="s2", effect="read")
+    session.apply(c.Say(text="Note it", workflow="execution_plan", settings=SessionSettings(approval="never")))
+    session.apply(c.DraftPlan(goal="Note it", steps=(note,), kind="execution"), usage=(CALL,))
+    approve_plan(session)
+    session.apply(c.Start())
+    session.apply(c.ReportUncertain(action_id="t2.s1", reason="the executor was ended while it ran"))
+    session.apply(c.EditPlan(base=2, steps=(note, look)))
+    approve_plan(session)
+    (action,) = undecided_actions(session.session.turn)
+    session.apply(c.Approve(version=session.session.version, action_id="t2.s1", hash=action.hash))
+    session.apply(c.Start())
+    session.apply(finish_action(action_id="t2.s1", ok=True, result="noted"))
+    return session
+
+
+def approve_plan(session: RecordedSession) -> None:
+    assert session.session.plan
+    session.apply(c.Approve(version=session.session.plan.version, hash=session.session.plan.hash))
+
+
+def test_a_repeated_uncertain_step_may_have_written_its_note_twice() -> None:
+    session = session_that_repeats_an_uncertain_step()
+    for times, broken in ((0, True), (1, False), (2, False), (3, True)):
+        run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
+        assert ("I4" in violated(run)) == broken, times
 
 
 def stopped_session(*outcomes: c.Finish | c.ReportUncertain | c.LoseResult) -> RecordedSession:
