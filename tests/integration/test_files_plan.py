@@ -1,4 +1,4 @@
-"""A plan over the session's files with the real executor and object store: written, read by reference, deleted."""
+"""File tools end to end, with a real executor and object store: approval, order of writes, a kill, a fork."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,8 +29,8 @@ WRITE = StepDraft(id="s1", tool="write_file", arguments={"name": "notes/tea.md",
 NAME = "{{steps.s1.output.name}}"
 
 
-def read(**more: Any) -> StepDraft:
-    return StepDraft(id="s2", tool="read_file", arguments={"name": NAME}, text="Read the note", **more)
+def read() -> StepDraft:
+    return StepDraft(id="s2", tool="read_file", arguments={"name": NAME}, text="Read the note")
 
 
 def delete(**more: Any) -> StepDraft:
@@ -44,11 +44,11 @@ def append(number: int, *after: str) -> StepDraft:
 
 @asynccontextmanager
 async def planned(
-    settings: Settings, bus: Bus, session_id: str, *steps: StepDraft, executor: bool = True
+    settings: Settings, bus: Bus, session_id: str, *steps: StepDraft, with_executor: bool = True
 ) -> AsyncIterator[Person]:
-    """A plan of these steps. Without an executor in this process another one has to be there."""
+    """A person who has asked for this plan. Without `with_executor` the caller runs an executor."""
     plan = StepsDraft(goal="Keep notes", steps=list(steps))
-    services: tuple[Service, ...] = ("planner", "verifier", "generator", *(("executor",) if executor else ()))
+    services: tuple[Service, ...] = ("planner", "verifier", "generator", *(("executor",) if with_executor else ()))
     async with working(settings, ScriptedModel(plan), *services):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Keep notes", workflow="execution_plan"))
@@ -61,20 +61,20 @@ async def approve(ann: Person) -> None:
     await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
 
 
-async def ended(ann: Person) -> Session:
+async def completed(ann: Person) -> Session:
     session = await ann.phase("resting", "failed", "awaiting_input")
     assert session.plan
     assert (session.phase, session.plan.status) == ("resting", "completed"), session.answer.text
     return session
 
 
-async def text(bus: Bus, session: Session, name: str) -> str:
+async def file_text(bus: Bus, session: Session, name: str) -> str:
     stored = await bus.fetch(object_name(session.id, session.files[name]))
     assert stored is not None
     return stored.decode()
 
 
-async def test_a_plan_writes_reads_and_deletes_once_a_person_has_seen_what(
+async def test_a_plan_writes_and_reads_a_file_and_deletes_it_once_that_is_approved(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     steps = (WRITE, read(), delete(after=["s2"]))
@@ -90,15 +90,15 @@ async def test_a_plan_writes_reads_and_deletes_once_a_person_has_seen_what(
             "characters": 5,
             "next_offset": None,
         }
-        assert await text(bus, waiting, "notes/tea.md") == "Green"
+        assert await file_text(bus, waiting, "notes/tea.md") == "Green"
         await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
-        outcome = await ended(ann)
-        assert outcome.files == {}
+        session = await completed(ann)
+        assert session.files == {}
         changes = [
-            ending.files
+            outcome.files
             for event in await ann.events()
             if isinstance(event, facts.ActionsFinished)
-            for ending in event.outcomes
+            for outcome in event.outcomes
         ]
         assert changes == [waiting.files, {}, {"notes/tea.md": None}]
 
@@ -107,18 +107,18 @@ async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, 
     steps = (append(1), append(2), append(3))
     async with planned(settings, bus, session_id, *steps) as ann:
         await approve(ann)
-        outcome = await ended(ann)
+        session = await completed(ann)
         started = [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
         assert [len(event.actions) for event in started] == [3]
-        assert await text(bus, outcome, "log") == "1" * 30_000 + "2" * 30_000 + "3" * 30_000
+        assert await file_text(bus, session, "log") == "1" * 30_000 + "2" * 30_000 + "3" * 30_000
 
 
-@pytest.mark.parametrize("moment", ["C", "M"], ids=["while it writes", "before it is recorded"])
-async def test_an_executor_that_is_killed_writes_once(
-    settings: Settings, bus: Bus, session_id: str, moment: str
+@pytest.mark.parametrize("stored_part", ["C", "M"], ids=["chunk stored", "whole object stored"])
+async def test_a_text_is_appended_once_though_its_executor_is_killed(
+    settings: Settings, bus: Bus, session_id: str, stored_part: str
 ) -> None:
-    """What it has appended is in the object store, or a part of it, and in no outcome: the next one does it all."""
-    settings = settings.model_copy(update={"ack_wait": 2})
+    """Killed before it records the outcome: the next executor writes the whole file again, under a name of its own."""
+    settings = settings.model_copy(update={"ack_wait": 2})  # seconds until the work is redelivered
     written = asyncio.Event()
 
     async def stored(_: str, __: bytes) -> None:
@@ -128,15 +128,15 @@ async def test_an_executor_that_is_killed_writes_once(
     await plan_store.start()
     victim = await executor(settings)
     try:
-        async with planned(settings, bus, session_id, append(1), append(2, "s1"), executor=False) as ann:
-            await bus.subscribe(f"$O.ARTEFACTS.{moment}.>", stored)
+        async with planned(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann:
+            await bus.subscribe(f"$O.ARTEFACTS.{stored_part}.>", stored)
             await approve(ann)
             async with asyncio.timeout(60):
                 await written.wait()
             victim.kill()
             async with working(settings, ScriptedModel(), "executor"):
-                outcome = await ended(ann)
-            assert await text(bus, outcome, "log") == "1" * 30_000 + "2" * 30_000
+                session = await completed(ann)
+            assert await file_text(bus, session, "log") == "1" * 30_000 + "2" * 30_000
             assert "action.uncertain" not in [event.type for event in await ann.events()]
     finally:
         with suppress(ProcessLookupError):
@@ -147,14 +147,16 @@ async def test_an_executor_that_is_killed_writes_once(
 
 @asynccontextmanager
 async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """Over plan_store, for Ann."""
+    """An HTTP client of Ann's, on a gateway that loads sessions from plan_store."""
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
-    other = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, own = PlanStore(settings), Bus(other, "gateway")
+    gateway_config = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
+    plan_store, gateway_bus = PlanStore(settings), Bus(gateway_config, "gateway")
     await plan_store.start()
     try:
         async with (
-            serving(build(other, own, PlanStoreClient(own), DeferredLog(own))) as address,
+            serving(
+                build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
+            ) as address,
             httpx2.AsyncClient(
                 base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
             ) as http,
@@ -167,7 +169,7 @@ async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 async def test_a_fork_keeps_its_files_when_its_parent_is_purged(settings: Settings, bus: Bus, session_id: str) -> None:
     async with planned(settings, bus, session_id, WRITE) as ann, gateway(settings) as http:
         await approve(ann)
-        parent = await ended(ann)
+        parent = await completed(ann)
         (ref,) = parent.files.values()
         assert (await http.get(f"/{session_id}/files/notes/tea.md")).text == "Green"
         answer = await http.post(f"/{session_id}/messages", json={"type": "fork"})
