@@ -12,6 +12,7 @@ from uuid import uuid4
 from parley.events import Due, Event, SessionEvent, dump_event, parse_event
 from parley.events.values import ModelCall, Outcome
 from shared.domain import commands as c
+from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
@@ -84,7 +85,7 @@ class Story:
         """The meta of this command: who gives it, when, and the calls that its event accounts for."""
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, UserCommand):
-            return CommandMeta(f"user:{user or self.user}", at, f"cmd-{number}")
+            return CommandMeta(f"{USER_PREFIX}{user or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
             return CommandMeta("keeper", at)
         work = self.session.work

@@ -18,6 +18,7 @@ from services.gateway.files import copy_files
 from services.gateway.flows import NO_FLOWS, flow_page, walking_turn
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
+from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import CommandRefused, OutOfTurn, Repeated
 from shared.domain.session import SERVICE_OF, Session
@@ -171,7 +172,9 @@ async def _commit_all(
 ) -> MessageResult:
     """Append one event per command; the second command of a message gets an id of its own."""
     for number, command in enumerate(commands):
-        meta = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
+        meta = CommandMeta(
+            actor=f"{USER_PREFIX}{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key
+        )
         try:
             loaded, _ = await commit(_FailOnConflict(core.log), loaded, command, meta, timeout=core.log_timeout)
         except Repeated:
@@ -200,7 +203,7 @@ async def _fork_session(message: m.Fork, session_id: str, *, user: User, core: C
         )
     key = message.id or secrets.token_hex(8)
     new_id = _derived_id(core, session_id, user.id, key)
-    meta = CommandMeta(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
+    meta = CommandMeta(actor=f"{USER_PREFIX}{user.id}", at=datetime.now(UTC), id=key)
     await copy_files(parent, new_id, core)
     with suppress(VersionConflict):  # the same message created it before
         await fork(core.log, parent, new_id, meta)

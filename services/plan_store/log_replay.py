@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
+from operator import attrgetter
 
 import structlog
 from cachetools import LRUCache
@@ -14,7 +15,6 @@ from services.plan_store.projected_session import (
     empty_session,
     from_row,
     project_message,
-    size_of,
 )
 from services.plan_store.quarantine import is_session_id, storable_id
 from services.plan_store.rows import changes_for, quarantine_row
@@ -40,7 +40,7 @@ class LogReplay:
         self._log = source
         self._database = database
         self._purged = purged
-        self._cached: LRUCache[str, ProjectedSession] = LRUCache(maxsize=CACHE_BYTES, getsizeof=size_of)
+        self._cached: LRUCache[str, ProjectedSession] = LRUCache(maxsize=CACHE_BYTES, getsizeof=attrgetter("size"))
         self._in_batch: dict[str, CachedSession] = {}
         self._quarantined: list[dict[str, object]] = []
         self._failed: set[str] = set()

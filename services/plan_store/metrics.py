@@ -18,8 +18,8 @@ from shared.services import CONSUMERS, SERVICES, WORKERS
 from shared.telemetry import metrics
 from shared.unavailable import Unavailable
 
-MIN_INTERVAL = 15.0  # seconds between two counts
-# At least this many times the duration of the last count, so that a large database is not read all the time.
+MIN_INTERVAL, MAX_INTERVAL = 15.0, 300.0  # seconds between two counts
+# Within these limits, this many times the duration of the last count: a large database is not read all the time.
 INTERVAL_FACTOR = 100
 OTHER = "other"  # any consumer that Parley does not know
 
@@ -35,7 +35,12 @@ async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
             await count_exits(bus)
         except Unavailable as error:
             log.warning("not_counted", error=str(error)[:500])
-        await asyncio.sleep(max(MIN_INTERVAL, INTERVAL_FACTOR * (time.monotonic() - started_at)))
+        await asyncio.sleep(interval(time.monotonic() - started_at))
+
+
+def interval(count_duration: float) -> float:
+    """Seconds until the next count, after one that took this many seconds."""
+    return min(max(MIN_INTERVAL, INTERVAL_FACTOR * count_duration), MAX_INTERVAL)
 
 
 async def count(database: ProjectionDatabase) -> None:

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
 from services.plan_store.history import StoreLog
 from shared.bus import BusUnavailable
-from shared.domain.admissible_reports import KEEPER
+from shared.domain.actors import KEEPER
 from shared.domain.commands import CommandMeta, RecordLook
 from shared.domain.errors import CommandRefused
 from shared.domain.polling import next_look, polls_by_action

@@ -94,11 +94,6 @@ def with_digest(projected: ProjectedSession) -> ProjectedSession:
     return projected._replace(digest=_digest(body), size=len(body))
 
 
-def size_of(projected: ProjectedSession) -> int:
-    """The size in bytes that `with_digest` has set."""
-    return projected.size
-
-
 def _digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:32]
 
@@ -128,7 +123,7 @@ def row(projected: ProjectedSession) -> dict[str, Any]:
         "owner": session.owner,
         "title": session.title,
         "request": session.words.request,
-        "search_text": "\n".join(search_texts(session))[:MAX_SEARCH_TEXT].casefold(),
+        "search_text": "\n".join(search_texts(session)).casefold()[:MAX_SEARCH_TEXT],
         "workflow": session.workflow,
         "phase": session.phase,
         "state": state_name(session),
@@ -161,9 +156,9 @@ def from_row(stored: RowMapping) -> ProjectedSession | None:
     if stored["position"] and _digest(body) != stored["snapshot_digest"]:
         return None
     return ProjectedSession(
-        SessionAtPosition(session, stored["position"]), times(stored), stored["snapshot_digest"], len(body)
+        SessionAtPosition(session, stored["position"]), times_of(stored), stored["snapshot_digest"], len(body)
     )
 
 
-def times(stored: RowMapping) -> SessionTimes:
+def times_of(stored: RowMapping) -> SessionTimes:
     return SessionTimes(stored["created_at"], stored["updated_at"], stored["phase_began_at"], stored["work_since"])

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, select
 from services.plan_store import quarantine, upgrades
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.history import END_OF_LOG, PAGE, StoreLog, fold_message, session_at_version
-from services.plan_store.projected_session import ProjectedSession, empty_session, from_row, project_message, times
+from services.plan_store.projected_session import ProjectedSession, empty_session, from_row, project_message, times_of
 from services.plan_store.rows import changes_for
 from services.plan_store.tables import sessions
 from services.plan_store.writer import CachedSession, OnProjected, Writer
@@ -178,7 +178,7 @@ class Projector:
         except UpgradeNeeded as error:
             cached = CachedSession(
                 ProjectedSession(
-                    SessionAtPosition(Session(session_id), row["position"]), times(row), row["snapshot_digest"]
+                    SessionAtPosition(Session(session_id), row["position"]), times_of(row), row["snapshot_digest"]
                 )
             )
             cached.upgrade_needed = error

@@ -24,7 +24,7 @@ from services.plan_store.purge import complete_purge, incomplete_purges
 from services.plan_store.quarantine import storable_id
 from services.plan_store.tables import dead_letters, journal, sessions
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
-from shared.domain.admissible_reports import KEEPER
+from shared.domain.actors import KEEPER
 from shared.domain.commands import CommandMeta, Expire, Fail, Wake, Work
 from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.outcomes import close_abandoned

@@ -21,7 +21,7 @@ from services.plan_store.queries import rows
 from services.plan_store.template_rows import event_of, templates
 from services.plan_store.templates import TemplateStore
 from shared.bus import BusUnavailable
-from shared.domain.admissible_reports import KEEPER, TEMPLATE_PREFIX
+from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.commands import BeginFor, CommandMeta, EditPlan
 from shared.domain.errors import CommandRefused, Invalid
 from shared.log import SessionAtPosition, UpgradeNeeded, commit

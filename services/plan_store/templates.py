@@ -15,6 +15,7 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.queries import page, rows
 from services.plan_store.template_rows import TemplateEvent, apply, body_of, event_of, templates
 from shared import store_api as api
+from shared.domain.actors import USER_PREFIX
 from shared.domain.errors import Invalid
 from shared.log import Indeterminate, LogUnavailable, VersionConflict
 from shared.template_log import MAX_MESSAGE_BYTES, TEMPLATE_EVENT, TemplateDeleted, TemplateLog, TemplateSaved
@@ -159,7 +160,7 @@ class TemplateStore:
         return matches[0] if matches else None
 
     def _event_fields(self, ask: api.TemplateRequest, version: int) -> dict[str, Any]:
-        content = {"id": ask.template_id, "version": version, "owner": ask.user, "actor": f"user:{ask.user}"}
+        content = {"id": ask.template_id, "version": version, "owner": ask.user, "actor": f"{USER_PREFIX}{ask.user}"}
         return {**content, "at": self._now()}
 
 

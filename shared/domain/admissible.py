@@ -12,14 +12,15 @@ from typing import Any
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
-from shared.domain import admissible_reports as reports
-from shared.domain.admissible_reports import KEEPER, RELOAD, TEMPLATE_PREFIX, check_is_own_work, check_is_user
+from shared.domain import service_event_checks as reports
+from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.consequences import with_consequences
 from shared.domain.evolve import evolve
 from shared.domain.expiry import check_expiry
 from shared.domain.flow_paths import OPEN_STATUSES
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
 from shared.domain.plan_steps import already_done
+from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
 from shared.domain.session import ReviewTarget, Session, before_remark, review_target, undecided_actions
 from shared.domain.state import Action, Plan
 from shared.domain.workflows import workflow_of_plan, workflow_of_turn

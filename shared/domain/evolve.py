@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
 from shared.domain import forks, messages, outcomes, plans_and_code, polling, turns, waiting_steps, workflows
+from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, mark_actions
 from shared.domain.budgets import budget_raised
 from shared.domain.fast_replace import replace
@@ -62,7 +63,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     after = begin_quiet_reads(after, event)
     recent = (
         (*after.recent_commands, event.id)[-MAX_RECENT_COMMANDS:]
-        if event.actor.startswith("user:")
+        if event.actor.startswith(USER_PREFIX)
         else after.recent_commands
     )
     since = session.since_version if _review_state(after) == _review_state(session) else event.version

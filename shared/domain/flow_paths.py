@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from parley.events import facts
 from parley.events.values import ActionSpec
+from shared.domain.actors import USER_PREFIX
 from shared.domain.errors import Invalid
 from shared.domain.fast_replace import replace
 from shared.domain.state import Action, ActionStatus, Turn
@@ -135,7 +136,7 @@ def _chosen_by_user(turn: Turn, event: facts.TurnChanged) -> str:
     first = event.actions[0]
     replaced = next((action.spec for action in turn.actions if action.status in OPEN_STATUSES), None)
     stays = replaced is not None and replaced.id == turn.chosen and replaced.tool == first.tool
-    return first.id if stays or event.actor.startswith("user:") else ""
+    return first.id if stays or event.actor.startswith(USER_PREFIX) else ""
 
 
 def from_spec(spec: ActionSpec) -> Action:

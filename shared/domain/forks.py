@@ -5,6 +5,7 @@ import json
 from parley.events import facts
 from parley.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
 from parley.events.values import Knowledge
+from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import leave_turn
 from shared.domain.fast_replace import replace
 from shared.domain.session import (
@@ -87,7 +88,7 @@ def session_forked(event: facts.SessionForked) -> Session:
     carried = event.carried
     fork = Session(
         event.session_id,
-        owner=event.actor.removeprefix("user:"),
+        owner=event.actor.removeprefix(USER_PREFIX),
         title=carried.title,
         workflow=carried.workflow,
         settings=carried.settings,

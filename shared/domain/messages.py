@@ -8,6 +8,7 @@ from typing import assert_never
 
 from parley.events import facts
 from shared.domain import commands as c
+from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import advance, leave_turn, mark_actions, new_attempt, read_unread_messages, running_actions
 from shared.domain.fast_replace import replace
 from shared.domain.memory import begin_request
@@ -60,7 +61,7 @@ def message_received(session: Session, event: facts.MessageReceived) -> Session:
         return _add_feedback(informed, (event.text,), event.version)
     settings = replace(
         defer_remark(informed),
-        owner=session.owner or event.owner or event.actor.removeprefix("user:"),
+        owner=session.owner or event.owner or event.actor.removeprefix(USER_PREFIX),
         title=session.title or (event.text.strip().splitlines() or ["Untitled"])[0][:80],
         workflow=event.workflow or session.workflow,
         settings=event.settings or session.settings,

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from parley.events.values import ActionSpec, SessionSettings, Step, Workflow
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.admissible_reports import KEEPER
+from shared.domain.actors import KEEPER
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session

@@ -11,6 +11,7 @@ from parley.events.values import ActionSpec, Artefact, Effect
 from parley.protocol import journal as j
 from parley.protocol.views import View
 from services.gateway.views.notes import preapproved
+from shared.domain.actors import USER_PREFIX
 from shared.domain.wording import SKIPPED_WITH
 
 
@@ -191,7 +192,7 @@ def _decisions(event: SessionEvent, known: Mapping[str, ActionSpec]) -> Iterator
             yield DecisionRecord(**who, **_action(event.action_id, known), decision="approved", hash=event.hash)
         case facts.ApprovalDenied():
             yield DecisionRecord(**who, **_action(event.action_id, known), decision="declined", reason=event.reason)
-        case facts.ActionSkipped() if event.actor.startswith("user:"):
+        case facts.ActionSkipped() if event.actor.startswith(USER_PREFIX):
             yield DecisionRecord(**who, **_action(event.action_id, known), decision="skipped", reason=event.reason)
             for dependent in event.dependents:
                 yield DecisionRecord(**who, **_action(dependent, known), decision="skipped", reason=SKIPPED_WITH)

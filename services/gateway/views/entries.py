@@ -21,6 +21,7 @@ from services.gateway.views.phrases import (
     waiting_text,
 )
 from services.gateway.views.summary import describe_answer
+from shared.domain.actors import USER_PREFIX
 
 SURE_CONFIDENCE = 0.4  # answers with this confidence or more are shown as a success
 MAX_PLACES = 1_000  # more than an event has actions
@@ -178,7 +179,7 @@ def _changed_turn(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
     for entry in _actions(event, event.turn, event.actions):
         same = entry.action_id in event.unchanged
         yield update(entry.key, place=entry.place, spec_in=entry.spec_in) if same else entry
-    text = event.reason or ("changed the rest of the path" if event.actor.startswith("user:") else "")
+    text = event.reason or ("changed the rest of the path" if event.actor.startswith(USER_PREFIX) else "")
     yield j.PathChangeEntry(**entry_fields(event, f"path_change:{event.version}"), turn=event.turn, text=text)
 
 

@@ -18,6 +18,7 @@ from services.gateway.views.audit_trail import CallRecord, DecisionRecord, calls
 from services.gateway.views.entries import entries
 from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
+from shared.domain.actors import USER_PREFIX
 from shared.domain.session import Session
 from shared.domain.state_names import state_name
 
@@ -143,7 +144,7 @@ def _entry_text(entry: j.AnyEntry, owner: str, calls_by_id: Mapping[str, CallRec
         case j.SaidEntry() | j.ReplyEntry() | j.AnswerEntry():
             line = f"{who}: {entry.text}"
         case j.PlanEntry() | j.CodeEntry():
-            template = JOURNAL["edited" if entry.by.startswith("user:") else "wrote"]
+            template = JOURNAL["edited" if entry.by.startswith(USER_PREFIX) else "wrote"]
             goal = f": {entry.goal}" if isinstance(entry, j.PlanEntry) else "."
             line = f"{who} {template.format(what=f'{entry.title} ({entry.summary})')}{goal}"
             line = "\n\n".join([line, *(["\n".join(map(_step, range(1, 1 + len(steps)), steps))] if steps else [])])
@@ -213,4 +214,4 @@ def _turn(entry: j.TurnEntry) -> str:
 
 def _name(by: str, owner: str) -> str:
     """The actor's name; “You” for the session's owner."""
-    return JOURNAL["you"] if by == f"user:{owner}" else by.removeprefix("user:").replace("_", " ")
+    return JOURNAL["you"] if by == f"{USER_PREFIX}{owner}" else by.removeprefix(USER_PREFIX).replace("_", " ")

@@ -22,8 +22,8 @@ from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
 from parley.events.values import Effect, SessionSettings, ToolPolicy, ToolRule
 from shared.domain import commands as c
+from shared.domain.actors import KEEPER
 from shared.domain.admissible import admit
-from shared.domain.admissible_reports import KEEPER
 from shared.domain.batches import HOLD_FOR_MESSAGES, dead_actions, find_action, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide_and_evolve

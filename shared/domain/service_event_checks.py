@@ -5,15 +5,13 @@ Each check returns why the event cannot be the session's next one, "" if it can.
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt
+from shared.domain.actors import KEEPER, USER_PREFIX
 from shared.domain.batches import find_action, next_batch
 from shared.domain.polling import check_look
 from shared.domain.session import Session
 from shared.domain.state import ActionStatus
 from shared.domain.waiting_steps import due_steps, wait_kind
 
-USER_PREFIX = "user:"
-KEEPER = "keeper"  # plan_store's scheduler: fails abandoned work, begins scheduled sessions, wakes and polls steps
-TEMPLATE_PREFIX = "template/"
 AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 RELOAD = "load the session and decide again"
 

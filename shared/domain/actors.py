@@ -1,0 +1,5 @@
+"""The actors of events: who appended them. A worker's actor is its service's name."""
+
+USER_PREFIX = "user:"
+KEEPER = "keeper"  # plan_store's scheduler: fails abandoned work, begins scheduled sessions, wakes and polls steps
+TEMPLATE_PREFIX = "template/"
