@@ -1,4 +1,4 @@
-"""Everything read from the environment, or from files that it names; nothing else in Parley looks at `os.environ`."""
+"""All settings, from the environment or from files that it names. No other module reads `os.environ`."""
 
 import os
 from collections.abc import Iterator
@@ -19,52 +19,52 @@ from pydantic_settings import (
 from shared.watchdog import MIN_TIMEOUT
 
 Auth = Literal["none", "token", "keys", "jwt"]
-MODEL = "model"  # among the plan generators: Parley's own, which asks a model
+MODEL = "model"  # the name of Parley's own plan generator, which asks a model
 DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
 
 
 class Settings(BaseSettings):
-    """One frozen object, read once at each program's edge and passed down.
+    """A frozen object that each program reads once at its start. docs/settings.md describes every setting.
 
     Times are in seconds, sizes in bytes, money in US dollars.
     """
 
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
 
-    secrets_dir: Path | None = None  # any setting may be a file of its name in this folder; the environment wins
+    secrets_dir: Path | None = None  # a file in it sets the setting of its name; the environment takes precedence
 
-    # where things are
+    # services and files
     nats_url: str = "nats://127.0.0.1:4222"
     nats_replicas: int = Field(1, ge=1, le=5)
     database_url: str = ""  # empty: SQLite under parley_home
     parley_home: Path = Path(".parley")
-    retail_database_url: str = ""  # of the retail store; empty: beside the sessions
-    parley_retail_data_dir: Path | None = None  # a folder with users.json, orders.json, products.json; None: generated
+    retail_database_url: str = ""  # empty: the sessions' database, or a SQLite file of its own
+    parley_retail_data_dir: Path | None = None  # users.json, orders.json, products.json; None: generated data
     agent_host: str = "127.0.0.1"
     agent_port: int = Field(8001, ge=0, le=65535)
     rehearsal_port: int = Field(23333, ge=0, le=65535)
-    health_port: int = Field(0, ge=0, le=65535)  # of a worker service; 0: no health server
+    health_port: int = Field(0, ge=0, le=65535)  # of a worker; 0: no health server
 
-    # who may come in
+    # authentication
     parley_auth: Auth = "token"
-    parley_token: SecretStr = SecretStr("")  # token: what people log in with; `parley up` makes one
-    parley_token_per_start: bool = False  # `parley up` made it for this start: logins outlive it
-    parley_secret: SecretStr = SecretStr("")  # the keys of cookies and tickets come from it; at least 32 bytes
-    parley_api_keys: SecretStr = SecretStr("")  # keys: "alice=key1,bob=key2"
-    parley_jwt_secret: SecretStr = SecretStr("")  # jwt: what the issuer signs with; empty: parley_secret
-    parley_jwt_issuer: str = ""  # jwt: the `iss` that a token must have; empty: any
-    parley_jwt_audience: str = ""  # jwt: the `aud` that a token must have; empty: a token must have none
-    parley_jwt_max_lifetime: float = Field(0, ge=0)  # jwt: how far ahead a token may end; 0: any time
-    parley_allowed_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
-    max_failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # whose X-Forwarded-For and -Proto are believed
-    request_timeout: float = Field(30, gt=0)  # for the head of a request to arrive, and again for its body
-    max_idle_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
+    parley_token: SecretStr = SecretStr("")  # auth "token": the login token; `parley up` makes one
+    parley_token_per_start: bool = False  # `parley up` made the token for this start only; logins outlive it
+    parley_secret: SecretStr = SecretStr("")  # keys for cookies and tickets derive from it; at least 32 bytes
+    parley_api_keys: SecretStr = SecretStr("")  # auth "keys": "alice=key1,bob=key2"
+    parley_jwt_secret: SecretStr = SecretStr("")  # auth "jwt": the issuer's signing key; empty: parley_secret
+    parley_jwt_issuer: str = ""  # the required `iss`; empty: not checked
+    parley_jwt_audience: str = ""  # the required `aud`; empty: a token must have none
+    parley_jwt_max_lifetime: float = Field(0, ge=0)  # the longest remaining lifetime of a token; 0: no limit
+    parley_allowed_origins: Annotated[tuple[str, ...], NoDecode] = ()  # in addition to the gateway's own
+    max_failed_logins_per_minute: float = Field(20, ge=0)  # per address; 0: no limit
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # their X-Forwarded-For and -Proto are trusted
+    request_timeout: float = Field(30, gt=0)  # for a request's head, then for its body
+    max_idle_connections: int = Field(500, ge=1)  # of one gateway, before their first request
 
-    # what one user may take of one gateway; 0: no limit
-    max_requests_per_second: float = Field(100, ge=0)  # and messages over sockets; three times as many at once
+    # limits of one user at one gateway; 0: no limit
+    max_requests_per_second: float = Field(100, ge=0)  # includes socket messages; bursts of three times as many
     max_sockets_per_user: int = Field(50, ge=0)
-    max_open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
+    max_open_sessions_per_user: int = Field(200, ge=0)  # on all sockets of the user
     max_running_sessions_per_user: int = Field(8, ge=0)
     max_pending_requests_per_user: int = Field(25, ge=0)
     max_pending_requests: int = Field(500, ge=0)  # of all users
@@ -85,47 +85,47 @@ class Settings(BaseSettings):
     parley_prices: dict[str, tuple[float, float, float]] = Field(
         default_factory=dict
     )  # model: $ per 1M prompt, cached, completion
-    parley_embedding_model: str = ""  # empty: memories are found by their words only
-    model_timeout: float = Field(1800, gt=0)  # of a whole call: a slow model that goes on writing is waited for
-    model_silence_timeout: float = Field(120, gt=0)  # without anything new from it
+    parley_embedding_model: str = ""  # empty: recall searches by words only
+    model_timeout: float = Field(1800, gt=0)  # for a whole call, even while the reply keeps coming
+    model_silence_timeout: float = Field(120, gt=0)  # without new output
     model_max_attempts: int = Field(3, ge=1, le=10)
-    model_outage_timeout: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
+    model_outage_timeout: float = Field(300, ge=0)  # until an unreachable endpoint fails the session
     model_concurrency: int = Field(4, ge=1)
     model_max_message_bytes: int = Field(
         8 * 1024 * 1024, ge=64 * 1024
-    )  # of one event of a reply, or of one in one piece
-    model_max_response_bytes: int = Field(64 * 1024 * 1024, ge=64 * 1024)  # of a whole reply as it is sent
+    )  # of one event of a stream, or of an unstreamed reply
+    model_max_response_bytes: int = Field(64 * 1024 * 1024, ge=64 * 1024)  # of everything sent for one call
 
     # tools
     parley_mcp_config: Path | None = None  # a JSON file that names MCP servers
-    mcp_max_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # the most that an MCP server may send at once
-    parley_http_allow: str = ""  # JSON: servers that may be asked over HTTP; empty: none, and no tools for it
+    mcp_max_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # of one message from a server
+    parley_http_allow: str = ""  # JSON: servers that the HTTP tools may call; empty: no HTTP tools
 
     # packs of tools, and flows
-    parley_packs_dir: Path | None = None  # a folder with packs of one's own: modules and packages
+    parley_packs_dir: Path | None = None  # a folder with your own packs: modules and packages
     parley_step_executors: Annotated[tuple[str, ...], NoDecode] = ()  # entry points that run steps of plans
-    parley_plan_generators: Annotated[tuple[str, ...], NoDecode] = (MODEL,)  # that draft plans; the first unless named
-    parley_flows_dir: Path | None = None  # a folder with flows of one's own: *.yaml and *.py
-    parley_sql_database_url: str = ""  # that questions are asked to; empty: the retail store's tables
-    parley_sql_hidden: str = ""  # tables and columns that nobody reads: "users.email, secrets, *.password"
+    parley_plan_generators: Annotated[tuple[str, ...], NoDecode] = (MODEL,)  # the first one is the default
+    parley_flows_dir: Path | None = None  # a folder with your own flows: *.yaml and *.py
+    parley_sql_database_url: str = ""  # the database that flows query; empty: the retail store's tables
+    parley_sql_hidden: str = ""  # tables and columns that no query can read: "users.email, secrets, *.password"
     parley_sql_max_rows: int = Field(1000, ge=1, le=100_000)
     parley_sql_timeout: float = Field(10, gt=0, le=600)
-    path_cache_size: int = Field(
-        256, ge=0
-    )  # planned paths that the planner keeps for the same request and state; 0: none
+    path_cache_size: int = Field(256, ge=0)  # planned paths, for the same request in the same state; 0: no cache
 
     # the bus
     ack_wait: float = Field(12, gt=0)
     max_deliver: int = Field(6, ge=1)
     worker_concurrency: int = Field(8, ge=1)
-    stuck_work_timeout: float = Field(120, gt=0)  # work that is older and lies with nobody is failed by plan_store
+    stuck_work_timeout: float = Field(120, gt=0)  # plan_store fails older work that no consumer is processing
     graceful_timeout: float = Field(10, ge=0)
-    watchdog_timeout: float = Field(10, ge=0)  # a service whose event loop is blocked for so long is ended; 0: never
+    watchdog_timeout: float = Field(10, ge=0)  # a blocked event loop ends its process after this time; 0: never
 
-    # what can be seen from outside
+    # observability
     log_level: str = "INFO"
     otel_exporter_otlp_endpoint: str = ""  # a collector of traces, OTLP over HTTP; empty: no traces
-    parley_metrics_token: SecretStr = SecretStr("")  # opens the gateway's /metrics, as the operator may
+    parley_metrics_token: SecretStr = SecretStr(
+        ""
+    )  # grants access to the gateway's /metrics, like the operator's login
 
     @classmethod
     def settings_customise_sources(
@@ -184,7 +184,7 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every value that must be in no log, event or answer: tokens, keys, and the passwords in URLs."""
+        """Values that must not appear in logs, events or responses: tokens, keys, and the passwords in URLs."""
         named = [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
         keys = [part.partition("=")[2].strip() for part in self.parley_api_keys.get_secret_value().split(",")]
         urls = (
@@ -196,19 +196,19 @@ class Settings(BaseSettings):
 
     @property
     def sql_url(self) -> str:
-        """The database as SQLAlchemy wants it: an async driver is put in where the URL names none."""
+        """The database's URL for SQLAlchemy, with an async driver."""
         return _with_driver(self.database_url or f"sqlite:///{self.parley_home.resolve() / 'parley.db'}")
 
     @property
     def retail_url(self) -> str:
-        """The retail store's database: PostgreSQL where the sessions are there, else a file of its own."""
+        """The URL of the retail store's database: the sessions' if that is PostgreSQL, else a file of its own."""
         same = self.database_url if self.database_url.startswith("postgres") else ""
         own = f"sqlite:///{self.parley_home.resolve() / 'retail.db'}"
         return _with_driver(self.retail_database_url or same or own)
 
     @property
     def model_url(self) -> str:
-        """Base URL of the OpenAI-compatible endpoint, or "" when none is configured. InternLM's carries no /v1."""
+        """The base URL of the OpenAI-compatible endpoint, "" if none is configured. InternLM's setting has no /v1."""
         if self.openai_base_url or self.openai_api_key.get_secret_value():
             return self.openai_base_url or "https://api.openai.com/v1"
         if self.internlm_api_url or self.internlm_api_key.get_secret_value():
@@ -218,12 +218,12 @@ class Settings(BaseSettings):
 
     @property
     def model_key(self) -> str:
-        """The endpoint's API key; a dummy for local servers, because the client refuses an empty one."""
+        """The endpoint's API key; a dummy for a server without one, because the client requires a key."""
         return self.openai_api_key.get_secret_value() or self.internlm_api_key.get_secret_value() or "none"
 
 
 def _passwords(urls: str) -> Iterator[str]:
-    """The password of each of these URLs, or NATS's token, which stands alone; as it is written and as it is meant."""
+    """The password in each of these URLs, or NATS's token, which has no user; encoded and decoded."""
     for url in urls.split(","):
         scheme, _, rest = url.partition("://")
         user, _, password = rest.rpartition("@")[0].partition(":")
