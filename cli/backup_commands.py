@@ -9,19 +9,19 @@ import typer
 
 from cli.entry import run_with_settings
 
-NewFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty one.")]
-BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Made by `parley backup`.")]
+NewFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")]
+BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that `parley backup` wrote.")]
 
 
 def backup(folder: NewFolder) -> None:
-    """Copy the log, timers, artefacts and SQLite databases into a folder; everything may run meanwhile."""
+    """Copy the log, timers, artefacts and SQLite databases into a folder, also while services run."""
     from cli.backup import create_backup
 
     run_with_settings("backup", lambda settings: create_backup(settings, folder))
 
 
 def restore(folder: BackupFolder) -> None:
-    """Bring a backup back to a NATS server and a PARLEY_HOME that are empty, while no service runs."""
+    """Restore a backup to an empty NATS server and an empty PARLEY_HOME, while no service runs."""
     from cli.backup import restore_backup
 
     run_with_settings("restore", lambda settings: restore_backup(settings, folder))

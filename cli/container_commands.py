@@ -8,11 +8,11 @@ import typer
 
 from cli.entry import load_settings
 
-Replace = Annotated[str, typer.Option("--set", metavar="NAME", help="Take this one from stdin; nothing: as at first.")]
+Replace = Annotated[str, typer.Option("--set", metavar="NAME", help="Read this one from stdin; empty input resets it.")]
 
 
 def url() -> None:
-    """Where the page is, with the login token: of the `parley up` that runs here, or in containers of the gateway."""
+    """Print the page's URL with the login token, of the local `parley up` or of the gateway's container."""
     from cli.home import find_running
     from cli.programs import page_url
 
@@ -22,7 +22,7 @@ def url() -> None:
 
 
 def secrets(replace: Replace = "") -> None:
-    """In containers: make the passwords that are missing, and give each container its own."""
+    """In containers: create missing passwords and distribute each to its container."""
     from cli.container_secrets import NoSuchSecret, NotInContainers, distribute_secrets
 
     try:

@@ -28,7 +28,7 @@ app = typer.Typer(
 for _name, _group in (("tasks", tasks), ("plan", plans.app), ("templates", templates.app)):
     app.add_typer(_group, name=_name)
 
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def _print_version(is_requested: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Its version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None: ...
 
@@ -62,9 +62,9 @@ def _options(
 @app.command()
 def up(
     database: Annotated[
-        str, typer.Option(metavar="URL", help="The database that questions are asked to; else PARLEY_SQL_DATABASE_URL.")
+        str, typer.Option(metavar="URL", help="The database that flows query; default: PARLEY_SQL_DATABASE_URL.")
     ] = "",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that the programs write.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the output of all programs.")] = False,
 ) -> None:
     """Start everything on this machine; Ctrl-C stops it."""
     from cli import up as launcher
@@ -75,9 +75,9 @@ def up(
 
 @app.command()
 def doctor(
-    session: Annotated[str, typer.Argument(help="Why does this session not go on?")] = "",
+    session: Annotated[str, typer.Argument(help="Explain why this session does not continue.")] = "",
 ) -> None:
-    """What Parley needs here, what is there, and what to do about the rest; or what keeps a session."""
+    """Check this machine, the settings and the services; or explain what a session waits for."""
     if session:
         from cli.doctor_session import doctor_session
 
@@ -89,10 +89,10 @@ def doctor(
 
 @app.command()
 def provision(
-    check: Annotated[bool, typer.Option("--check", help="Only tell what differs (exit code 1).")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also keep fewer copies, as NATS_REPLICAS says.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only report differences (exit code 1).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also lower the number of copies to NATS_REPLICAS.")] = False,
 ) -> None:
-    """Make or mend the streams and consumers on NATS."""
+    """Create or repair the streams and consumers on NATS."""
     from cli import provision as provisioning
 
     run_with_settings("provision", lambda settings: provisioning.provision(settings, check=check, force=force))
@@ -100,7 +100,7 @@ def provision(
 
 @app.command()
 def rebuild() -> None:
-    """Make the database again from the log."""
+    """Rebuild the database from the log."""
     from cli import rebuild as rebuilding
 
     raise typer.Exit(rebuilding.rebuild(load_settings()))
@@ -108,7 +108,7 @@ def rebuild() -> None:
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
-    """What Parley itself costs on this machine: a few minutes (--tiny: a few seconds)."""
+    """Measure Parley's own overhead on this machine: a few minutes (--tiny: a few seconds)."""
     import subprocess
 
     raise typer.Exit(subprocess.call([sys.executable, "-m", "bench.overhead", *context.args]))  # noqa: S603
@@ -116,20 +116,20 @@ def bench(context: typer.Context) -> None:
 
 @app.command()
 def chat(
-    request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What should be planned.")] = None,
+    request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What to plan.")] = None,
     session: Annotated[str, typer.Option(help="Resume this session.")] = "",
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
-    workflow: Annotated[str | None, typer.Option(help="Of the first request; else the session's.")] = None,
-    flow: Annotated[str, typer.Option(metavar="NAME", help="The flow to go through; else the planner chooses.")] = "",
+    workflow: Annotated[str | None, typer.Option(help="The workflow of the first request.")] = None,
+    flow: Annotated[str, typer.Option(metavar="NAME", help="The flow to use; by default the planner chooses.")] = "",
     confirm: Annotated[
-        Literal["path", "nodes", "nothing"] | None, typer.Option(help="Where a flow stops for you (by default: nodes).")
+        Literal["path", "nodes", "nothing"] | None, typer.Option(help="What you approve in a flow (default: nodes).")
     ] = None,
     plan_approval: plans.PlanApproval = True,
-    yes: Annotated[bool, typer.Option("--yes", help="Approve everything, actions too (for scripts).")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve everything, also actions (for scripts).")] = False,
 ) -> None:
-    """Talk to Parley in the terminal. Without one, lines are read from stdin and plain text is written.
+    """Talk to Parley in the terminal. Without a terminal, it reads lines from stdin and writes plain text.
 
-    Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
+    Exit codes: 0 ok, 1 failed, 3 a decision was needed (an approval without --yes, an answer), 130 interrupted.
     """
     from cli.chat import run
     from cli.chat.first_request import FirstRequest, check_workflow
@@ -142,13 +142,13 @@ def chat(
 
 @app.command()
 def tail(
-    session: Annotated[str, typer.Argument(help="Of this session only, from its beginning.")] = "",
+    session: Annotated[str, typer.Argument(help="Only this session, from its beginning.")] = "",
     as_json: Json = False,
-    follow: Annotated[bool, typer.Option(help="Wait for what is to come.")] = True,
+    follow: Annotated[bool, typer.Option(help="Wait for new events.")] = True,
 ) -> None:
     """Follow the stored events, one line each."""
     if not session and not follow:
-        raise typer.BadParameter("--no-follow needs a session: its journal is what there is to show.")
+        raise typer.BadParameter("--no-follow needs a session, whose journal it shows.")
     from cli import tail as feed
 
     run_with_settings("tail", lambda settings: feed.tail(settings, session, as_json=as_json, follow=follow))
@@ -156,17 +156,21 @@ def tail(
 
 @app.command()
 def publish(
-    text: Annotated[str, typer.Option(help="Begin a session with this request; prints its id.")] = "",
+    text: Annotated[str, typer.Option(help="Start a session with this request and print its id.")] = "",
     file: Annotated[str, typer.Option("--file", "-f", help="One event as JSON; - is stdin.")] = "",
     workflow: Annotated[str | None, typer.Option(help="With --text: conversation, agentflow or flow.")] = None,
-    command: Annotated[str, typer.Option(metavar="JSON", help='As {"approve": {"version": 2, "hash": "…"}}.')] = "",
-    session: Annotated[str, typer.Option(help="With --command; with --text: the new session's id.")] = "",
-    user: Annotated[str, typer.Option(help="With --text and --command: who says it.")] = "local",
-    raw: Annotated[str, typer.Option(metavar="SUBJECT", help="With --file: these bytes there, unguarded.")] = "",
+    command: Annotated[
+        str, typer.Option(metavar="JSON", help='A command, like {"approve": {"version": 2, "hash": "…"}}.')
+    ] = "",
+    session: Annotated[str, typer.Option(help="The session of --command; with --text: the new session's id.")] = "",
+    user: Annotated[str, typer.Option(help="With --text and --command: the user.")] = "local",
+    raw: Annotated[
+        str, typer.Option(metavar="SUBJECT", help="Publish --file's bytes to this subject, without a guard.")
+    ] = "",
 ) -> None:
-    """Write events straight onto the log, on their subject and with their guard, as any program can."""
+    """Append events directly to the log, with subject and guard, as any program can."""
     if sum(map(bool, (text, file, command))) != 1 or (raw and not file) or (command and not session):
-        raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: as it is)")
+        raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: unchanged)")
     from cli import publish as publish_commands
 
     publish_commands.check_workflow(workflow)
@@ -189,11 +193,11 @@ def sessions(
     words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]... | show ID | export ID | purge ID")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
     as_json: Json = False,
-    form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="Of export.")] = "md",
+    form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="The format of export.")] = "md",
     yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
     _force: Annotated[bool, typer.Option("--force", hidden=True)] = False,  # ignored; kept for existing scripts
 ) -> None:
-    """List sessions (with these words), show one with its journal, export it, or remove it for good."""
+    """List sessions (that contain these words), show one with its journal, export it, or purge it."""
     from cli import sessions as session_commands
 
     match words or []:
@@ -214,28 +218,29 @@ def sessions(
 
 @app.command()
 def tools(
-    world: Annotated[str, typer.Option(help="Whose tools: retail.")] = "retail",
+    world: Annotated[str, typer.Option(help="The world: retail.")] = "retail",
     data: Annotated[Path | None, typer.Option(help="A folder with users.json, orders.json and products.json.")] = None,
-    jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Drive the world: a request a line, an answer a line.")
-    ] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Read calls from stdin, one a line, and answer each.")] = False,
 ) -> None:
-    """The tools of a world; with --jsonl, calls over stdin and stdout on a copy that is forgotten at the end."""
+    """List the tools of a world; with --jsonl, run calls from stdin on a temporary copy of it."""
     from cli import tools as world_tools
 
     if world != "retail":
-        raise typer.BadParameter(f"there is no world {world}; the one there is is called retail", param_hint="--world")
+        raise typer.BadParameter(f"there is no world {world}; use retail", param_hint="--world")
     raise typer.Exit(world_tools.drive(data) if jsonl else world_tools.show())
 
 
 @app.command()
 def mcp(
     http: Annotated[
-        int | None, typer.Option("--http", metavar="PORT", min=1, max=65535, help="Streamable HTTP on 127.0.0.1.")
+        int | None,
+        typer.Option(
+            "--http", metavar="PORT", min=1, max=65535, help="Serve streamable HTTP on this port of 127.0.0.1."
+        ),
     ] = None,
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
 ) -> None:
-    """Be an MCP server over stdio, for an assistant that is to work with the running Parley."""
+    """Serve MCP over stdio, so that an assistant can use the running Parley."""
     from cli.mcp_server import serve
 
     run_with_settings("mcp", lambda settings: serve(settings, url=url, port=http))
@@ -243,18 +248,18 @@ def mcp(
 
 @app.command()
 def sql(
-    statement: Annotated[str, typer.Argument(metavar="[SQL]", help="A query; its rows are shown as a table.")] = "",
+    statement: Annotated[str, typer.Argument(metavar="[SQL]", help="A query; prints its rows as a table.")] = "",
     database: Annotated[
         str, typer.Option(metavar="URL", help="sqlite:///folder/name.db or postgresql://user:password@host/name")
     ] = "",
-    hide: Annotated[str, typer.Option(help='Tables and columns to keep back: "secrets, users.email, *.password"')] = "",
+    hide: Annotated[str, typer.Option(help='Tables and columns to hide: "secrets, users.email, *.password"')] = "",
     only: Annotated[str, typer.Option(help="The only tables that may be read.")] = "",
-    max_rows: Annotated[int, typer.Option(min=1, help="Of each answer.")] = 1000,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that each query may take.")] = 10.0,
-    schema: Annotated[bool, typer.Option("--schema", help="Show the tables instead.")] = False,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help='Read {"sql": …} lines from stdin, answer each.')] = False,
+    max_rows: Annotated[int, typer.Option(min=1, help="The most rows of a result.")] = 1000,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for each query.")] = 10.0,
+    schema: Annotated[bool, typer.Option("--schema", help="Show the tables.")] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help='Read lines {"sql": …} from stdin and answer each.')] = False,
 ) -> None:
-    """Ask a database, SQLite or PostgreSQL, that is only read: nothing else can be done this way."""
+    """Query a SQLite or PostgreSQL database, read-only."""
     if not database or bool(statement) + schema + jsonl != 1:
         raise typer.BadParameter("give --database URL, and one of: a statement, --schema, --jsonl")
     from cli import sql as sql_client
@@ -271,11 +276,13 @@ def sql(
 @app.command()
 def dead(
     as_json: Json = False,
-    retry: Annotated[str, typer.Option(metavar="SESSION", help="Have its failed stage done again.")] = "",
-    dismiss: Annotated[str, typer.Option(metavar="STREAM#NUMBER", help="Put a message away for good.")] = "",
-    dismissed: Annotated[bool, typer.Option("--dismissed", help="Those that were put away, by whom and when.")] = False,
+    retry: Annotated[str, typer.Option(metavar="SESSION", help="Retry the session's failed stage.")] = "",
+    dismiss: Annotated[str, typer.Option(metavar="STREAM#NUMBER", help="Dismiss a message.")] = "",
+    dismissed: Annotated[
+        bool, typer.Option("--dismissed", help="List dismissed messages, with who dismissed them and when.")
+    ] = False,
 ) -> None:
-    """Messages that were put aside, why, and what to do."""
+    """List dead letters and parked messages, with reasons and what to do."""
     from cli import dead as dead_letters
 
     if bool(retry) + bool(dismiss) + dismissed > 1:

@@ -12,18 +12,16 @@ from parley.client.execution_plans import ExecutionPlans
 from parley.events.values import SessionSettings, Step
 from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
 
-TaskId = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id, as it was told.")
-]
+TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id.")]
 Words = Annotated[str, Field(min_length=1, max_length=50_000)]
-Version = Annotated[int, Field(ge=1, description="The version of the plan that the person saw.")]
+Version = Annotated[int, Field(ge=1, description="The version of the plan that the user saw.")]
 Hash = Annotated[str, Field(min_length=1, max_length=64, description="Its hash.")]
 Seconds = Annotated[
     float,
     Field(
         ge=0,
         le=60,
-        description="How long to wait. While `working` is true afterwards, call execute_plan or get_plan_by_task_id.",
+        description="Seconds to wait. If `working` is true afterwards, call execute_plan or get_plan_by_task_id.",
     ),
 ]
 Steps = Annotated[
@@ -31,7 +29,7 @@ Steps = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="Calls of tools. `after` names steps by id; {{steps.<id>.output}} stands for what one gives.",
+        description="Tool calls. `after` lists ids of steps; {{steps.<id>.output}} refers to a step's output.",
     ),
 ]
 
@@ -44,12 +42,12 @@ class PlanTools:
 
     async def generate_execution_plan(
         self,
-        request: Annotated[Words, Field(description="What the person wants, in words.")],
-        generator: Annotated[str, Field(max_length=64, description="Who drafts it; empty: the usual one.")] = "",
-        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
+        request: Annotated[Words, Field(description="The user's request, in words.")],
+        generator: Annotated[str, Field(max_length=64, description="The plan generator; empty: the default.")] = "",
+        settings: Annotated[SessionSettings | None, Field(description="null: the defaults.")] = None,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
-        """Plan calls of tools for a request. Nothing runs before the person approves the plan: show them its text."""
+        """Plan tool calls for a request. Nothing runs before the user approves the plan: show them its text."""
         settings_json = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
             return await parley.execution_plans.generate(
@@ -61,10 +59,10 @@ class PlanTools:
         description: Annotated[str, Field(min_length=1, max_length=500, description="What the plan is for.")],
         steps: Steps,
         notes: Annotated[str, Field(max_length=50_000)] = "",
-        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
+        settings: Annotated[SessionSettings | None, Field(description="null: the defaults.")] = None,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
-        """Begin with a plan of your own, held against the tools there are, for the person to approve."""
+        """Start with your own plan, which is checked against the tools, for the user to approve."""
         settings_json = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
             return await parley.execution_plans.store(
@@ -75,15 +73,13 @@ class PlanTools:
         self,
         task_id: TaskId,
         feedback: Annotated[
-            Words | None, Field(description="What should be different, or the answer to its question.")
+            Words | None, Field(description="What to change, or the answer to the plan's question.")
         ] = None,
-        version: Annotated[
-            Version | None, Field(description="With steps: the version that they are made from.")
-        ] = None,
+        version: Annotated[Version | None, Field(description="With steps: the version that they change.")] = None,
         steps: Steps | None = None,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
-        """Make another version: of the person's feedback, or with steps of your own instead of it."""
+        """Make another version, from the user's feedback or with your own steps."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             plan = await plans.get(task_id)
@@ -99,19 +95,19 @@ class PlanTools:
         hash: Hash,  # noqa: A002  as the protocol calls it
         preapprove: Annotated[
             list[str] | None,
-            Field(max_length=100, description="Steps that the person allowed with whatever values they get."),
+            Field(max_length=100, description="Steps that the user approved with any values of their references."),
         ] = None,
-        start: Annotated[bool, Field(description="False: only approved; execute_plan starts it.")] = True,
+        start: Annotated[bool, Field(description="false: only approve; execute_plan starts it.")] = True,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
-        """Carry over the person's yes to exactly this version, which runs at once. Only after they have given it."""
+        """Approve exactly this version, which then runs, only after the user has approved it."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             base = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
             return await _wait_for(plans, await plans.approve(base, preapprove=preapprove or (), start=start), seconds)
 
     async def execute_plan(self, task_id: TaskId, seconds: Seconds = 30) -> ExecutionPlan:
-        """Start an approved plan, or wait for its result. One that was stopped, or that failed, goes on."""
+        """Start an approved plan, resume a stopped or failed one, or wait for the result."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             return await plans.execute(await plans.get(task_id), wait=seconds)
@@ -120,23 +116,23 @@ class PlanTools:
         self,
         task_id: TaskId,
         step_id: Annotated[str, Field(min_length=1, max_length=40, description="The step's id.")],
-        output: Annotated[JsonValue, Field(description="What the person gives as its output; null: nothing.")] = None,
-        with_dependents: Annotated[bool, Field(description="Skip the steps that use its output, too.")] = False,
+        output: Annotated[JsonValue, Field(description="The output that the user gives; null: none.")] = None,
+        with_dependents: Annotated[bool, Field(description="Also skip the steps that use its output.")] = False,
         seconds: Seconds = 30,
     ) -> ExecutionPlan:
-        """Leave a step out, only when the person says so. Never make an output up: it is theirs to give."""
+        """Skip a step, only if the user says so. Never invent an output: the user gives it."""
         async with self._parley() as parley:
             plans = parley.execution_plans
             plan = await plans.get(task_id)
             return await plans.skip(plan, step_id, output=output, with_dependents=with_dependents, wait=seconds)
 
     async def cancel_plan(self, task_id: TaskId) -> ExecutionPlan:
-        """Give a plan up; what runs ends, and is recorded. `progress` tells what was done, runs, and was not done."""
+        """Cancel a plan. Running steps end and are recorded; `progress` lists what was done and what was not."""
         async with self._parley() as parley:
             return await parley.execution_plans.cancel(await parley.execution_plans.get(task_id))
 
     async def delete_plan(self, task_id: TaskId) -> PlanStatus:
-        """Delete a plan that does not run; its session and journal stay. Tells its last status."""
+        """Delete a plan that is not running; its session and journal stay. Returns its last status."""
         async with self._parley() as parley:
             plan = await parley.execution_plans.get(task_id)
             last = await parley.execution_plans.status(plan)
@@ -144,24 +140,24 @@ class PlanTools:
             return last
 
     async def get_plan_by_task_id(self, task_id: TaskId, seconds: Seconds = 0) -> ExecutionPlan:
-        """A plan as it stands, with version, hash and steps; waited for while something works on it."""
+        """Read a plan with version, hash and steps; waits while a service works on it."""
         async with self._parley() as parley:
             return await parley.execution_plans.get(task_id, wait=seconds)
 
     async def get_plan_status(self, task_id: TaskId) -> PlanStatus:
-        """How far a plan has come, step by step."""
+        """Read a plan's progress, step by step."""
         async with self._parley() as parley:
             return await parley.execution_plans.status(await parley.execution_plans.get(task_id))
 
     async def list_plans(
         self, limit: Annotated[int, Field(ge=1, le=100)] = 20, offset: Annotated[int, Field(ge=0)] = 0
     ) -> PlanList:
-        """The person's execution plans, newest first."""
+        """List the user's execution plans, newest first."""
         async with self._parley() as parley:
             return await parley.execution_plans.list(limit=limit, offset=offset)
 
     async def format_execution_plan(self, task_id: TaskId) -> str:
-        """A plan with its steps and what has come of them, as Markdown to show to the person."""
+        """Read a plan with its steps and results, as Markdown to show to the user."""
         async with self._parley() as parley:
             return await parley.execution_plans.format(await parley.execution_plans.get(task_id))
 

@@ -30,19 +30,19 @@ from parley.client import Parley, ParleyError
 from parley.events.values import SessionSettings, Workflow
 from shared.settings import Settings
 
-INSTRUCTIONS = """Parley plans with a person before anything is done. Start a session with a request, wait, and show the
-person what waits for them: a plan, code, actions or a question. Approve only what the person has approved, with the
-version and hash that they saw; what they want otherwise goes back as feedback. Wait again until there is an answer.
-Where all calls of tools are to be seen before any of them runs, generate an execution plan instead."""
-GATEWAY_TIMEOUT = 3.0  # seconds for which a gateway that is away is tried again
+INSTRUCTIONS = """Parley plans with the user before it acts. Start a session with a request, wait, and show the user
+what needs a decision: a plan, code, actions or a question. Approve only what the user has approved, with the version
+and hash that they saw; send what they want to change as feedback. Then wait again until there is an answer.
+To show the user every tool call before any of them runs, generate an execution plan instead."""
+GATEWAY_TIMEOUT = 3.0  # seconds for which an unavailable gateway is retried
 HOST = "127.0.0.1"
 READS = ToolAnnotations(read_only_hint=True)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False)
 DECIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True)  # a host should ask its user first
 
 SessionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="The session's id.")]
-Version = Annotated[int, Field(ge=1, description="The version of what is decided about, as read_session told it.")]
-Hash = Annotated[str, Field(min_length=1, description="Its hash, as read_session told it.")]
+Version = Annotated[int, Field(ge=1, description="The version to decide about, from read_session.")]
+Hash = Annotated[str, Field(min_length=1, description="Its hash, from read_session.")]
 
 
 class SessionTools:
@@ -53,32 +53,32 @@ class SessionTools:
 
     async def start_session(
         self,
-        request: Annotated[str, Field(min_length=1, max_length=50_000, description="What the person wants, in words.")],
-        workflow: Annotated[Workflow | None, Field(description="None: the usual one.")] = None,
-        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
+        request: Annotated[str, Field(min_length=1, max_length=50_000, description="The user's request, in words.")],
+        workflow: Annotated[Workflow | None, Field(description="null: the default.")] = None,
+        settings: Annotated[SessionSettings | None, Field(description="null: the defaults.")] = None,
     ) -> SessionState:
-        """Begin a session with a request. Planning takes a while: call wait next."""
+        """Start a session with a request. Planning takes a while: call wait next."""
         async with self.parley() as parley:
             session = await parley.start(request, workflow=workflow, settings=settings)
             return state_of(session.id, await session.screen())
 
     async def read_session(self, session_id: SessionId) -> SessionState:
-        """Where a session stands: plan and code with version and hash, what waits for the person, and the answer."""
+        """Read a session: plan and code with version and hash, what waits for the user, and the answer."""
         async with self.parley() as parley:
             return state_of(session_id, await parley.session(session_id).screen())
 
     async def list_sessions(
         self,
-        words: Annotated[str, Field(max_length=500, description="Only those with all of these words.")] = "",
+        words: Annotated[str, Field(max_length=500, description="Only sessions that contain all of these words.")] = "",
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
     ) -> Sessions:
-        """The person's sessions, newest first."""
+        """List the user's sessions, newest first."""
         async with self.parley() as parley:
             page = await parley.sessions(words, limit=limit)
         return Sessions(sessions=tuple(SessionItem.of(row) for row in page.sessions), total=page.total)
 
     async def wait(self, session_id: SessionId, seconds: Annotated[float, Field(ge=0, le=60)] = 30) -> SessionState:
-        """Wait until a person is due or the session rests, at most so many seconds; where it stands then."""
+        """Wait until the session needs the user or rests, at most this many seconds; returns its state."""
         async with self.parley() as parley:
             session = parley.session(session_id)
             with suppress(TimeoutError):
@@ -94,9 +94,9 @@ class SessionTools:
         session_id: SessionId,
         version: Version,
         hash: Hash,  # noqa: A002  the protocol's name
-        action_id: Annotated[str | None, Field(description="Which action, where actions wait.")] = None,
+        action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
     ) -> SessionState:
-        """Carry over the person's yes to exactly this plan, code or action. Only after they have given it."""
+        """Approve exactly this plan, code or action, only after the user has approved it."""
         yes = {"approved": True, "version": version, "hash": hash, "action_id": action_id}
         return await self._send(session_id, type="approval", **yes)
 
@@ -104,23 +104,23 @@ class SessionTools:
         self,
         session_id: SessionId,
         version: Version,
-        action_id: Annotated[str | None, Field(description="Which action, where actions wait.")] = None,
-        reason: Annotated[str, Field(max_length=2_000, description="Why, for an action.")] = "",
+        action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
+        reason: Annotated[str, Field(max_length=2_000, description="The reason, for an action.")] = "",
     ) -> SessionState:
-        """Carry over the person's no. After that to a plan or code, Parley asks for feedback."""
+        """Reject a plan, code or action for the user. For a plan or code, Parley then asks for feedback."""
         no = {"approved": False, "version": version, "action_id": action_id, "reason": reason}
         return await self._send(session_id, type="approval", **no)
 
     async def feedback(
         self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
     ) -> SessionState:
-        """Say what should be different about the plan or code in review, or a word during work."""
+        """Send feedback on the plan or code in review, or a message during work."""
         return await self._send(session_id, type="feedback", content=text)
 
     async def answer_question(
         self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
     ) -> SessionState:
-        """Answer the open question with the person's words."""
+        """Answer the open question with the user's words."""
         return await self._send(session_id, type="answer", content=text)
 
     async def _send(self, session_id: str, **message: object) -> SessionState:

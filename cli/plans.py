@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parley.protocol.execution_plans import ExecutionPlan
 
 app = typer.Typer(
-    help="Plans that act: made for a request, approved as they stand, carried out.",
+    help="Execution plans: generate, edit, approve and execute them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -38,34 +38,30 @@ def _task(value: str) -> str:
     raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
 
 
-Task = Annotated[
-    str, typer.Argument(metavar="TASK", callback=_task, help="The plan's task, as `parley plan list` tells it.")
-]
+Task = Annotated[str, typer.Argument(metavar="TASK", callback=_task, help="The plan's task, as in `parley plan list`.")]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 PlanApproval = Annotated[
     bool,
     typer.Option(
         "--plan-approval/--no-plan-approval",
-        help="Without it the plan runs at once, and each of its calls asks by its own policy.",
+        help="Without it the plan runs at once, and each call follows its own approval policy.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
 def generate(  # noqa: PLR0913, PLR0917  one parameter per option
-    request: Annotated[str, typer.Argument(help="What is to be done, in words.")],
-    generator: Annotated[str, typer.Option(help="The plan generator that makes it, instead of the usual one.")] = "",
+    request: Annotated[str, typer.Argument(help="What to do, in words.")],
+    generator: Annotated[str, typer.Option(help="The plan generator; default: the first one that is configured.")] = "",
     plan_approval: PlanApproval = True,
-    tool: Annotated[
-        list[str] | None, typer.Option(help="Only this tool may be used; several times for several.")
-    ] = None,
-    model: Annotated[str, typer.Option(help="The model that is asked, one that is configured.")] = "",
-    instructions: Annotated[str, typer.Option(help="What every version of the plan is to keep to.")] = "",
+    tool: Annotated[list[str] | None, typer.Option(help="Allow only this tool. Can be repeated.")] = None,
+    model: Annotated[str, typer.Option(help="The model; one that is configured.")] = "",
+    instructions: Annotated[str, typer.Option(help="Instructions for every version of the plan.")] = "",
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Make a plan for a request, or say what has to be known first."""
+    """Generate a plan for a request, or print the planner's question."""
 
     if not request.strip():
         raise typer.BadParameter("say what is to be done")
@@ -92,7 +88,7 @@ def store(
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Begin with a plan of your own."""
+    """Create a plan from a file."""
     document, settings = _read(file), _settings(plan_approval=plan_approval)
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
@@ -105,12 +101,12 @@ def store(
 
 @app.command("list")
 def listing(
-    session: Annotated[str, typer.Option(help="Of this session, with those of its earlier tasks.")] = "",
+    session: Annotated[str, typer.Option(help="Only of this session, with those of its earlier tasks.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """My plans, newest first."""
+    """List your plans, newest first."""
 
     async def run(plans: "ExecutionPlans") -> int:
         from cli.text import counted, print_visible
@@ -135,7 +131,7 @@ def listing(
 
 @app.command()
 def show(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """The plan with all its steps, what has come of them, and what those to come would change."""
+    """Show a plan with its steps, their results, and what open steps would change."""
 
     async def run(plans: "ExecutionPlans") -> int:
         from cli.plan_rendering import describe, describe_changes
@@ -158,11 +154,11 @@ def show(task: Task, as_json: Json = False, url: Url = "") -> None:
 @app.command()
 def diff(
     task: Task,
-    old: Annotated[int, typer.Option("--from", min=0, help="A version; without it, the one before the last.")] = 0,
-    new: Annotated[int, typer.Option("--to", min=0, help="A version; without it, the last one.")] = 0,
+    old: Annotated[int, typer.Option("--from", min=0, help="A version; default: the one before the last.")] = 0,
+    new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
     url: Url = "",
 ) -> None:
-    """The versions of a plan, who made them and why, and what changed between two of them."""
+    """List a plan's versions with author and reason, and show the changes between two of them."""
 
     async def run(plans: "ExecutionPlans") -> int:
         from cli.plan_diff import change_lines, origin
@@ -183,11 +179,11 @@ def diff(
 @app.command()
 def modify(
     task: Task,
-    feedback: Annotated[str, typer.Argument(help="What should be different.")],
+    feedback: Annotated[str, typer.Argument(help="What to change.")],
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Have the planner make another version."""
+    """Ask the planner for another version."""
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.modify(await plans.get(task), feedback)
@@ -198,10 +194,10 @@ def modify(
 @app.command()
 def approve(  # noqa: PLR0913, PLR0917  one parameter per option
     task: Task,
-    version: Annotated[int, typer.Option(min=1, help="The version that you have seen.")],
+    version: Annotated[int, typer.Option(min=1, help="The version that you have read.")],
     preapprove: Annotated[
         list[str] | None,
-        typer.Option(metavar="STEP", help="Allow this step whatever values its references get. Can be repeated."),
+        typer.Option(metavar="STEP", help="Approve this step with any values of its references. Can be repeated."),
     ] = None,
     start: Annotated[
         bool, typer.Option("--start/--no-start", help="Without it, `parley plan execute` starts the plan.")
@@ -209,7 +205,7 @@ def approve(  # noqa: PLR0913, PLR0917  one parameter per option
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Approve exactly this version, and carry it out."""
+    """Approve exactly this version, and execute it."""
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         from cli.command import Declined
@@ -230,7 +226,7 @@ def answer(
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Answer what the plan asks you, and let it go on."""
+    """Answer a plan's question, so that it continues."""
 
     async def run(parley: "Parley") -> int:
         from cli.chat.forms import form_answer, form_fields
@@ -249,7 +245,7 @@ def answer(
 
 @app.command()
 def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Start an approved plan and wait for its result; one that was stopped, or that failed, goes on."""
+    """Start an approved plan, or resume a stopped or failed one, and wait for its result."""
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.execute(await plans.get(task))
@@ -261,12 +257,12 @@ def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
 def skip(  # noqa: PLR0913, PLR0917  one parameter per option
     task: Task,
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
-    output: Annotated[str | None, typer.Option(help="Its output instead: JSON, or else text.")] = None,
-    with_dependents: Annotated[bool, typer.Option(help="Skip the steps that use its output, too.")] = False,
+    output: Annotated[str | None, typer.Option(help="An output to use instead: JSON, or else text.")] = None,
+    with_dependents: Annotated[bool, typer.Option(help="Also skip the steps that use its output.")] = False,
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Leave a step out, with an output in its place or with the steps that use its output."""
+    """Skip a step, with an output in its place or with the steps that use its output."""
     from cli.step_output import parse_output
 
     try:
@@ -283,7 +279,7 @@ def skip(  # noqa: PLR0913, PLR0917  one parameter per option
 
 @app.command()
 def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Give a plan up: what has not begun is not done any more, and what runs ends."""
+    """Cancel a plan: running steps end, and no other step starts."""
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
         return await plans.cancel(await plans.get(task))
@@ -293,7 +289,7 @@ def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
 
 @app.command()
 def delete(task: Task, url: Url = "") -> None:
-    """Delete a plan that does not run; its session and journal stay."""
+    """Delete a plan that is not running; its session and journal stay."""
 
     async def run(plans: "ExecutionPlans") -> int:
         await plans.delete(await plans.get(task))

@@ -17,27 +17,25 @@ if TYPE_CHECKING:
     from parley.protocol.templates import CandidatePage, TemplateLine, TemplateView
 
 app = typer.Typer(
-    help="Plans to use again, with parameters.",
+    help="Plan templates: reusable plans with parameters.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 MAX_CANDIDATES = 20  # candidate parameters that are listed
-Id = Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, as `parley templates list` tells it.")]
+Id = Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, as in `parley templates list`.")]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
-Name = Annotated[str, typer.Option(help="What it is called; otherwise as its goal.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Option(help="The template's name; default: the plan's goal.")]
 Parameters = Annotated[
     list[str],
-    typer.Option(
-        "--parameter", "-p", help='A value that becomes a parameter, like order="#W1". JSON where it is JSON.'
-    ),
+    typer.Option("--parameter", "-p", help='A value to turn into a parameter, like order="#W1"; JSON or text.'),
 ]
 Values = Annotated[list[str], typer.Option("--set", "-s", help='A parameter\'s value, like order="#W1".')]
 
 
 @app.command("list")
 def listing(as_json: Json = False, url: Url = "") -> None:
-    """My templates, newest first, and those that come with Parley."""
+    """List your templates, newest first, and Parley's own."""
 
     async def run(parley: "Parley") -> int:
         from cli.text import print_visible
@@ -56,10 +54,10 @@ def listing(as_json: Json = False, url: Url = "") -> None:
 @app.command()
 def show(
     template: Id,
-    format_: Annotated[Literal["yaml", "json"], typer.Option("--format", help="Of the document.")] = "yaml",
+    format_: Annotated[Literal["yaml", "json"], typer.Option("--format", help="The format of the document.")] = "yaml",
     url: Url = "",
 ) -> None:
-    """The template as a document. What is wrong with it is told beside it."""
+    """Print the template as a document, and its problems on stderr."""
 
     async def print_requested(parley: "Parley") -> int:
         from cli.text import print_visible
@@ -78,7 +76,7 @@ def read(
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Make a template of a document."""
+    """Create a template from a document."""
     try:
         document = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -89,13 +87,13 @@ def read(
 
 @app.command()
 def save(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A plan, as `parley plan list` tells it.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A plan, as in `parley plan list`.")],
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Make a template of a plan, drafted or done."""
+    """Create a template from a plan, drafted or executed."""
     parameters = _parameters(parameter)
     _print_template(
         lambda parley: parley.templates.from_plan(task, name=name, parameters=parameters),
@@ -107,13 +105,13 @@ def save(
 
 @app.command()
 def learn(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="As `parley sessions` tells it.")],
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="A session, as in `parley sessions`.")],
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
     url: Url = "",
 ) -> None:
-    """Make a template of what a session did."""
+    """Create a template from the actions of a session."""
     parameters = _parameters(parameter)
     _print_template(
         lambda parley: parley.templates.learn(session, name=name, parameters=parameters),
@@ -127,10 +125,12 @@ def learn(
 def use(
     template: Id,
     assignments: Values = [],  # noqa: B006  typer copies it
-    hint: Annotated[str, typer.Option(help="A request: the planner makes the plan, with the template in mind.")] = "",
+    hint: Annotated[
+        str, typer.Option(help="A request: the planner makes the plan, using the template as an example.")
+    ] = "",
     url: Url = "",
 ) -> None:
-    """Begin a session with the template's plan, for you to approve."""
+    """Start a session with the template's plan, which you then approve."""
 
     async def run(parley: "Parley") -> int:
         from cli.plan_rendering import describe
@@ -146,14 +146,14 @@ def use(
 @app.command()
 def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
     template: Id,
-    daily: Annotated[str, typer.Option(help="Each day at this time, like 07:30.")] = "",
+    daily: Annotated[str, typer.Option(help="Every day at this time, like 07:30.")] = "",
     zone: Annotated[str, typer.Option(help="The time zone of --daily, like Europe/Berlin.")] = "UTC",
     once: Annotated[str, typer.Option(help="Once, like 2027-01-31T07:30+01:00.")] = "",
-    off: Annotated[bool, typer.Option("--off", help="By hand only from now on.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Remove the schedule.")] = False,
     assignments: Values = [],  # noqa: B006  typer copies it
     url: Url = "",
 ) -> None:
-    """Run it each day or once. Each run begins a session whose plan waits for your approval."""
+    """Schedule a template daily or once. Each run starts a session whose plan waits for your approval."""
     if [bool(daily), bool(once), off].count(True) != 1:
         raise typer.BadParameter("say one of --daily, --once and --off")
     values = _values(assignments)
@@ -177,7 +177,7 @@ def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
 
 @app.command()
 def delete(template: Id, url: Url = "") -> None:
-    """Delete a template; the sessions that were begun with it stay."""
+    """Delete a template; sessions that it started stay."""
 
     async def run(parley: "Parley") -> int:
         await parley.templates.delete(template)

@@ -86,7 +86,7 @@ class RehearsalModel:
                 text = text[: len(text) // 2] + ' ~~ "'
         texts = [message.text for message in body.messages]
         usage = openai_schema.TokenUsage(
-            prompt=sum(map(count, texts)), cached=self._cache.cached(texts), completion=count(text)
+            prompt=sum(map(count, texts)), cached=self._cache.count_cached(texts), completion=count(text)
         )
         return CompletionReply(f"chatcmpl-{uuid4().hex}", text, finish, usage, fault)
 

@@ -1,15 +1,15 @@
-"""Counts tokens by a simple rule: a text has ceil(UTF-8 bytes / 4) tokens.
+"""Imitates the usage figures of a real model server: a text has ceil(UTF-8 bytes / 4) tokens.
 
-A prompt's tokens are the sum over its messages. Cached tokens are those of the longest prefix that it shares with an
-earlier prompt of this process, rounded down to a multiple of 16.
+The tokens of a prompt are the sum over its messages. Its cached tokens are estimated from the longest beginning that it
+shares with a recent prompt, and rounded down to whole blocks of 16, as real servers do.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from math import ceil
 
-REMEMBERED = 64
-BLOCK = 16
+MAX_PROMPTS = 64  # remembered for comparison
+BLOCK_TOKENS = 16
 
 
 def count(text: str) -> int:
@@ -18,21 +18,22 @@ def count(text: str) -> int:
 
 
 class PrefixCache:
-    """Remembers the last prompts to count the cached tokens of a new one."""
+    """Keeps the most recent prompts, to count how many tokens of a new one are cached."""
 
     def __init__(self) -> None:
-        self._seen: deque[bytes] = deque(maxlen=REMEMBERED)
+        self._prompts: deque[bytes] = deque(maxlen=MAX_PROMPTS)
 
-    def cached(self, texts: Sequence[str]) -> int:
-        """The cached tokens of this prompt. The prompt is remembered."""
-        prompt = "\n".join(texts).encode(errors="replace")
-        shared = max((_common(prompt, earlier) for earlier in self._seen), default=0)
-        self._seen.append(prompt)
-        return min(ceil(shared / 4), sum(map(count, texts))) // BLOCK * BLOCK
+    def count_cached(self, messages: Sequence[str]) -> int:
+        """The cached tokens of this prompt, which is then remembered."""
+        prompt = "\n".join(messages).encode(errors="replace")
+        shared = max((_common_prefix_length(prompt, earlier) for earlier in self._prompts), default=0)
+        self._prompts.append(prompt)
+        total = sum(map(count, messages))  # the line feeds between messages are no tokens
+        return min(ceil(shared / 4), total) // BLOCK_TOKENS * BLOCK_TOKENS
 
 
-def _common(left: bytes, right: bytes) -> int:
-    """The length of the common prefix, by bisection, because comparing slices is faster than looping over bytes."""
+def _common_prefix_length(left: bytes, right: bytes) -> int:
+    """In bytes, by bisection: comparing slices is faster than looping over bytes."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2

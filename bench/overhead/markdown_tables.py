@@ -57,7 +57,15 @@ def _ratio_cells(mine: Sequence[float], limit: Sequence[float]) -> list[str]:
 
 
 def throughput_table(parley: Sequence[PipelineRun], bare: Sequence[PipelineRun]) -> str:
-    head = ["conversations at once", "a second", "bare", "share of bare", "CPU ms each", "bare", "of which plan_store"]
+    head = [
+        "conversations at once",
+        "a second",
+        "bare",
+        "share of bare",
+        "CPU ms a conversation",
+        "bare",
+        "of which plan_store",
+    ]
     rows = [
         [
             mine.concurrency,
@@ -79,7 +87,7 @@ README_HEAD = (
     "bare NATS",
     "conversations/s, 32 at once",
     "bare NATS",
-    "CPU ms each",
+    "CPU ms a conversation",
 )
 
 
@@ -141,7 +149,7 @@ def workload_tables(measured: Mapping[str, WorkloadRuns]) -> str:
 
 
 def _rate_table(measured: Mapping[str, WorkloadRuns]) -> str:
-    head = ["sessions", "at once", "stages", "a second", "bare", "share of bare", "CPU ms each", "bare", "of bare"]
+    head = ["sessions", "at once", "stages", "a second", "bare", "share of bare", "CPU ms a session", "bare", "of bare"]
     rows = [
         [
             name,

@@ -18,14 +18,14 @@ Data = Annotated[
     Path | None, typer.Option("--data", help="The store's folder with users.json, orders.json and products.json.")
 ]
 Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
-Seed = Annotated[int, typer.Option(help="Another one deals other customers and wishes.")]
-Turns = Annotated[int, typer.Option("--max-turns", min=1, max=100, help="Turns that the loop may take.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Tasks as JSON, JSON lines, or what generate wrote.")]
-User = Annotated[str, typer.Option(help="For this customer.")]
-Direct = Annotated[bool, typer.Option("--direct", help="As drafted: without the loop, one model call a task.")]
-Kinds = Annotated[str, typer.Option(help="Only these, like cancel,return,lookup.")]
+Seed = Annotated[int, typer.Option(help="The seed for customers and requests.")]
+Turns = Annotated[int, typer.Option("--max-turns", min=1, max=100, help="The most turns of the loop.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Tasks as JSON, JSON lines, or the output of generate.")]
+User = Annotated[str, typer.Option(help="Only for this customer.")]
+Direct = Annotated[bool, typer.Option("--direct", help="Without the loop: one model call per task.")]
+Kinds = Annotated[str, typer.Option(help="Only these kinds, like cancel,return,lookup.")]
 Count = Annotated[int, typer.Option("-n", "--number", min=1, max=10_000, help="How many tasks.")]
-AtOnce = Annotated[int, typer.Option(min=1, max=64, help="How many are made at a time.")]
+AtOnce = Annotated[int, typer.Option(min=1, max=64, help="How many to make concurrently.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -50,14 +50,14 @@ def generate(
     user: User = "",
     kinds: Kinds = "",
     max_turns: Turns = 5,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the tasks go.")] = Path("tasks.json"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file for the tasks.")] = Path("tasks.json"),
     concurrency: AtOnce = 4,
     seed: Seed = 0,
-    no_metadata: Annotated[bool, typer.Option("--no-metadata", help="Without the loop's own story.")] = False,
+    no_metadata: Annotated[bool, typer.Option("--no-metadata", help="Leave out the record of the loop.")] = False,
     data: Data = None,
     url: Url = "",
 ) -> None:
-    """Make tasks with the running Parley. Cut off, the same command goes on where it was."""
+    """Make tasks with the running Parley. After an interruption, the same command continues."""
     from cli.tasks import generate as generation
 
     options = generation.GenerateOptions(
@@ -81,12 +81,12 @@ def compare(
     user: User = "",
     kinds: Kinds = "",
     max_turns: Turns = 5,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The same as JSON.")] = Path("agentflow_comparison.json"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file.")] = Path("agentflow_comparison.json"),
     seed: Seed = 0,
     data: Data = None,
     url: Url = "",
 ) -> None:
-    """Make one brief into a task twice, directly and by the loop, side by side."""
+    """Make a task from one brief twice, directly and by the loop, and compare them."""
     from cli.tasks import generate as generation
 
     options = generation.GenerateOptions(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
@@ -105,7 +105,7 @@ def scenarios(
     data: Data = None,
     url: Url = "",
 ) -> None:
-    """One task, a comparison and a batch (-n), each into its JSON file."""
+    """Make one task, a comparison and a batch (-n), each in its own JSON file."""
     from cli.tasks import generate as generation
 
     options = generation.GenerateOptions(
@@ -118,7 +118,9 @@ def scenarios(
 
 @app.command()
 def validate(
-    file: File, data: Data = None, as_json: Annotated[bool, typer.Option("--json", help="The reports.")] = False
+    file: File,
+    data: Data = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
     """Replay each task on a fresh store and check it; exit code 1 if any is not valid."""
     from cli.tasks import task_files as files
@@ -129,10 +131,10 @@ def validate(
 @app.command()
 def correct(
     file: File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the corrected tasks go.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file for the corrected tasks.")],
     data: Data = None,
 ) -> None:
-    """Put right the form of tasks, list every correction, and reject what cannot be corrected (exit code 1)."""
+    """Correct the form of tasks, list every correction, and reject the rest (exit code 1)."""
     from cli.tasks import task_files as files
 
     run_with_settings("tasks", lambda settings: files.correct(settings, file, out, data))
@@ -143,11 +145,11 @@ def export(
     file: File,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the Python module and the JSON.")],
     tau_bench: Annotated[
-        Path | None, typer.Option("--tau-bench", metavar="DIR", help="Let this checkout of tau-bench load them.")
+        Path | None, typer.Option("--tau-bench", metavar="DIR", help="Test that this checkout of tau-bench loads them.")
     ] = None,
     data: Data = None,
 ) -> None:
-    """Write valid tasks the way tau-bench keeps its own."""
+    """Write valid tasks in tau-bench's own format."""
     from cli.tasks import task_files as files
 
     run_with_settings("tasks", lambda settings: files.export(settings, file, out, data, tau_bench))
