@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help up test test-long chaos bench lint format types page docs docker lock clean
 python := .venv/bin/python
 
-help: ## what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_PORT, PARLEY_HOME, OPENAI_BASE_URL, ...)
@@ -19,17 +19,17 @@ test: ## all tests but the long ones; installs what they need, also Chromium and
 test-long: ## the tests that take minutes: every service killed, clusters, full stores
 	@$(MAKE) test ARGS='-m long $(ARGS)'
 
-chaos: .venv/dev.stamp ## break everything for a while (SECONDS=60 SEED=7, CLUSTER=1, POSTGRES=1): is anything lost, forked, done twice?
+chaos: .venv/dev.stamp ## inject faults while simulated users work, and check that nothing is lost or done twice (SECONDS=60 SEED=7, CLUSTER=1, POSTGRES=1)
 	@$(python) -m chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),7) $(if $(CLUSTER),--cluster) $(if $(POSTGRES),--postgres)
 
-bench: .venv/dev.stamp ## what Parley itself costs, beside bare NATS: some minutes (ARGS='--tiny', ARGS=--write for the documents)
+bench: .venv/dev.stamp ## measure Parley's overhead against bare NATS: some minutes (ARGS='--tiny', ARGS=--write for the documents)
 	@$(python) -m bench.overhead $(ARGS)
 
-lint: .venv/dev.stamp ## style and mistakes
+lint: .venv/dev.stamp ## check style and common mistakes
 	@$(python) -m ruff check .
 	@$(python) -m ruff format --check .
 
-format: .venv/dev.stamp ## put the code into shape
+format: .venv/dev.stamp ## format the code
 	@$(python) -m ruff check --fix --quiet . || true
 	@$(python) -m ruff format .
 
@@ -39,20 +39,20 @@ types: .venv/dev.stamp ## mypy, strict
 page: .venv/runtime.stamp ## build the page of web/ into services/gateway/page
 	@scripts/build-page
 
-docs: .venv/dev.stamp ## write the generated documents again (events, AsyncAPI, OpenAPI)
+docs: .venv/dev.stamp ## regenerate the generated documents (events, AsyncAPI, OpenAPI)
 	@$(python) scripts/generate.py
 
 docker: ## everything in containers, with PostgreSQL
 	@$$(docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) up --build
 
-lock: ## compile the requirements again with uv, hashed, naming no host
+lock: ## compile the requirements with uv, with hashes and without a registry's host
 	@for set in 'requirements.txt --group services' 'requirements-dev.txt --group dev' 'requirements-node.txt --group node'; do \
 	  file=$${set%% *}; options=$${set#"$$file"}; echo "lock      $$file"; \
 	  uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header \
 	    --no-annotate $$options $$( [ $$file = requirements-node.txt ] || echo pyproject.toml ) -o $$file || exit 1; \
 	done
 
-clean: ## remove all that make made (never .parley, your sessions)
+clean: ## remove everything that make created (never .parley, your sessions)
 	@rm -rf .venv .build web/node_modules web/dist services/gateway/page .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
