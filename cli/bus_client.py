@@ -52,8 +52,8 @@ async def query_store[Q: StoreMessage, A: StoreMessage](store: PlanStoreClient, 
         answer = await store.ask(verb.name, **request.model_dump(mode="json"))
     except StoreUnavailable as error:
         raise Unreachable(
-            f"{error} It is asked on the subject plan_store.{verb.name}.\n"
-            "Is the plan_store service up? `make up` starts it; `parley doctor` says more."
+            f"{error} The request was on the subject plan_store.{verb.name}.\n"
+            "Is the plan_store service running? `make up` starts it; `parley doctor` shows more."
         ) from error
     except StoreRefused as error:
         raise Declined(str(error)) from error

@@ -19,7 +19,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from shared.store_api import DEAD_DISMISS, DEAD_LIST, DeadPage, DeadRecord, DismissDead, ListDead, ParkedRecord
 
-PUT_AWAY = "`parley dead` lists what was put aside; --dismiss puts it away."
+DISMISS_HINT = "`parley dead` lists such messages; --dismiss removes one from the list."
 
 NAME = re.compile(r"(?P<stream>[A-Z_]{1,64})#(?P<seq>[1-9][0-9]{0,14})")
 
@@ -31,7 +31,11 @@ async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100, d
     if as_json:
         print_visible(page.model_dump_json(indent=1))
         return 0
-    _show(Console(highlight=False), page, "Nothing was put away." if dismissed else "Nothing was put aside.")
+    _show(
+        Console(highlight=False),
+        page,
+        "No message was dismissed." if dismissed else "There are no dead letters and no parked messages.",
+    )
     return 0
 
 
@@ -40,11 +44,11 @@ def _show(console: Console, page: DeadPage, empty_text: str) -> None:
         console.print(empty_text)
         return
     if page.dead:
-        console.print(Text(f"Deliveries that were given up ({page.dead_total})", style="bold"))
+        console.print(Text(f"Dead letters: deliveries that failed too often ({page.dead_total})", style="bold"))
     for letter in page.dead:
         console.print(_letter_text(letter))
     if page.parked:
-        console.print(Text(f"Messages that are no events of their session ({page.parked_total})", style="bold"))
+        console.print(Text(f"Parked messages: not events of their session ({page.parked_total})", style="bold"))
     for message in page.parked:
         console.print(_parked_text(message))
 
@@ -63,15 +67,15 @@ def _advice(letter: DeadRecord) -> str:
     dismissal = f"parley dead --dismiss {letter.stream}#{letter.stream_seq}"
     if letter.phase == "failed":
         again = f"parley dead --retry {visible(letter.session_id)}"
-        return f"Look at the log of {letter.consumer}; once mended: {again}\n    To put it away: {dismissal}"
+        return f"Look at the log of {letter.consumer}; after a fix: {again}\n    To dismiss it: {dismissal}"
     if letter.phase:
-        return f"Its session waits for nothing (it is {letter.phase}). To put it away: {dismissal}"
-    return f"No session waits for it. To put it away: {dismissal}"
+        return f"Its session does not wait for it (it is {letter.phase}). To dismiss it: {dismissal}"
+    return f"No session waits for it. To dismiss it: {dismissal}"
 
 
 def _parked_text(message: ParkedRecord) -> Text:
-    dismissal = f"To put it away: parley dead --dismiss {SESSIONS}#{message.position}"
-    todo = f"It changed nothing and blocks nothing. {dismissal}\n    How to write an event: parley publish --help"
+    dismissal = f"To dismiss it: parley dead --dismiss {SESSIONS}#{message.position}"
+    todo = f"It has no effect and blocks nothing. {dismissal}\n    How to write an event: parley publish --help"
     return Text.assemble(
         (f"{message.at:%Y-%m-%d %H:%M:%S} {SESSIONS}#{message.position} ", "dim"),
         f"{visible(message.subject)}\n    {visible(message.reason)}\n    {short(message.preview, 100)}\n",
@@ -82,7 +86,7 @@ def _parked_text(message: ParkedRecord) -> Text:
 def _dismissal(record: DeadRecord | ParkedRecord) -> str:
     if record.dismissed_at is None:
         return ""
-    return f"Put away by {visible(record.dismissed_by or '')} on {record.dismissed_at:%Y-%m-%d %H:%M:%S}."
+    return f"Dismissed by {visible(record.dismissed_by or '')} on {record.dismissed_at:%Y-%m-%d %H:%M:%S}."
 
 
 async def dismiss(settings: Settings, name: str) -> int:
@@ -93,7 +97,7 @@ async def dismiss(settings: Settings, name: str) -> int:
     request = DismissDead(stream=match["stream"], stream_seq=int(match["seq"]), user=LOCAL_USER)
     async with connect_bus(settings) as bus:
         dismissed = await query_store(PlanStoreClient(bus), DEAD_DISMISS, request)
-    print(f"{name} is put away: {dismissed.entries} {'entry' if dismissed.entries == 1 else 'entries'}.")
+    print(f"Dismissed {name}: {dismissed.entries} {'entry' if dismissed.entries == 1 else 'entries'}.")
     return 0
 
 
@@ -104,13 +108,15 @@ async def retry(settings: Settings, session_id: str) -> int:
         try:
             loaded = await PlanStoreClient(bus).load(session_id)
             if not loaded.session.version:
-                raise Declined(f"There is no session {session_id}, so nothing can be done again. {PUT_AWAY}")
+                raise Declined(f"There is no session {session_id}, so there is nothing to retry. {DISMISS_HINT}")
             _, event = await commit(bus.log, loaded, c.Retry(), meta)
         except CommandRefused as error:
-            state = f"Session {session_id} is {loaded.session.phase}: only what failed or was stopped is done again."
-            raise Declined(f"{error} {state} {PUT_AWAY}") from error
+            state = f"Session {session_id} is {loaded.session.phase}: only a failed or stopped one can be retried."
+            raise Declined(f"{error} {state} {DISMISS_HINT}") from error
         except StoreRefused as error:
-            raise Declined(f"{error} {PUT_AWAY}" if error.code in ("purged", "bad_request") else str(error)) from error
+            raise Declined(
+                f"{error} {DISMISS_HINT}" if error.code in ("purged", "bad_request") else str(error)
+            ) from error
         except (StoreUnavailable, LogUnavailable) as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
     print(f"{session_id} tries again: version {event.version}.")

@@ -1,4 +1,4 @@
-"""Explains why a session does not go on: turns findings into report rows and a sentence. Pure."""
+"""Explains why a session does not continue: turns findings into report rows and a sentence. Pure."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -11,7 +11,7 @@ from shared.domain.session import SERVICE_OF, Session, review_target, undecided_
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
 
-WorkLocation = Literal["waiting", "in hand", "done", "gone", "unknown"]
+WorkLocation = Literal["waiting", "in progress", "done", "gone", "unknown"]
 
 
 class FoldedSession(NamedTuple):
@@ -56,7 +56,7 @@ class Findings(NamedTuple):
             return "unknown"
         if start[0] > self.consumer.delivered:
             return "waiting"
-        return "done" if start[0] <= self.consumer.acknowledged else "in hand"
+        return "done" if start[0] <= self.consumer.acknowledged else "in progress"
 
 
 def checks_for(findings: Findings) -> list[DoctorCheck]:
@@ -64,17 +64,17 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
     session = findings.folded.session
     rows = [_session(findings), _due(findings)]
     if newer := findings.folded.upgrade_needed:
-        rows.append(DoctorCheck("release", "fail", f"{newer} It goes on at position {newer.position}", UPGRADE))
+        rows.append(DoctorCheck("release", "fail", f"{newer} It continues at position {newer.position}", UPGRADE))
     if findings.service:
         rows += [_delivery(findings), _alive(findings)]
     if findings.dead_letters:
         rows.append(
-            DoctorCheck("dead letters", "warn", visible(findings.dead_letters[0]), "parley dead lists them all")
+            DoctorCheck("dead letters", "warn", visible(findings.dead_letters[0]), "parley dead lists all of them")
         )
     if findings.folded.parked:
         position, reason = findings.folded.parked[-1]
         finding = f"{len(findings.folded.parked)}, the last at {position}: {visible(reason)}"
-        rows.append(DoctorCheck("put aside", "warn", finding, "they changed nothing and block nothing"))
+        rows.append(DoctorCheck("parked", "warn", finding, "they have no effect and block nothing"))
     rows.append(_budget(session, priced=bool(findings.settings.parley_prices)))
     is_model_needed = bool(findings.service) or findings.model.outcome != "fail"
     rows.append(findings.model if is_model_needed else findings.model._replace(outcome="warn"))
@@ -93,9 +93,9 @@ _STORE_IS_WELL = DoctorCheck("plan_store", "ok", "answers")
 def _session(findings: Findings) -> DoctorCheck:
     session = findings.folded.session
     if not session.version and findings.folded.upgrade_needed:
-        return DoctorCheck("session", "warn", "all of it was stored by a newer release")
+        return DoctorCheck("session", "warn", "a newer release stored all of it")
     if not session.version:
-        return DoctorCheck("session", "fail", "none of its messages is an event of it", "see parley publish --help")
+        return DoctorCheck("session", "fail", "none of its messages is one of its events", "see parley publish --help")
     changed = ago(findings.folded.positions[session.version][1], findings.now)
     paused = " (paused)" if session.paused else ""
     return DoctorCheck("session", "ok", f"{session.phase}{paused}, version {session.version}, changed {changed}")
@@ -108,9 +108,9 @@ def _due(findings: Findings) -> DoctorCheck:
     if findings.service:
         return DoctorCheck("due", "ok", f"{findings.service}, since {findings.since}")
     if session.is_awaiting_user:
-        return DoctorCheck("due", "ok", f"a person: {requested_decision(session)}", talk)
+        return DoctorCheck("due", "ok", f"the user: {requested_decision(session)}", talk)
     if session.paused and session.phase in SERVICE_OF:
-        return DoctorCheck("due", "warn", "nobody: a person paused it", f"resume it: {talk}")
+        return DoctorCheck("due", "warn", "nobody: its user paused it", f"resume it: {talk}")
     if session.phase == "failed" and session.failure:
         again = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
         return DoctorCheck(
@@ -131,7 +131,7 @@ def requested_decision(session: Session) -> str:
         case "awaiting_input" if session.question:
             return f"to answer “{visible(session.question.text)}”"
         case "escalated":
-            return "to take over: planner and verifier do not come to an end"
+            return "to take over: planner and verifier cannot complete the request"
     return "to say what to change"
 
 
@@ -141,14 +141,14 @@ def _delivery(findings: Findings) -> DoctorCheck:
         return DoctorCheck("delivery", "fail", f"the broker knows no consumer {findings.service}", "parley provision")
     match findings.work_location:
         case "waiting":
-            finding = f"given to nobody yet; {consumer.pending} wait, {consumer.unacknowledged} are in hand"
+            finding = f"not delivered yet; {consumer.pending} waiting, {consumer.unacknowledged} in progress"
             return DoctorCheck("delivery", "warn", finding, f"see {findings.service}")
         case "done":
             advice = f"plan_store fails it after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
-            return DoctorCheck("delivery", "fail", "acknowledged, and nothing came of it", advice)
-        case "in hand":
-            again = f"; {consumer.redelivered} of {consumer.unacknowledged} in hand were given out more than once"
-            finding = f"given to a {findings.service}, no outcome yet"
+            return DoctorCheck("delivery", "fail", "acknowledged, without a result", advice)
+        case "in progress":
+            again = f"; {consumer.redelivered} of {consumer.unacknowledged} in progress were delivered more than once"
+            finding = f"delivered to a {findings.service}, no result yet"
             return DoctorCheck("delivery", "ok", finding + again * bool(consumer.redelivered))
     return DoctorCheck("delivery", "warn", "the work began in the session that this one was forked from")
 
@@ -157,14 +157,14 @@ def _alive(findings: Findings) -> DoctorCheck:
     """An idle worker keeps requesting messages; a fully busy one cannot be told from one that is down."""
     consumer = findings.consumer
     if consumer is None:
-        return DoctorCheck(findings.service, "warn", "cannot be told without its consumer", "parley provision")
+        return DoctorCheck(findings.service, "warn", "unknown without its consumer", "parley provision")
     if consumer.has_waiting_pull:
-        return DoctorCheck(findings.service, "ok", "is up, and asks for work")
+        return DoctorCheck(findings.service, "ok", "is running and asks for work")
     if consumer.unacknowledged >= findings.settings.worker_concurrency:
-        finding = f"all its hands are busy ({consumer.unacknowledged} in hand), or it is gone"
+        finding = f"busy ({consumer.unacknowledged} in progress), or down"
         return DoctorCheck(findings.service, "warn", finding, "start another one")
     todo = f"start it (python -m services.{findings.service}.app; parley up does), or see its log"
-    return DoctorCheck(findings.service, "fail", "nobody asks for work: no such process is up, or it hangs", todo)
+    return DoctorCheck(findings.service, "fail", "no process asks for work: none is running, or it hangs", todo)
 
 
 def _budget(session: Session, *, priced: bool) -> DoctorCheck:
@@ -184,27 +184,27 @@ def _budget(session: Session, *, priced: bool) -> DoctorCheck:
 
 
 def conclusion(findings: Findings) -> str:
-    """Why the session does not go on, and what to do, in a sentence."""
+    """Why the session does not continue, and what to do, in a sentence."""
     if findings.folded.upgrade_needed:
-        return f"It is in the hands of a newer release: {UPGRADE}."
+        return f"A newer release works on it: {UPGRADE}."
     if not findings.service:
         due = _due(findings)
-        start = "It waits for a person" if findings.folded.session.is_awaiting_user else "Nothing is due"
-        finding = due.finding.removeprefix("nobody: ").removeprefix("a person: ")
-        return f"{start}: {finding}." + (f" To go on: {due.advice}." if due.advice else "")
+        start = "It waits for its user" if findings.folded.session.is_awaiting_user else "Nothing is due"
+        finding = due.finding.removeprefix("nobody: ").removeprefix("the user: ")
+        return f"{start}: {finding}." + (f" To continue: {due.advice}." if due.advice else "")
     alive, service = _alive(findings), findings.service
     sentences: dict[WorkLocation, str] = {
         "gone": f"Nothing can reach {service}: {_delivery(findings).advice}.",
-        "waiting": f"It waits for its turn: {service} is up, and takes one after the other.",
+        "waiting": f"It waits for its turn: {service} is running and takes one message after the other.",
         "done": f"The work was lost: {_delivery(findings).advice}.",
-        "in hand": f"{service} has it in hand since {findings.since}: nothing is wrong yet.",
-        "unknown": f"{service} is due since {findings.since}.",
+        "in progress": f"{service} has been working on it since {findings.since}: nothing is wrong yet.",
+        "unknown": f"{service} has been due since {findings.since}.",
     }
     if findings.work_location == "waiting" and alive.outcome != "ok":
         return f"It waits because {service} does not take it: {alive.advice}."
-    if findings.work_location == "in hand" and alive.outcome == "fail":
+    if findings.work_location == "in progress" and alive.outcome == "fail":
         wait = f"{findings.settings.ack_wait:g} s"
-        return f"Whoever had it is gone, or hangs; the next {service} is given it {wait} later: {alive.advice}."
-    if findings.work_location == "in hand" and findings.model.outcome == "fail":
-        return f"{service} has it in hand, and the model is away: {findings.model.advice}."
+        return f"The {service} that had it is down or hangs; the next one gets it after {wait}: {alive.advice}."
+    if findings.work_location == "in progress" and findings.model.outcome == "fail":
+        return f"{service} is working on it, but the model is unavailable: {findings.model.advice}."
     return sentences[findings.work_location]

@@ -70,8 +70,8 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
             return f"{NOTES['action_declined'].format(action=event.action_id)}{_because(event.reason)}"
         case facts.ApprovalExpired():
             if event.unanswered:
-                return f"nobody answered {event.unanswered} in time"
-            return f"nobody decided in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
+                return f"no answer to {event.unanswered} in time"
+            return f"no decision in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
         case facts.ActionsWaiting():
             waits = (f"{action.action_id} until {action.until.isoformat()}" for action in event.actions)
             return f"waits: {', '.join(waits)}"
@@ -139,7 +139,7 @@ def _outcome(event: OutcomeEvent) -> str:
         case facts.ActionSkipped():
             return f"{event.action_id} skipped{_because(event.reason)}"
         case facts.ActionUncertain():
-            return f"nobody knows what became of {event.action_id}{_because(event.reason)}"
+            return f"unknown whether {event.action_id} took effect{_because(event.reason)}"
         case facts.ResultStored(artefact=artefact):
             return f"keeps all {artefact.size:,} bytes of {event.action_id} as {short(artefact.name, WIDTH)}"
         case facts.ResultLost():

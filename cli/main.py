@@ -62,7 +62,7 @@ def _options(
 @app.command()
 def up(
     database: Annotated[
-        str, typer.Option(metavar="URL", help="The database that flows query; default: PARLEY_SQL_DATABASE_URL.")
+        str, typer.Option(metavar="URL", help="The database for flows; default: PARLEY_SQL_DATABASE_URL.")
     ] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the output of all programs.")] = False,
 ) -> None:
@@ -159,14 +159,10 @@ def publish(
     text: Annotated[str, typer.Option(help="Start a session with this request and print its id.")] = "",
     file: Annotated[str, typer.Option("--file", "-f", help="One event as JSON; - is stdin.")] = "",
     workflow: Annotated[str | None, typer.Option(help="With --text: conversation, agentflow or flow.")] = None,
-    command: Annotated[
-        str, typer.Option(metavar="JSON", help='A command, like {"approve": {"version": 2, "hash": "…"}}.')
-    ] = "",
+    command: Annotated[str, typer.Option(metavar="JSON", help='Like {"approve": {"version": 2, "hash": "…"}}.')] = "",
     session: Annotated[str, typer.Option(help="The session of --command; with --text: the new session's id.")] = "",
     user: Annotated[str, typer.Option(help="With --text and --command: the user.")] = "local",
-    raw: Annotated[
-        str, typer.Option(metavar="SUBJECT", help="Publish --file's bytes to this subject, without a guard.")
-    ] = "",
+    raw: Annotated[str, typer.Option(metavar="SUBJECT", help="Publish --file here, without a guard.")] = "",
 ) -> None:
     """Append events directly to the log, with subject and guard, as any program can."""
     if sum(map(bool, (text, file, command))) != 1 or (raw and not file) or (command and not session):
@@ -220,7 +216,7 @@ def sessions(
 def tools(
     world: Annotated[str, typer.Option(help="The world: retail.")] = "retail",
     data: Annotated[Path | None, typer.Option(help="A folder with users.json, orders.json and products.json.")] = None,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="Read calls from stdin, one a line, and answer each.")] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Answer calls from stdin, one a line.")] = False,
 ) -> None:
     """List the tools of a world; with --jsonl, run calls from stdin on a temporary copy of it."""
     from cli import tools as world_tools
@@ -234,9 +230,7 @@ def tools(
 def mcp(
     http: Annotated[
         int | None,
-        typer.Option(
-            "--http", metavar="PORT", min=1, max=65535, help="Serve streamable HTTP on this port of 127.0.0.1."
-        ),
+        typer.Option("--http", metavar="PORT", min=1, max=65535, help="Serve HTTP on 127.0.0.1."),
     ] = None,
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
 ) -> None:
@@ -278,9 +272,7 @@ def dead(
     as_json: Json = False,
     retry: Annotated[str, typer.Option(metavar="SESSION", help="Retry the session's failed stage.")] = "",
     dismiss: Annotated[str, typer.Option(metavar="STREAM#NUMBER", help="Dismiss a message.")] = "",
-    dismissed: Annotated[
-        bool, typer.Option("--dismissed", help="List dismissed messages, with who dismissed them and when.")
-    ] = False,
+    dismissed: Annotated[bool, typer.Option("--dismissed", help="List dismissed messages instead.")] = False,
 ) -> None:
     """List dead letters and parked messages, with reasons and what to do."""
     from cli import dead as dead_letters

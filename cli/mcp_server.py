@@ -180,7 +180,7 @@ async def serve(settings: Settings, *, url: str = "", port: int | None = None) -
         await server.run_stdio_async()
         return 0
     if not is_free(HOST, port):
-        raise Declined(f"Port {port} is in use ({who_listens(port) or 'by somebody else'}): give another one.")
+        raise Declined(f"Port {port} is in use ({who_listens(port) or 'by another program'}): give another one.")
     token = " (clients send Authorization: Bearer and the gateway's token)" if find().token else ""
     print(f"parley mcp: http://{HOST}:{port}/mcp{token}", file=sys.stderr, flush=True)
     app = TokenMiddleware(server.streamable_http_app(), lambda: find().token)

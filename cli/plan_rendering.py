@@ -132,7 +132,7 @@ def describe(plan: ExecutionPlan, columns: int) -> str:
     task = plan.task_id
     parts = [plan_text(plan, columns)]
     if plan.problem:
-        parts.append(f"It could not go on: {plan.problem}")
+        parts.append(f"It could not continue: {plan.problem}")
     if plan.reply:
         parts.append(textwrap.fill(plan.reply, columns))
     if plan.question:
@@ -153,22 +153,22 @@ def _approval_commands(plan: ExecutionPlan) -> Iterator[str]:
     yield f"Approve it: {approve}"
     if steps := [step.id for step in plan.steps if step.preapprovable]:
         allows = " ".join(f"--preapprove {step}" for step in steps)
-        yield f"Approve it, and whatever values these steps get: {approve} {allows}"
+        yield f"Approve it, with any values of these steps: {approve} {allows}"
     yield f'Change it: parley plan modify {plan.task_id} "…"'
 
 
 def _next_commands(plan: ExecutionPlan) -> Iterator[str]:
-    task, skip = plan.task_id, f"Leave a step out: parley plan skip {plan.task_id} STEP"
+    task, skip = plan.task_id, f"Skip a step: parley plan skip {plan.task_id} STEP"
     if plan.status == "failed":
         yield f'Try again: parley plan execute {task}\n{skip}\nChange it: parley plan modify {task} "…"'
     if plan.status == "paused":
-        yield f"Go on: parley plan execute {task}\n{skip}"
+        yield f"Continue: parley plan execute {task}\n{skip}"
     if plan.status == "cancelled":
         yield plan.progress.text
     if plan.status == "executing" and not plan.working and not plan.question:
         waits = any(step.status == "waiting" for step in plan.steps)
         asks = f"A change needs your approval: parley chat --session {plan.session_id}"
-        yield f"It goes on by itself. Its result: parley plan execute {task}" if waits else asks
+        yield f"It continues by itself. Its result: parley plan execute {task}" if waits else asks
 
 
 def describe_changes(plan: ExecutionPlan, previews: PlanPreviews) -> str:

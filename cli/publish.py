@@ -97,7 +97,7 @@ async def publish_event(settings: Settings, data: bytes) -> int:
         event = parse_event(data)
     except ValidationError as error:
         problems = problem_sentences(error.errors(), whole="event", skip=1)
-        raise Declined(f"This is no event of Parley. {problems}\ndocs/events.md tells what each looks like.") from error
+        raise Declined(f"This is not an event of Parley. {problems}\ndocs/events.md describes every event.") from error
     async with connect_bus(settings) as bus:
         loaded = await _load(bus, event.session_id)
         if event.version != loaded.session.version + 1:
@@ -110,14 +110,17 @@ async def publish_event(settings: Settings, data: bytes) -> int:
 
 async def publish_bytes(settings: Settings, subject: str, data: bytes) -> int:
     """Publish these bytes as they are, without a guard. Anything but an event is quarantined."""
-    print("No guard, no check: what is no event of its session is parked (`parley dead`).", file=sys.stderr)
+    print(
+        "No guard, no check: readers park the message if it is not an event of its session (`parley dead`).",
+        file=sys.stderr,
+    )
     async with connect_bus(settings) as bus:
         try:
             answer = json.loads(await bus.request(subject, data))
         except MessageTooLarge as error:
             raise Declined(str(error)) from error
         except (BusUnavailable, ValueError) as error:
-            raise Declined(f"Nobody stored it: no stream takes the subject {subject}.") from error
+            raise Declined(f"It was not stored: no stream has the subject {subject}.") from error
     if isinstance(answer, dict) and "seq" in answer:
         print(f"stored in {answer.get('stream')} at position {answer['seq']}")
         return 0
@@ -140,7 +143,7 @@ async def _load(bus: Bus, session_id: str) -> SessionAtPosition:
             for message in page:
                 loaded = accept(loaded, message)[0]
     except LogUnavailable as error:
-        raise Unreachable(f"{error} Are the streams there? `parley provision --check` tells.") from error
+        raise Unreachable(f"{error} Are the streams there? `parley provision --check` shows it.") from error
     return loaded
 
 
@@ -166,7 +169,7 @@ async def _find_appended(bus: Bus, event: SessionEvent, after: int, why: Indeter
     try:
         tail = await bus.log.read(event.session_id, after=after, leader=True)
     except LogUnavailable as error:
-        raise Unreachable(f"{error} `parley provision --check` tells what is missing.") from error
+        raise Unreachable(f"{error} `parley provision --check` shows what is missing.") from error
     for message in tail:
         if message.data == dump_event(event):
             return message.position
@@ -174,7 +177,7 @@ async def _find_appended(bus: Bus, event: SessionEvent, after: int, why: Indeter
 
 
 def _conflict_message(event: SessionEvent, version: int | None) -> str:
-    conflict = "somebody else was faster" if version is None else f"the session is at version {version}"
+    conflict = "another writer was faster" if version is None else f"the session is at version {version}"
     if version is None and event.version == 1:
         conflict = "this session exists already"
     return (

@@ -138,6 +138,6 @@ async def purge_session(settings: Settings, session_id: str, *, yes: bool = Fals
 
 def _confirm() -> bool:
     if not sys.stdin.isatty():
-        raise Declined("Nobody is there to confirm: say --yes.")
+        raise Declined("Purging needs a confirmation: use --yes.")
     print("This cannot be undone. Type yes to remove it: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() == "yes"

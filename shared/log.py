@@ -161,7 +161,7 @@ async def commit(
             fruitless = 0 if loaded.position > before else fruitless + 1
             if isinstance(error, VersionConflict):
                 if fruitless > MAX_FRUITLESS_CONFLICTS:
-                    raise OutOfTurn("The session is not in the log any more: it was purged.") from error
+                    raise OutOfTurn("The session is no longer in the log: it was purged.") from error
             elif time.monotonic() > deadline:
                 if isinstance(error, LogFull):
                     raise

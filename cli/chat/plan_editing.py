@@ -10,7 +10,7 @@ from parley.events.values import Step
 _STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
 HELP = """\
 # Change the plan above, then save and close. One numbered line is one step; a line
-# that is further in goes on with the step before it. Lines with # are left out.
+# that is indented continues the step before it. Lines that begin with # are ignored.
 """
 
 

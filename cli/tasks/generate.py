@@ -118,7 +118,7 @@ async def _batch(generator: TaskGenerator, options: GenerateOptions) -> list[Tas
         bar_task = bar.add_task("tasks", total=options.number, last="")
 
         def report_progress(done: int, total: int, result: TaskResult) -> None:
-            last = "" if result["success"] else f"given up: {result['rejected']}"
+            last = "" if result["success"] else f"failed: {result['rejected']}"
             bar.update(bar_task, completed=done, total=total, last=last)
 
         return await generator.generate_diverse(
@@ -150,7 +150,7 @@ async def _generator(target: GenerateTarget, options: GenerateOptions) -> AsyncI
         async with Parley(gateway.url, token=gateway.token) as parley:
             yield TaskGenerator(parley, shop.data, options.seed, kinds=_kinds(options.kinds))
     except (ParleyUnavailable, NotAllowed) as error:
-        advice = "Start it with `parley up`, or name another with --url; the same command goes on where it was."
+        advice = "Start it with `parley up`, or name another with --url; the same command continues where it stopped."
         raise Unreachable(f"{error}\n{advice}") from error
     except (ParleyError, NoScenario) as error:
         raise Declined(str(error)) from error

@@ -121,7 +121,7 @@ class DatabasePack(Pack):
     async def _describe(self, names: DescribeTables, _: Context) -> object:
         schema = await self._schema()
         if missing := [name for name in names.tables if schema.table(name) is None]:
-            raise Refused(f"there is no table {', '.join(missing)}; list_tables tells which there are")
+            raise Refused(f"there is no table {', '.join(missing)}; list_tables lists the tables")
         return {"tables": [table.line() for table in schema.only(names.tables).tables]}
 
     async def _query(self, query: QueryDatabase, _: Context) -> QueryResult:

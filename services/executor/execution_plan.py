@@ -63,7 +63,7 @@ class StepGuide:
         try:
             await context.record(command)
         except Invalid as error:
-            await context.record(c.Fail(reason=f"The plan cannot go on: {error}", retryable=False))
+            await context.record(c.Fail(reason=f"The plan cannot continue: {error}", retryable=False))
         return True
 
     async def _next_command(self, context: WorkContext) -> c.ChangeTurn | c.Wait | c.Ask | None:

@@ -67,7 +67,7 @@ class CallFiles:
     def _existing(self, name: str) -> tuple[str, FileRef]:
         name = _valid_name(name)
         if (ref := self.all().get(name)) is None:
-            raise Refused(f"there is no file {name}; list_files tells which there are")
+            raise Refused(f"there is no file {name}; list_files lists the files")
         return name, ref
 
     def _check_changes(self, name: str) -> None:

@@ -95,7 +95,7 @@ def as_api_error(error: Exception) -> ApiError | None:
             return ApiError(
                 "unavailable",
                 "Parley cannot reach its log or its store at the moment.",
-                "Nothing is lost. Send it again with the same id in a few seconds; /readyz tells what is missing.",
+                "Nothing is lost. Send it again with the same id in a few seconds; /readyz shows what is missing.",
             )
         case _:
             return None

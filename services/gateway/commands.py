@@ -219,7 +219,7 @@ def _tool_to_remember(message: m.Approval, session: Session) -> str:
 
 def _feedback(message: m.Feedback, session: Session) -> c.Say:
     if not session.is_awaiting_user and session.phase not in SERVICE_OF:
-        raise OutOfTurn("Nothing is in review and no work goes on: send a user_message instead.")
+        raise OutOfTurn("Nothing is in review and no service is working: send a user_message instead.")
     return c.Say(text=message.content, feedback=True)
 
 

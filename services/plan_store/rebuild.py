@@ -134,7 +134,7 @@ def main() -> int:
     except (RebuildRefused, DatabaseUnavailable, LogUnavailable) as error:
         sys.stderr.write(f"parley rebuild: {error}\n")
         return 1
-    counts = f"{report.sessions} sessions, {report.events} events, {report.parked} messages put aside"
+    counts = f"{report.sessions} sessions, {report.events} events, {report.parked} messages parked"
     if report.waiting_for_upgrade:
         counts += f", {report.waiting_for_upgrade} sessions that wait for a newer release"
     sys.stdout.write(f"{counts}: made again in {report.seconds:.1f} s\n")

@@ -216,7 +216,7 @@ class Bus:
                 f"The request on {subject} has {len(data)} bytes: {payload_limit(self.client)}."
             ) from error
         except (nats.errors.Error, TimeoutError) as error:
-            raise BusUnavailable(f"Nobody answers on {subject}: {error!r}") from error
+            raise BusUnavailable(f"No service answers on {subject}: {error!r}") from error
 
     async def subscribe(self, subject: str, handler: Listener, *, queue: str = "") -> Subscription:
         """Call `handler` for each message in order, one at a time. Messages sent after this returns are not missed."""

@@ -267,12 +267,12 @@ async def test_dead_letters_are_listed_with_advice(
 ) -> None:
     assert await dead.dead(settings) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "once mended: parley dead --retry s1 To put it away: parley dead --dismiss SESSIONS#9" in out
-    assert "No session waits for it. To put it away: parley dead --dismiss SESSIONS#10" in out
-    assert "waits for nothing (it is resting). To put it away: parley dead --dismiss SESSIONS#11" in out
+    assert "after a fix: parley dead --retry s1 To dismiss it: parley dead --dismiss SESSIONS#9" in out
+    assert "No session waits for it. To dismiss it: parley dead --dismiss SESSIONS#10" in out
+    assert "does not wait for it (it is resting). To dismiss it: parley dead --dismiss SESSIONS#11" in out
     assert out.count("--retry") == 1
     assert "unreadable: no" in out
-    assert "blocks nothing. To put it away: parley dead --dismiss SESSIONS#7" in out
+    assert "blocks nothing. To dismiss it: parley dead --dismiss SESSIONS#7" in out
     assert await dead.dead(settings, as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["dead_total"] == 3
 

@@ -71,7 +71,7 @@ async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Pers
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "planning, version 1, changed just now" in text
-    assert "given to nobody yet; 1 wait, 0 are in hand" in text
+    assert "not delivered yet; 1 waiting, 0 in progress" in text
     assert "plan store does not answer" in text
     assert "It waits because planner does not take it: start it" in text
 
@@ -83,11 +83,11 @@ async def test_a_planner_is_working_on_it(settings: Settings, ann: Person, capsy
         await ann.does(c.Say(text="A calculator"))
         await inbox.until(1)
         _, text = await diagnose(settings, ann, capsys)
-        assert "planner has it in hand since" in text
-        assert "is up, and asks for work" in text
+        assert "planner has been working on it since" in text
+        assert "is running and asks for work" in text
         away = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
         _, text = await diagnose(away, ann, capsys)
-        assert "planner has it in hand, and the model is away" in text
+        assert "planner is working on it, but the model is unavailable" in text
         go.set()
 
 
@@ -107,7 +107,7 @@ async def test_the_worker_that_had_it_is_gone(settings: Settings, ann: Person, c
     await bus.broker._connection.close()
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
-    assert "Whoever had it is gone, or hangs; the next planner is given it" in text
+    assert "The planner that had it is down or hangs; the next one gets it after" in text
     await bus.stop()
 
 
@@ -119,7 +119,7 @@ async def test_work_that_was_acknowledged_and_lost(settings: Settings, bus: Bus,
         await until_idle(bus)
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
-    assert "acknowledged, and nothing came of it" in text
+    assert "acknowledged, without a result" in text
     assert "The work was lost: plan_store fails it after 120 s" in text
 
 
@@ -148,7 +148,7 @@ async def test_it_waits_for_the_user(settings: Settings, plan_store: PlanStore, 
         await ann.phase("awaiting_approval")
     code, text = await diagnose(settings, ann, capsys)
     assert code == 0
-    assert "It waits for a person: to approve the plan, or to say what to change." in text
+    assert "It waits for its user: to approve the plan, or to say what to change." in text
     assert "of 100000 tokens" in text
 
 
@@ -171,7 +171,7 @@ async def test_control_characters_of_a_question_are_made_visible(settings: Setti
         await ann.does(c.Say(text="A calculator"))
         await ann.phase("awaiting_input")
     _, text = await diagnose(settings, ann, capsys)
-    assert "It waits for a person: to answer “Which" in text
+    assert "It waits for its user: to answer “Which" in text
     assert "\x1b" not in text
 
 
@@ -197,8 +197,8 @@ async def test_a_session_that_a_newer_release_has_continued(
     await until_idle(bus, "plan_store")
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
-    assert f"It goes on at position {position}" in text
-    assert "It is in the hands of a newer release: upgrade this Parley, all services" in text
+    assert f"It continues at position {position}" in text
+    assert "A newer release works on it: upgrade this Parley, all services" in text
     broker = DoctorCheck("NATS", "ok", "")
     checked = await check_upgrade(settings, broker)
     assert (checked.outcome, checked.finding.split()[0]) == ("fail", "1")

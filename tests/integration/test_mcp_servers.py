@@ -229,7 +229,7 @@ async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: st
         assert notes(tmp_path) == ["last"]
         away = await trial.call("add", a=1, b=2)
         assert (away.ok, away.unknown) == (False, False)
-        assert "is away" in away.error
+        assert "is unavailable" in away.error
         await trial.until(lambda tools: bool(tools.troubles()))
         assert "shop.add" in {spec.name for spec in trial.tools.specs()}
         await trial.ready()
@@ -271,7 +271,7 @@ async def test_a_slow_start_does_not_delay_other_servers(shop: Shop, tmp_path: P
     async with using(slow, shop.config) as trial:
         await trial.until(lambda tools: "shop.add" in {spec.name for spec in tools.specs()})
         assert (await trial.call("add", a=1, b=2)).ok
-        assert trial.tools.troubles() == ("The MCP server “slow” is away: it is being started.",)
+        assert trial.tools.troubles() == ("The MCP server “slow” is unavailable: it is being started.",)
         await asyncio.to_thread(gate.write_text, "open")
         await trial.ready()
         assert (await trial.tools.call("slow.add", {"a": 1, "b": 2})).ok

@@ -68,7 +68,7 @@ class FakeBus:
             if _fits(pattern, subject) and (reply := await handler(subject, data)) is not None:
                 return reply
         if self.draft is None:
-            raise BusUnavailable(f"Nobody answers on {subject}.")
+            raise BusUnavailable(f"No service answers on {subject}.")
         return self.draft
 
     # --- the object store, tickets and logouts

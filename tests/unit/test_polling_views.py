@@ -95,8 +95,8 @@ def test_an_expired_question_is_reported() -> None:
     assert entry_fields(event)["state"] == "skipped", "what else was waited for is halted"
     line = note(event)
     assert line
-    assert (line.text, line.tone) == ("Nobody answered in time", "bad")
-    assert "nobody answered t2.s2 in time" in tail(event)
+    assert (line.text, line.tone) == ("No answer in time", "bad")
+    assert "no answer to t2.s2 in time" in tail(event)
 
 
 def test_only_budgeted_usage_is_reported() -> None:

@@ -181,7 +181,7 @@ REVIEW: Mapping[str, str] = {
     "skip_null": "null is no output: skip the step without one.",
     "skip_output": "Or give its output",
     "skip_output_hint": "JSON, like {example}, or else text. Only what the later steps refer to is needed.",
-    "skip_plain": "The steps that come after it go on without it.",
+    "skip_plain": "The steps after it continue without it.",
     "skip_step": "Skip “{text}”?",
     "skip_users": "These steps use its output:",
     "still_running": "A step of the version before is still running. You can approve this one when it has ended.",

@@ -166,8 +166,8 @@ PAGE: Mapping[str, str] = {
     "find_tool": "What do you want to do?",
     "hand_back": "Hand back with a message…",
     "log_out": "Log out",
-    "login_how": "Open the address that {command} printed; it logs this browser in. On a shared server, ask whoever "
-    "runs it for an address or a key.",
+    "login_how": "Open the address that {command} printed; it logs this browser in. On a shared server, ask its "
+    "operator for an address or a key.",
     "login_title": "You are not logged in",
     "missing_title": "Not found",
     "nothing_waits": "Nothing needs you right now.",

@@ -66,8 +66,8 @@ class Server:
         """Call a tool. `limit` is in seconds. Raises only for the caller's own cancellation."""
         name, client = self.config.name, self._client
         if client is None or self._ended_event.is_set():
-            again = "It is started again by itself: try again later."
-            return McpOutcome(False, error=f"The MCP server “{name}” is away ({self.trouble or ENDED}). {again}")
+            again = "It restarts by itself: try again later."
+            return McpOutcome(False, error=f"The MCP server “{name}” is unavailable ({self.trouble or ENDED}). {again}")
         try:
             with anyio.fail_after(limit):
                 return outcome_of(await client.call_tool(tool, dict(arguments), read_timeout_seconds=limit))

@@ -52,7 +52,7 @@ class McpTools:
         lines: list[str] = []
         for name, server in self._servers.items():
             if server.trouble:
-                lines.append(f"The MCP server “{name}” is away: {server.trouble}.")
+                lines.append(f"The MCP server “{name}” is unavailable: {server.trouble}.")
             lines += [f"The MCP server “{name}”: {line}" for line in server.offer.left_out]
         return tuple(lines)
 
@@ -61,6 +61,6 @@ class McpTools:
         server = self._servers.get(name.partition(".")[0])
         tool = server.offer.server_names.get(name) if server else None
         if server is None or tool is None:
-            return McpOutcome(False, error=f"There is no tool “{name}” (any more): look at the list of tools again.")
+            return McpOutcome(False, error=f"There is no tool “{name}”, or it was removed: list the tools again.")
         limit = min(timeout or server.config.timeout, server.config.timeout)
         return await server.call(tool, arguments, limit=limit)

@@ -123,5 +123,7 @@ def _confirm_text(user: User, present: User | None, target: str, token: str) -> 
 def _failed_login_page(error: ApiError) -> HTMLResponse:
     if error.retry_after:
         return plain_page(f"{error.message} {error.hint}", error.status, {"Retry-After": str(error.retry_after)})
-    words = "This login is not valid (any more). Open the address that <code>parley up</code> printed, or ask for one."
+    words = (
+        "This login is not valid or has expired. Open the address that <code>parley up</code> printed, or ask for one."
+    )
     return plain_page(words, error.status)

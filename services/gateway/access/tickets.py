@@ -31,7 +31,7 @@ class Tickets:
         """
         claims = self._authenticator.verify_claims(ticket, TICKET)
         if claims is None:
-            raise _ticket_error("This ticket is not valid, or not any more.")
+            raise _ticket_error("This ticket is not valid or has expired.")
         login = self._authenticator.login_from_claims(claims, _expiry(claims))
         if other_login is not None and other_login.user != login.user:
             raise _ticket_error("This ticket was issued to another user.")

@@ -50,7 +50,7 @@ def check_can_write(user: User, session: Session) -> None:
     """Raises ApiError (not_found, forbidden) unless `can_write`."""
     check_can_read(user, session)
     if not can_write(user, session):
-        raise ApiError("forbidden", "You may only read this session.", "Fork it to go on from it.")
+        raise ApiError("forbidden", "You may only read this session.", "Fork it to continue from it.")
 
 
 def _is_own(user: User, session: Session) -> bool:

@@ -45,7 +45,9 @@ class Follower:
             if self.channel.upgrade_needed and (error := as_api_error(self.channel.upgrade_needed)):
                 raise error
             if self._queue.overflowed.is_set():
-                raise ApiError("slow_down", "You read too slowly.", "The session goes on.", session_id=self.session_id)
+                raise ApiError(
+                    "slow_down", "You read too slowly.", "The session continues.", session_id=self.session_id
+                )
             remaining = deadline - time.monotonic()
             try:
                 async with asyncio.timeout(min(remaining, KEEPALIVE_SECONDS)):
@@ -77,7 +79,7 @@ class Follower:
     def _timed_out(self, seconds: float) -> ApiError:
         return ApiError(
             "timed_out",
-            f"After {seconds:g} s the session {self.session_id} is {self.session.phase}. It goes on.",
+            f"After {seconds:g} s the session {self.session_id} is {self.session.phase}. It continues.",
             f"See what becomes of it at /api/sessions/{self.session_id}, or open it in the page.",
             session_id=self.session_id,
         )
@@ -89,7 +91,7 @@ async def while_connected[T](request: Request, work: Coroutine[Any, Any, T]) -> 
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise ApiError("timed_out", "The client has disconnected; the session goes on.")
+            raise ApiError("timed_out", "The client has disconnected; the session continues.")
         return task.result()
     finally:
         task.cancel()

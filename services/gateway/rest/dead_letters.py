@@ -46,4 +46,8 @@ async def dismiss(
 def _check_operator(user: User) -> None:
     """Raises ApiError(forbidden) for other users."""
     if not user.is_operator:
-        raise ApiError("forbidden", "Only the operator sees what was put aside.", "Use `parley dead` on the server.")
+        raise ApiError(
+            "forbidden",
+            "Only the operator can see dead letters and parked messages.",
+            "Use `parley dead` on the server.",
+        )

@@ -32,7 +32,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, object]] = {
         422: "It could never be right",
         429: "Too many requests of yours, or failed logins from your address",
         501: "Not available yet",
-        503: "The bus or the store is away",
+        503: "The bus or plan_store is unavailable",
     }.items()
 }
 STATUS_CODES = {404: "not_found", 405: "not_available", 413: "too_large"}

@@ -18,7 +18,7 @@ from shared.domain.session import SERVICE_OF, Session
 WAITING_RESPONSES: dict[int | str, dict[str, object]] = {
     400: {"model": ProblemDetails, "description": "The body cannot be read"},
     429: {"model": ProblemDetails, "description": "Too many requests wait at once"},
-    504: {"model": ProblemDetails, "description": "Nothing came of it in time; the session goes on"},
+    504: {"model": ProblemDetails, "description": "No result in time; the session continues"},
 }
 MAX_HISTORY_CHARS = 50_000  # of the earlier messages
 

@@ -22,7 +22,7 @@ CHANGES: dict[Effect | None, str] = {
     "irreversible": "Changes data and cannot be undone.",
 }
 PREAPPROVED = "Allowed with whatever values it gets."
-_DOUBT = {"uncertain": " (nobody knows whether it was done)"}
+_DOUBT = {"uncertain": " (unknown whether it was done)"}
 APPROVED = ("approved", "executing", "completed", "failed")  # statuses that a version has only after its approval
 
 
