@@ -281,10 +281,12 @@ async def test_a_retry_that_cannot_work_says_why(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("cli.dead.PlanStoreClient", lambda bus: InMemoryStore(bus.log))
-    with pytest.raises(Declined, match=r"There is no session zzz, so nothing can be done again\. `parley dead` lists"):
+    with pytest.raises(Declined, match=r"There is no session zzz, so there is nothing to retry\. `parley dead` lists"):
         await dead.retry(settings, "zzz")
     await begin(settings, session_id)
-    with pytest.raises(Declined, match=rf"nothing to retry\. Session {session_id} is planning: only what failed or"):
+    with pytest.raises(
+        Declined, match=rf"nothing to retry\. Session {session_id} is planning: only a failed or stopped"
+    ):
         await dead.retry(settings, session_id)
     await Story(session_id, log=bus.log).commit(c.Fail(reason="The planner gave the work up."))
     assert await dead.retry(settings, session_id) == 0

@@ -137,7 +137,7 @@ async def test_dead_letters_and_quarantined_messages(
     assert code == 1
     assert "planner: it is cursed" in text
     assert "1, the last at 3: unguarded" in text
-    assert f"parley dead --retry {ann.id}" in text.split("To go on: ")[1]
+    assert f"parley dead --retry {ann.id}" in text.split("To continue: ")[1]
     assert "plan_store answers" in text
 
 
