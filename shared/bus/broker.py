@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 
 class Broker(NatsBroker):
-    """It has its own connection, which buffers acknowledgements while it is disconnected.
+    """A NatsBroker with its own connection, which buffers acknowledgements while it is disconnected.
 
-    The connection of `bus` queries consumers and strikes, and answers requests.
+    Queries about consumers, the watchdog's strikes and replies to requests go over the connection of `bus`.
     """
 
     def __init__(self, settings: Settings, name: str, bus: "Bus") -> None:
-        where = address(settings)
+        server = address(settings)
         self._name = f"{name}-consumers"
         self._settings = settings
         self._bus = bus
         connection = options(self._name)
         self._default_reconnected = connection["reconnected_cb"]
         super().__init__(
-            where.servers,
-            inbox_prefix=inbox(where.user),
-            security=SASLPlaintext(where.user, where.password) if where.user else None,
+            server.servers,
+            inbox_prefix=inbox(server.user),
+            security=SASLPlaintext(server.user, server.password) if server.user else None,
             logger=None,  # a line for each message costs more than many handlers
-            apply_types=False,  # handlers have one parameter: there is nothing to inject
-            graceful_timeout=None,  # subscribers stop within `settings.graceful_timeout`
+            apply_types=False,  # handlers need no injected parameters
+            graceful_timeout=None,  # durable subscribers stop within `settings.graceful_timeout`
             middlewares=[MiddlewareFactory(settings, lambda: WatchdogStrikes(bus.client))],
             **connection | {"reconnected_cb": self._reconnected},
         )
@@ -65,8 +65,9 @@ class Broker(NatsBroker):
         """Declare a subscriber.
 
         With `durable`, its handler gets the deliveries of this provisioned consumer, up to `limit` at once (default:
-        `settings.worker_concurrency`). With `answer`, its handler answers requests: it gets their subject and body.
-        `request` and `answer` are types for the AsyncAPI document. With neither, it is FastStream's own subscriber.
+        `settings.worker_concurrency`). With `answer`, its handler gets each request's subject and body, and returns the
+        reply; `request` and `answer` are also the types in the AsyncAPI document. With neither `durable` nor `answer`,
+        it is FastStream's own subscriber.
         """
         if answer:
             return self._register(
@@ -98,9 +99,9 @@ class Broker(NatsBroker):
         return subscriber
 
     async def start(self) -> None:
-        """Wait for the server and the log, then start all subscribers concurrently. Raises WrongFormat.
+        """Wait until the bus and its log can be read, then start all subscribers concurrently.
 
-        A subscriber that waits for its consumer delays no other.
+        A subscriber that waits for its consumer delays no other. Raises WrongFormat for a log of another format.
         """
         await self._bus.wait_until_readable()
         await retry_until_connected(self._name, self.connect)
@@ -122,6 +123,6 @@ class Broker(NatsBroker):
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Wait for running handlers within the grace period; the other subscribers work until then."""
+        """Stop the durable subscribers, with a grace period for running handlers; then stop the others."""
         await asyncio.gather(*(ignore_errors(subscriber.stop()) for subscriber in self._durable))
         await ignore_errors(super().stop(exc_type, exc_val, exc_tb))

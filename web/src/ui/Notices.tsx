@@ -11,9 +11,10 @@ const ERROR_TIMEOUT_MS = 15_000;
 
 export function Notices() {
   const { state, client } = useSession();
-  // After an escalation, the panel shows the information, and keeps it visible.
-  const relevant = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || TRANSIENT_CODES.has(notice.code)) : state.notices;
-  const visible = relevant.filter((notice) => !notice.steps); // problems of steps are shown at the steps
+  // In an escalated session a panel keeps the other information visible.
+  const isEscalated = state.snapshot?.phase === "escalated";
+  const isRelevant = (notice: Notice) => !isEscalated || notice.kind === "error" || TRANSIENT_CODES.has(notice.code);
+  const visible = state.notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps
   return (
     <div className="notices">
       {visible.map((notice) => (
@@ -28,7 +29,7 @@ function NoticeItem({ notice, onClose }: { notice: Notice; onClose: () => void }
   useEffect(() => {
     const timer = setTimeout(onClose, isError ? ERROR_TIMEOUT_MS : INFO_TIMEOUT_MS);
     return () => clearTimeout(timer);
-  }, [notice.key]);
+  }, [notice.key]); // not onClose: it is a new function on every render, and would restart the timer
   return (
     <Notification
       role={isError ? "alert" : "status"}
