@@ -172,7 +172,7 @@ async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> t
             if message["type"] == "text_plan_review":
                 version = message["version"]
             if message["type"] == "error" and message["reply_to"] == key:
-                assert message["code"] in ("not_now", "stale_version", "invalid"), message
+                assert message["code"] in ("not_now", "stale_version", "already_done", "invalid"), message
                 lost += 1
                 break
             if message["type"] == "event" and message["event"]["id"] == f"{session_id}:{key}":
