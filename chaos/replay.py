@@ -39,7 +39,7 @@ class ReplayedMessage(NamedTuple):
 
 @dataclass
 class ReplayedSession:
-    """`started`, `outcomes`, `notes` and `uncertain_runs` are keyed by the idempotency key of the attempt.
+    """A session, and its actions by the idempotency keys of their attempts.
 
     A step whose outcome is uncertain keeps its key in the next version of its plan, so a key may be started again.
     """
@@ -49,7 +49,7 @@ class ReplayedSession:
     started: dict[str, str] = field(default_factory=dict)  # the tool
     outcomes: dict[str, ActionOutcome] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # the text to note
-    uncertain_runs: Counter[str] = field(default_factory=Counter)  # uncertain runs of keys that were started again
+    uncertain_runs: Counter[str] = field(default_factory=Counter)  # how often a key was started again
     awaiting_result: set[str] = field(default_factory=set)  # large results that are not stored completely yet
     uncertain_when_idle: set[str] = field(
         default_factory=set
@@ -82,26 +82,28 @@ def _record_work(replayed: ReplayedSession, after: Session, at: datetime) -> Non
 
 def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
     _record_starts(replayed, keys, event)
-    for ended in event.ended:  # a read that a stop cancelled has no outcome
+    for ended in event.ended:  # actions that end without an outcome, such as a read that a stop cancelled
         replayed.started.pop(keys.get(ended.id, ""), None)
     match event:
         case facts.ActionsFinished():
             for outcome in (outcome for outcome in event.outcomes if outcome.action_id in keys):
                 key = keys[outcome.action_id]
                 replayed.outcomes[key] = outcome
-                replayed.awaiting_result |= {key} if outcome.size is not None else set()
+                if outcome.size is not None:  # its result is large, and is stored apart
+                    replayed.awaiting_result.add(key)
         case facts.ResultStored() | facts.ResultLost():
             replayed.awaiting_result.discard(keys.get(event.action_id, ""))
-        case facts.ActionUncertain() | facts.ActionSkipped():
-            if event.action_id in keys:
-                key = keys[event.action_id]
-                replayed.outcomes[key] = event
-                replayed.uncertain_when_idle |= {key} if before.phase != "executing" else set()
+        case facts.ActionUncertain() | facts.ActionSkipped() if event.action_id in keys:
+            key = keys[event.action_id]
+            replayed.outcomes[key] = event
+            if isinstance(event, facts.ActionUncertain) and before.phase != "executing":
+                replayed.uncertain_when_idle.add(key)
         case _:
             pass
 
 
 def _record_starts(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent) -> None:
+    """Record what the event starts: `begins` has the reads that start without an event of their own."""
     started = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
     for action_id in (*event.begins, *started):
         if (action := find_action(replayed.session, action_id)) is None:

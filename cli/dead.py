@@ -12,6 +12,7 @@ from cli.command import Declined, Unreachable
 from cli.text import print_visible, short, visible
 from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
+from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import CommandRefused
 from shared.log import LogUnavailable, commit
@@ -104,7 +105,7 @@ async def dismiss(settings: Settings, name: str) -> int:
 async def retry(settings: Settings, session_id: str) -> int:
     """Retry the session's failed stage. Raises Unreachable, Declined."""
     async with connect_bus(settings) as bus:
-        meta = CommandMeta(actor=f"user:{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+        meta = CommandMeta(actor=f"{USER_PREFIX}{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
         try:
             loaded = await PlanStoreClient(bus).load(session_id)
             if not loaded.session.version:

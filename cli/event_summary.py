@@ -9,6 +9,7 @@ from cli.text import counted, short, visible
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ModelCall, Outcome
 from parley.protocol.words import NOTES
+from shared.domain.actors import USER_PREFIX
 from shared.domain.outcomes import OutcomeEvent
 
 WIDTH = 160
@@ -18,7 +19,7 @@ _OfCode = facts.CodeDrafted | facts.CodeEdited | facts.CodeApproved | facts.Code
 
 def summary_line(event: SessionEvent) -> Text:
     """A styled line: the actor and the summary."""
-    style = "bold" if event.actor.startswith("user:") else "cyan"
+    style = "bold" if event.actor.startswith(USER_PREFIX) else "cyan"
     return Text.assemble(
         ("· ", "dim"), (f"{visible(event.actor.removeprefix('user:'))} ", style), (summarize(event), "dim")
     )

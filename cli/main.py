@@ -230,7 +230,7 @@ def tools(
 def mcp(
     http: Annotated[
         int | None,
-        typer.Option("--http", metavar="PORT", min=1, max=65535, help="Serve HTTP on 127.0.0.1."),
+        typer.Option("--http", metavar="PORT", min=1, max=65535, help="Serve MCP over HTTP on this port of 127.0.0.1."),
     ] = None,
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
 ) -> None:

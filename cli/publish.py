@@ -18,6 +18,7 @@ from parley.events.problems import problem_sentences
 from parley.events.values import Workflow
 from shared.bus import Bus, BusUnavailable, MessageTooLarge
 from shared.domain import commands as c
+from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
@@ -47,7 +48,7 @@ async def begin_session(
 ) -> int:
     """Begin a session with this request and print its id. Raises Declined if the session exists."""
     session_id = session_id or uuid.uuid4().hex[:16]
-    meta = CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    meta = CommandMeta(actor=f"{USER_PREFIX}{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
     event = decide(Session(session_id), c.Say(text=words, workflow=workflow), meta)
     async with connect_bus(settings) as bus:
         await _append(bus, event, SessionAtPosition(Session(session_id), 0))
@@ -65,7 +66,7 @@ async def send_command(settings: Settings, command_json: str, *, session_id: str
     """
     person_command, meta = (
         _command(command_json),
-        CommandMeta(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex),
+        CommandMeta(actor=f"{USER_PREFIX}{user}", at=datetime.now(UTC), id=uuid.uuid4().hex),
     )
     async with connect_bus(settings) as bus:
         loaded = await _load(bus, session_id)

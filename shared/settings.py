@@ -1,4 +1,7 @@
-"""All settings, from the environment or from files that it names. No other module reads `os.environ`."""
+"""All settings, from the environment or from files that it names.
+
+Besides this module only shared/environment.py reads `os.environ`, for child processes.
+"""
 
 import os
 from collections.abc import Iterator
@@ -123,9 +126,7 @@ class Settings(BaseSettings):
     # observability
     log_level: str = "INFO"
     otel_exporter_otlp_endpoint: str = ""  # a collector of traces, OTLP over HTTP; empty: no traces
-    parley_metrics_token: SecretStr = SecretStr(
-        ""
-    )  # grants access to the gateway's /metrics, like the operator's login
+    parley_metrics_token: SecretStr = SecretStr("")  # grants access to /metrics, like the operator's login
 
     @classmethod
     def settings_customise_sources(

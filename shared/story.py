@@ -12,7 +12,7 @@ from uuid import uuid4
 from parley.events import Due, Event, SessionEvent, dump_event, parse_event
 from parley.events.values import ModelCall, Outcome
 from shared.domain import commands as c
-from shared.domain.actors import USER_PREFIX
+from shared.domain.actors import KEEPER, USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
@@ -87,7 +87,7 @@ class Story:
         if isinstance(command, UserCommand):
             return CommandMeta(f"{USER_PREFIX}{user or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
-            return CommandMeta("keeper", at)
+            return CommandMeta(KEEPER, at)
         work = self.session.work
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None
         return CommandMeta(work.service if work else "executor", at, own_id, self._cause, work, usage)

@@ -18,16 +18,15 @@ from shared.services import CONSUMERS, SERVICES, WORKERS
 from shared.telemetry import metrics
 from shared.unavailable import Unavailable
 
-MIN_INTERVAL, MAX_INTERVAL = 15.0, 300.0  # seconds between two counts
-# Within these limits, this many times the duration of the last count: a large database is not read all the time.
-INTERVAL_FACTOR = 100
+MIN_PAUSE, MAX_PAUSE = 15.0, 300.0  # seconds between two counts
+PAUSE_FACTOR = 100  # times the last count's duration, so that a large database is not read all the time
 OTHER = "other"  # any consumer that Parley does not know
 
 log = structlog.get_logger("plan_store")
 
 
 async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
-    """Count until cancelled. Every replica exports the same values: do not add them up."""
+    """Count until cancelled. Every replica exports the same values: queries take their maximum, not their sum."""
     while True:
         started_at = time.monotonic()
         try:
@@ -35,12 +34,12 @@ async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
             await count_exits(bus)
         except Unavailable as error:
             log.warning("not_counted", error=str(error)[:500])
-        await asyncio.sleep(interval(time.monotonic() - started_at))
+        await asyncio.sleep(pause_after(time.monotonic() - started_at))
 
 
-def interval(count_duration: float) -> float:
-    """Seconds until the next count, after one that took this many seconds."""
-    return min(max(MIN_INTERVAL, INTERVAL_FACTOR * count_duration), MAX_INTERVAL)
+def pause_after(duration: float) -> float:
+    """Seconds to wait after a count that took `duration` seconds."""
+    return min(max(MIN_PAUSE, PAUSE_FACTOR * duration), MAX_PAUSE)
 
 
 async def count(database: ProjectionDatabase) -> None:

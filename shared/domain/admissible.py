@@ -12,7 +12,7 @@ from typing import Any
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
-from shared.domain import service_event_checks as reports
+from shared.domain import service_event_checks
 from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.consequences import with_consequences
 from shared.domain.evolve import evolve
@@ -218,18 +218,18 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "approval.given": _check_action_decided,
     "approval.denied": _check_action_decided,
     "action.skipped": _check_skipped,
-    "turn.changed": reports.check_turn_changed,
+    "turn.changed": service_event_checks.check_turn_changed,
     "turn.requested": _check_user,
-    "question.asked": reports.check_question_asked,
+    "question.asked": service_event_checks.check_question_asked,
     "question.answered": _check_answer,
-    "actions.finished": reports.check_outcomes,
-    "actions.waiting": reports.check_waiting,
-    "actions.woken": reports.check_woken,
-    "action.polled": reports.check_polled,
+    "actions.finished": service_event_checks.check_outcomes,
+    "actions.waiting": service_event_checks.check_waiting,
+    "actions.woken": service_event_checks.check_woken,
+    "action.polled": service_event_checks.check_polled,
     "approval.expired": check_expiry,
-    "result.stored": reports.check_stored_result,
-    "result.lost": reports.check_stored_result,
-    "action.uncertain": reports.check_outcome,
+    "result.stored": service_event_checks.check_stored_result,
+    "result.lost": service_event_checks.check_stored_result,
+    "action.uncertain": service_event_checks.check_outcome,
     **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _check_user),
     **dict.fromkeys(("session.retried", "session.resumed"), _check_user),
     "turn.planned": _check_turn_planned,

@@ -1,6 +1,6 @@
-"""Checks that readers of the log make of events by services: the right sender, and an action in the right state. Pure.
+"""Whether an event of a service may be the session's next one, by its sender and its actions' states. Pure.
 
-Each check returns why the event cannot be the session's next one, "" if it can.
+Readers of the log call these checks. Each returns why the event may not come next, "" if it may.
 """
 
 from parley.events import SessionEvent, facts

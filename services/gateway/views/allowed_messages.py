@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Step
 from shared.domain import commands as c
+from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide_without_consequences
 from shared.domain.errors import CommandRefused
@@ -11,7 +12,7 @@ from shared.domain.flow_paths import OPEN_STATUSES, started
 from shared.domain.session import SERVICE_OF, Session, undecided_actions
 from shared.domain.state import Plan
 
-_PROBE_META = CommandMeta(actor="user:?", at=datetime(2000, 1, 1, tzinfo=UTC))
+_PROBE_META = CommandMeta(actor=f"{USER_PREFIX}?", at=datetime(2000, 1, 1, tzinfo=UTC))
 _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
 
 
