@@ -19,7 +19,7 @@ class FoldedSession(NamedTuple):
 
     session: Session
     positions: dict[int, tuple[int, datetime]]  # by version: position in the stream, and time
-    parked: tuple[tuple[int, str], ...]  # quarantined messages: position, and reason
+    parked: tuple[tuple[int, str], ...]  # messages that readers ignore: position, and reason
     upgrade_needed: UpgradeNeeded | None = None  # why this release cannot fold the rest
 
 
@@ -47,7 +47,10 @@ class Findings(NamedTuple):
 
     @property
     def work_location(self) -> WorkLocation:
-        """Whether the event that began the work is undelivered, in progress or acknowledged."""
+        """Where the event that began the work is: undelivered ("waiting"), in progress, or acknowledged ("done").
+
+        "gone": no service is due, or it has no consumer. "unknown": the work began in the session before a fork.
+        """
         work = self.folded.session.work
         start = self.folded.positions.get(work.version) if work else None
         if self.consumer is None:
@@ -142,13 +145,13 @@ def _delivery(findings: Findings) -> DoctorCheck:
     match findings.work_location:
         case "waiting":
             finding = f"not delivered yet; {consumer.pending} waiting, {consumer.unacknowledged} in progress"
-            return DoctorCheck("delivery", "warn", finding, f"see {findings.service}")
+            return DoctorCheck("delivery", "warn", finding, f"see the row {findings.service}")
         case "done":
             advice = f"plan_store fails it after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
             return DoctorCheck("delivery", "fail", "acknowledged, without a result", advice)
         case "in progress":
             again = f"; {consumer.redelivered} of {consumer.unacknowledged} in progress were delivered more than once"
-            finding = f"delivered to a {findings.service}, no result yet"
+            finding = f"delivered to {findings.service}, no result yet"
             return DoctorCheck("delivery", "ok", finding + again * bool(consumer.redelivered))
     return DoctorCheck("delivery", "warn", "the work began in the session that this one was forked from")
 
@@ -195,7 +198,7 @@ def conclusion(findings: Findings) -> str:
     alive, service = _alive(findings), findings.service
     sentences: dict[WorkLocation, str] = {
         "gone": f"Nothing can reach {service}: {_delivery(findings).advice}.",
-        "waiting": f"It waits for its turn: {service} is running and takes one message after the other.",
+        "waiting": f"It waits for its turn: {service} is running and takes the messages in order.",
         "done": f"The work was lost: {_delivery(findings).advice}.",
         "in progress": f"{service} has been working on it since {findings.since}: nothing is wrong yet.",
         "unknown": f"{service} has been due since {findings.since}.",
