@@ -1,4 +1,4 @@
-"""Commands are decided on the session that the gateway already follows: what that saves, and that it is safe."""
+"""The gateway decides commands with its cached session: it saves loads, and a stale cache does no harm."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,7 +7,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from parley.protocol import client as m
+from parley.protocol.client import Approval
 from services.gateway import handlers
 from services.gateway.access.users import LOCAL_USER
 from services.gateway.app import build
@@ -22,16 +22,16 @@ class CountingWorld(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.loads = self.reads = 0
+        self.loads = self.leader_reads = 0
         load, read = self.store.load, self.log.read
 
-        async def counted_load(session_id: str, **more: Any) -> SessionAtPosition:
+        async def counted_load(session_id: str, **options: Any) -> SessionAtPosition:
             self.loads += 1
-            return await load(session_id, **more)
+            return await load(session_id, **options)
 
-        async def counted_read(session_id: str, **more: Any) -> list[StoredMessage]:
-            self.reads += bool(more.get("leader"))
-            return await read(session_id, **more)
+        async def counted_read(session_id: str, **options: Any) -> list[StoredMessage]:
+            self.leader_reads += bool(options.get("leader"))
+            return await read(session_id, **options)
 
         self.store.load = counted_load  # type: ignore[method-assign]
         self.log.read = counted_read  # type: ignore[method-assign]
@@ -70,7 +70,7 @@ async def test_a_command_to_a_followed_session_causes_no_load(world: CountingWor
 
 
 async def test_a_stale_cached_session_causes_no_wrong_refusal(world: CountingWorld, address: str) -> None:
-    """The feed is silent, so an event of another writer is only in the log."""
+    """The bus drops the feed, so another writer's event is only in the log."""
     story = world.story("s")
     await story.commit(c.Say(text="A calculator"))
     async with client(address) as her:
@@ -83,7 +83,7 @@ async def test_a_stale_cached_session_causes_no_wrong_refusal(world: CountingWor
         assert approved["plan_version"] == 2
 
 
-async def test_a_stale_cached_session_lets_nothing_through(world: CountingWorld, address: str) -> None:
+async def test_a_stale_cached_session_accepts_no_outdated_approval(world: CountingWorld, address: str) -> None:
     story = world.story("s")
     await story.plan()
     async with client(address) as her:
@@ -95,10 +95,12 @@ async def test_a_stale_cached_session_lets_nothing_through(world: CountingWorld,
         await her.error("not_now")
 
 
-async def test_a_message_carried_out_by_another_gateway_is_not_repeated(world: CountingWorld, address: str) -> None:
+async def test_a_command_that_another_gateway_has_carried_out_is_not_repeated(
+    world: CountingWorld, address: str
+) -> None:
     await world.story("s").plan()
     other = build(gateway_settings(), world.bus, FakeStore(world.log), world.log)
-    async with serving(other) as there, client(address) as her, client(there) as him:
+    async with serving(other) as other_address, client(address) as her, client(other_address) as him:
         for person in (her, him):
             await person.send("resume", session_id="s")
             await person.until("event", version=2)
@@ -108,7 +110,7 @@ async def test_a_message_carried_out_by_another_gateway_is_not_repeated(world: C
         await her.send("rename", session_id="s", title="Mine", id="m1")
         await her.event("session.renamed")
         await her.send("rename", session_id="s", title="Other", id="m2")
-        assert (await her.event("session.renamed"))["version"] == 4
+        assert (await her.event("session.renamed"))["version"] == 4  # 2 of the plan, one for each title
 
 
 async def test_a_refusal_causes_one_read_from_the_leader(world: CountingWorld, address: str) -> None:
@@ -116,15 +118,15 @@ async def test_a_refusal_causes_one_read_from_the_leader(world: CountingWorld, a
     gateway = world.app.state.gateway
     channel = gateway.hub.join("s")
     await channel.refresh()
-    world.loads = world.reads = 0
-    approval = m.Approval(type="approval", session_id="s", approved=True, version=1)
+    world.loads = world.leader_reads = 0
+    approval = Approval(type="approval", session_id="s", approved=True, version=1)  # not the plan's version
     with pytest.raises(CommandRefused):
         await handlers.act(approval, "s", handlers.Sender(LOCAL_USER), gateway.core, channel)
-    assert (world.loads, world.reads) == (0, 1)
+    assert (world.loads, world.leader_reads) == (0, 1)
     await gateway.hub.leave("s")
 
 
-async def test_a_rest_message_is_decided_on_the_followed_session(world: CountingWorld, address: str) -> None:
+async def test_a_rest_message_to_a_followed_session_causes_no_load(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     async with client(address) as her:
         await her.send("resume", session_id="s")

@@ -1,4 +1,4 @@
-"""Workflows are data: the declared edges are exactly those that sessions take."""
+"""The edges that workflows declare, compared with those that sessions take."""
 
 from typing import NamedTuple
 
@@ -28,15 +28,16 @@ from tests.unit.domain.spec import (
 )
 
 
-class Taken(NamedTuple):
-    """An edge of a workflow; `test` is the label of its condition."""
+class EdgeKey(NamedTuple):
+    """An edge of a workflow; `label` names its condition."""
 
     workflow: str
-    kind: str
-    test: str
+    event_type: str
+    label: str
 
 
-path_drafted = draft("look", goal="count", kind="path", path=PathPlan(nodes=("look",)))
+PATH = PathPlan(nodes=("look",))
+path_drafted = draft("look", goal="count", kind="path", path=PATH)
 
 
 def path_edited(session: Session) -> c.EditPlan:
@@ -44,28 +45,27 @@ def path_edited(session: Session) -> c.EditPlan:
     return c.EditPlan(base=session.plan.version, steps=(Step(text="Look twice", tool="look"),))
 
 
-def declared() -> set[Taken]:
+def declared() -> set[EdgeKey]:
     return {
-        Taken(workflow.name, kind, edge.label)
+        EdgeKey(workflow.name, event_type, edge.label)
         for workflow in WORKFLOWS.values()
-        for kind, edges in workflow.after.items()
+        for event_type, edges in workflow.after.items()
         for edge in edges
     }
 
 
-PATH = PathPlan(nodes=("look",))
 LOOK = act("1.1", tool="look")
 LAST_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
 WALKED = (request("flow"), turn(LOOK, path=PATH), c.Start(), done())
-CALL = (Step(text="Look", tool="look", id="s1"),)
+LOOK_STEPS = (Step(text="Look", tool="look", id="s1"),)
 CARRIED_OUT = (
     request("execution_plan"),
-    c.DraftPlan(goal="look", steps=CALL, kind="execution"),
+    c.DraftPlan(goal="look", steps=LOOK_STEPS, kind="execution"),
     approve,
     c.Start(),
     done(action_id="t2.s1"),
 )
-# The search does not come to these: it takes sessions for the same that differ in words, or in how many turns are left.
+# Stories for edges that the search misses: it treats sessions that differ only in texts or in the turns left as equal.
 RARE: tuple[tuple[StoryLine, ...], ...] = (
     LAST_TURN,
     (*TO_DONE, c.Run(), c.Start(), say("hurry"), done(), verdict()),
@@ -81,26 +81,25 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
 )
 
 
-def test_every_edge_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The declared edges are exactly those that sessions take."""
-    taken = {Taken(arrow.workflow, arrow.kind, arrow.test) for arrow in explore().edges}
-    edge = workflows.edge_for
+def test_the_declared_edges_are_those_that_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = {EdgeKey(arrow.workflow, arrow.kind, arrow.test) for arrow in explore().edges}
+    original = workflows.edge_for
 
     def record_edge(session: Session, event: SessionEvent) -> Edge:
-        taken_edge = edge(session, event)
-        taken.add(Taken(workflows.owner(session, event).name, event.type, taken_edge.label))
+        taken_edge = original(session, event)
+        taken.add(EdgeKey(workflows.owner(session, event).name, event.type, taken_edge.label))
         return taken_edge
 
     monkeypatch.setattr(workflows, "edge_for", record_edge)
     for rare in RARE:
         given(*rare)
-    kinds = {edge.kind for edge in declared()}
-    assert {edge for edge in taken if edge.kind in kinds} == declared()
+    event_types = {edge.event_type for edge in declared()}  # no workflow has edges for the other types
+    assert {edge for edge in taken if edge.event_type in event_types} == declared()
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
-def test_the_last_edge_of_an_event_has_no_condition(workflow: Workflow) -> None:
-    kinds = {str(kind.model_fields["type"].default) for kind in EVENT_CLASSES}
-    assert workflow.after.keys() <= kinds
+def test_only_the_last_edge_of_an_event_type_has_no_condition(workflow: Workflow) -> None:
+    event_types = {str(event_class.model_fields["type"].default) for event_class in EVENT_CLASSES}
+    assert workflow.after.keys() <= event_types
     for edges in workflow.after.values():
         assert [edge.when is always for edge in edges] == [False] * (len(edges) - 1) + [True]
