@@ -45,7 +45,7 @@ def _show(console: Console, page: DeadPage, empty_text: str) -> None:
         console.print(empty_text)
         return
     if page.dead:
-        console.print(Text(f"Dead letters: deliveries that failed too often ({page.dead_total})", style="bold"))
+        console.print(Text(f"Dead letters: messages that no service could process ({page.dead_total})", style="bold"))
     for letter in page.dead:
         console.print(_letter_text(letter))
     if page.parked:

@@ -158,7 +158,7 @@ def tail(
 def publish(
     text: Annotated[str, typer.Option(help="Start a session with this request and print its id.")] = "",
     file: Annotated[str, typer.Option("--file", "-f", help="One event as JSON; - is stdin.")] = "",
-    workflow: Annotated[str | None, typer.Option(help="With --text: conversation, agentflow or flow.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="With --text: the workflow.")] = None,
     command: Annotated[str, typer.Option(metavar="JSON", help='Like {"approve": {"version": 2, "hash": "…"}}.')] = "",
     session: Annotated[str, typer.Option(help="The session of --command; with --text: the new session's id.")] = "",
     user: Annotated[str, typer.Option(help="With --text and --command: the user.")] = "local",

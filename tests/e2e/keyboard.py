@@ -1,32 +1,32 @@
-"""Keyboard-only use of a tab, which checks that the focus is always visible."""
+"""Drives a page by the keyboard alone, and checks that the focus is visible at every stop."""
 
 from tests.e2e.browser import Tab
 from tests.e2e.visual_checks import MISSING_FOCUS_MARK
 
-# The test id of the focused element, and its label or text.
+# The test id of the focused element or of its nearest ancestor with one, and its label or text.
 READ_FOCUS = """() => {
   const element = document.activeElement;
   const label = element.getAttribute('aria-label') ?? element.innerText ?? '';
   return [element.closest('[data-testid]')?.dataset.testid ?? '', label];
 }"""
-MAX_TABS = 120  # more than any page has
+MAX_PRESSES = 120  # of Tab; more than any page has stops
 
 
 class Keyboard:
-    """The keyboard of one tab."""
+    """The keyboard of one browser tab."""
 
     def __init__(self, tab: Tab) -> None:
         self.page = tab.page
 
     async def is_focused(self, name: str, label_part: str = "") -> bool:
-        """Whether the focused element has this test id, and this text in its label."""
+        """Whether the focused element is in the element with this test id, and has this text in its label."""
         focused, label = await self.page.evaluate(READ_FOCUS)
         return bool(focused == name and label_part in label)
 
     async def tab_to(self, name: str, label_part: str = "") -> None:
         """Presses Tab until the element is focused. Fails if a stop on the way has no visible focus mark."""
         trail: list[str] = []
-        for _ in range(MAX_TABS):
+        for _ in range(MAX_PRESSES):
             if await self.is_focused(name, label_part):
                 return
             await self.page.keyboard.press("Tab")

@@ -24,7 +24,6 @@ from tests.support.store import STORE
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
-OTHER: Any = next(order for order in STORE["orders"].values() if order["user_id"] != ORDER["user_id"])
 CANCEL = Planned(
     tool="cancel_pending_order",
     arguments={"order_id": ORDER["order_id"], "reason": "no longer needed"},
@@ -117,10 +116,10 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
         assert "query_database answers one read-only SQL query" in model.prompts[0].text
 
 
-async def test_a_call_against_the_rules_that_was_made_all_the_same_says_so_and_a_person_looks(
+async def test_a_call_that_breaks_the_rules_is_recorded_as_such_and_escalated(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a planner that does not ask: the executor records what the call's pack says of it."""
+    """The planner skips its check; the executor records which rule the call breaks."""
 
     async def nothing(*_: object) -> tuple[str, ...]:
         return ()
@@ -129,7 +128,7 @@ async def test_a_call_against_the_rules_that_was_made_all_the_same_says_so_and_a
     async with open_session(settings, bus, session_id, turn(CANCEL, final=True), approval="never") as (ann, _):
         await ann.phase("escalated", "failed")
         events = await ann.events()
-    (outcome,) = [ending for event in events if isinstance(event, facts.ActionsFinished) for ending in event.outcomes]
+    (outcome,) = [item for event in events if isinstance(event, facts.ActionsFinished) for item in event.outcomes]
     assert (outcome.ok, outcome.confirmed) == (True, True)
     assert "the customer is not known yet" in outcome.violation
     assert [event.rule for event in events if isinstance(event, facts.TurnVerified)] == ["against-the-rules"]
@@ -162,24 +161,24 @@ async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settin
 @pytest.mark.parametrize(
     ("bad", "correction"),
     [
-        (turn(CANCEL), "nobody"),
+        (turn(CANCEL), "the customer is not known yet"),
         (turn(Planned(tool="delete_everything")), "There is no tool “delete_everything” here."),
         (turn(Planned(tool="get_order_details", arguments={})), "order_id"),
         (turn(WHO), "have been made with the same arguments already"),
     ],
-    ids=["before anybody is known", "no such tool", "nothing to go by", "again"],
+    ids=["customer unknown", "no such tool", "missing argument", "repeated"],
 )
-async def test_a_proposal_that_cannot_be_taken_goes_back_with_the_reason(
+async def test_an_invalid_proposal_goes_back_with_the_reason(
     settings: Settings, bus: Bus, session_id: str, bad: TurnDraft, correction: str
 ) -> None:
-    before = [turn(WHO)] if correction.startswith("have") or "made" in correction else []
+    before = [turn(WHO)] if bad == turn(WHO) else []
     replies = [*before, bad, turn(WHO) if not before else turn(LOOK), NothingToDo(reason="That is all."), answer("x")]
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
         session = await ann.phase("resting", "failed")
         assert session.failure is None
         sent_back = model.prompts[len(before) + 1].text
         assert "<nudge>" in sent_back
-        assert correction == "nobody" or correction in sent_back
+        assert correction in sent_back
         assert not [event for event in await ann.events() if isinstance(event, facts.ApprovalGiven)]
 
 
@@ -197,15 +196,15 @@ async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings,
         assert "Leave it." in model.prompts[6].text
 
 
-async def test_a_person_is_asked_once_how_to_go_on_from_the_same_trouble(
+async def test_the_user_is_asked_only_once_about_the_same_problem(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (turn(WHO), *[turn(WHO)] * 10, answer("I did not get on."))
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
         await ann.sees(lambda session: session.question is not None)
         await ann.does(c.Answer(text="Try again."))
-        outcome = await ann.phase("resting", "failed")
-        assert outcome.answer.text == "I did not get on."
+        session = await ann.phase("resting", "failed")
+        assert session.answer.text == "I did not get on."
         assert "I could not go on." in model.prompts[-1].text
 
 

@@ -19,7 +19,7 @@ from sql.database import ReadOnlyDatabase, open_database
 from sql.hidden import Hidden
 from sql.outcome import QueryLimits
 from tests.support.flow_walk import Walk, last, waiting, walked
-from tests.unit.test_flows_sql_graph import FULL
+from tests.unit.test_flows_sql_graph import FULL_PATH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SHOP = """
@@ -120,7 +120,7 @@ def result_of(session: Session, node: str) -> Any:
 async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(shop: Shop) -> None:
     shop.saved = [("How many orders?", "SELECT count(*) FROM orders")]
     walk = shop.walk()
-    prompt = await walk.begins("How many are pending?", *path(*FULL))
+    prompt = await walk.begins("How many are pending?", *path(*FULL_PATH))
     assert prompt.question
     assert "orders (their status)" in prompt.question.text
     form: Any = prompt.question.form
@@ -135,7 +135,7 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
     spec = waiting(paused).spec
     assert (spec.tool, spec.arguments, spec.approval_reason) == ("text_to_sql.execute_sql", {"sql": COUNT}, CONFIRM)
     session = await walk.allows()
-    assert tuple(walked(session)) == FULL
+    assert tuple(walked(session)) == FULL_PATH
     result = result_of(session, "execute_sql")
     assert (result["problem"], result["result"]["rows"], result["result"]["truncated"]) == ("", [[2]], False)
     assert last(session).result == {"answer": "Two.", "chart": "bar"}
@@ -148,14 +148,14 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
 
 
 async def test_without_confirmations_the_proposals_are_used(shop: Shop) -> None:
-    session = await shop.walk().begins("How many are pending?", *path(*FULL), confirm="nothing")
-    assert tuple(walked(session)) == FULL
+    session = await shop.walk().begins("How many are pending?", *path(*FULL_PATH), confirm="nothing")
+    assert tuple(walked(session)) == FULL_PATH
     assert result_of(session, "has_user_approved")["approved_tables"] == ["orders"]
 
 
 async def test_tables_that_the_person_changes_are_the_ones_that_are_used(shop: Shop) -> None:
     walk = shop.walk()
-    await walk.begins("How many are pending?", *path(*FULL))
+    await walk.begins("How many are pending?", *path(*FULL_PATH))
     await walk.answers(json.dumps({"tables": ["orders", "users"]}))
     assert '"name": "users"' in last_prompt(walk, "generate_sql")
 
@@ -163,7 +163,7 @@ async def test_tables_that_the_person_changes_are_the_ones_that_are_used(shop: S
 async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop) -> None:
     other = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
     walk = shop.walk(get_relevant_tables=[SAYS["get_relevant_tables"], other])
-    await walk.begins("How many are pending?", *path(*FULL))
+    await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("I meant the cities of customers")
     assert session.question
     assert "users (cities)" in session.question.text
@@ -174,7 +174,7 @@ async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop
 async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) -> None:
     strays = {"sql": "SELECT city FROM users", "explanation": ""}
     walk = shop.walk(generate_sql=[strays, SAYS["generate_sql"]])
-    await walk.begins("How many are pending?", *path(*FULL))
+    await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("yes")
     assert waiting(session).spec.arguments == {"sql": COUNT}
     assert "It reads users; only orders may be used." in last_prompt(walk, "generate_sql")
@@ -182,11 +182,11 @@ async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) 
 
 async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
     walk = shop.walk()
-    await walk.begins("How many are pending?", *path(*FULL))
+    await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("yes")
     assert session.turn
     newest = [action for action in session.turn.actions if action.status == "finished"][-1]
-    rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL[6:]))
+    rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL_PATH[6:]))
     own = "SELECT city FROM users ORDER BY city"
     await walk.commit(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
     again = await walk.goes()
@@ -201,14 +201,14 @@ async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
 async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop: Shop) -> None:
     wrong = {"sql": "SELECT mood FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[wrong, SAYS["generate_sql"]])
-    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert answer(session) == "Two."
     mended = last_prompt(walk, "generate_sql")
     assert "<sql>\nSELECT mood FROM orders\n</sql>" in mended
     assert "mood" in mended.split("<problem>")[1]
 
     walk = shop.walk(generate_sql=wrong)
-    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert walked(session) == ["generate_sql", "validate_sql"] * 3 + ["format_final_response"]
     assert "mood" in answer(session)
 
@@ -216,7 +216,7 @@ async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop:
 async def test_a_query_that_fails_at_run_time_is_repaired_too(shop: Shop) -> None:
     bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[bad, SAYS["generate_sql"]])
-    session = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert walked(session)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
     assert "overflow" in last_prompt(walk, "generate_sql")
     assert answer(session) == "Two."
@@ -229,7 +229,7 @@ async def test_the_user_s_sql_is_checked_first(shop: Shop) -> None:
     state = (await walk.page("s")).states["text_to_sql"]
     assert (state["sql"], state["fix"]) == (COUNT.replace("count", "coutn"), True)
     await walk.commit(c.Stop())
-    session = await walk.begins(request, *path(*FULL), confirm="nothing")
+    session = await walk.begins(request, *path(*FULL_PATH), confirm="nothing")
     assert walked(session)[:3] == ["classify_prompt", "validate_sql", "generate_sql"]
     assert "coutn" in last_prompt(walk, "generate_sql")
     assert answer(session) == "Two."
@@ -242,7 +242,7 @@ async def test_sql_may_be_checked_without_running_it(shop: Shop) -> None:
 
 async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
     walk = shop.walk()
-    session = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL), confirm="nothing")
+    session = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL_PATH), confirm="nothing")
     assert "<sql>\nSELEC * FORM orders\n</sql>" in last_prompt(walk, "generate_sql")
     assert answer(session) == "Two."
 
@@ -259,7 +259,7 @@ async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
 )
 async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:
     walk = shop.walk()
-    session = await walk.begins(request_text, *path(*FULL), confirm="nothing")
+    session = await walk.begins(request_text, *path(*FULL_PATH), confirm="nothing")
     assert walked(session) == ["classify_prompt", "validate_sql", "format_final_response"]
     assert why in answer(session)
     with sqlite3.connect(shop.path) as database:
@@ -287,14 +287,14 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
     ],
 )
 async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, text: str) -> None:
-    session = await shop.walk(**replies).begins("What do people earn?", *path(*FULL), confirm="nothing")
+    session = await shop.walk(**replies).begins("What do people earn?", *path(*FULL_PATH), confirm="nothing")
     assert text in answer(session)
     assert "execute_sql" not in walked(session)
 
 
 async def test_unknown_tables_fall_back_to_all_of_a_small_schema(shop: Shop) -> None:
     walk = shop.walk(get_relevant_tables={"tables": [{"name": "sales", "reason": ""}], "missing": ""})
-    session = await walk.begins("How many?", *path(*FULL), confirm="nothing")
+    session = await walk.begins("How many?", *path(*FULL_PATH), confirm="nothing")
     assert result_of(session, "has_user_approved")["approved_tables"] == ["orders", "users"]
 
 
@@ -308,12 +308,12 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(t
     shop = Shop(file, opens)
     away = shop.path.rename(shop.path.with_suffix(".away"))
     walk = shop.walk()
-    session = await walk.begins("How many?", *path(*FULL))
+    session = await walk.begins("How many?", *path(*FULL_PATH))
     assert last(session).status == "failed"
     assert "There is no file" in last(session).error
     away.rename(shop.path)
     await walk.commit(c.Stop())
-    again = await walk.begins("How many?", *path(*FULL))
+    again = await walk.begins("How many?", *path(*FULL_PATH))
     assert again.question
     for database in databases:
         await database.aclose()
@@ -321,9 +321,9 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(t
 
 async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
     walk = shop.walk()
-    await walk.begins("How many are pending?", *path(*FULL), confirm="nothing")
+    await walk.begins("How many are pending?", *path(*FULL_PATH), confirm="nothing")
     await walk.commit(c.Stop())
-    await walk.begins("only in Austin", *path("rewrite_prompt", *FULL[5:]), confirm="nothing")
+    await walk.begins("only in Austin", *path("rewrite_prompt", *FULL_PATH[5:]), confirm="nothing")
     rewritten = last_prompt(walk, "rewrite_prompt")
     assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewritten
     assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewritten

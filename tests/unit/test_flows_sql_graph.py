@@ -12,43 +12,45 @@ from shared.flows import full_path, path_problems
 from sql.database import ReadOnlyDatabase
 from tests.support.questions import Request, load_requests
 
-FULL = (
+TO_SQL = (
     *("classify_prompt", "rewrite_prompt", "get_relevant_tables", "has_user_approved", "trim_relevant_tables"),
-    *("generate_sql", "validate_sql", "execute_sql", "format_final_response"),
+    "generate_sql",
 )
+RUN_SQL = ("validate_sql", "execute_sql", "format_final_response")
+FULL_PATH = (*TO_SQL, *RUN_SQL)
 
 
-async def _opens() -> ReadOnlyDatabase:
-    raise AssertionError("a path is looked at without the database")
+async def _open_database() -> ReadOnlyDatabase:
+    raise AssertionError("checking a path must not open the database")
 
 
 async def _hints(user: str, question: str) -> Sequence[tuple[str, str]]:
-    raise AssertionError("a path is looked at without what was asked before")
+    raise AssertionError("checking a path must not look up earlier questions")
 
 
-FLOW = TextToSql(_opens, _hints)
+FLOW = TextToSql(_open_database, _hints)
 
 
 def test_it_is_a_flow_of_ten_nodes() -> None:
     spec = FLOW.spec()
     check(spec)
     assert len(spec.nodes) == 10
-    assert full_path(spec) == FULL
+    assert full_path(spec) == FULL_PATH
 
 
 @pytest.mark.parametrize(
-    ("nodes", "have"),
+    ("nodes", "available"),
     [
-        (FULL, {"request"}),
+        (FULL_PATH, {"request"}),
         (("classify_prompt", "general_questions"), {"request"}),
-        (("validate_sql", "execute_sql", "format_final_response"), {"request", "sql"}),
-        (("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request"}),
-        (("generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request", "sql", "fix"}),
-        (("classify_prompt", "get_relevant_tables", "generate_sql", *FULL[6:]), {"request"}),
+        (RUN_SQL, {"request", "sql"}),
+        (("rewrite_prompt", "generate_sql", *RUN_SQL), {"request"}),
+        (("generate_sql", *RUN_SQL), {"request", "sql", "fix"}),
+        (("classify_prompt", "get_relevant_tables", "generate_sql", *RUN_SQL), {"request"}),
     ],
 )
-def test_these_paths_can_be_walked(nodes: Sequence[str], have: set[str]) -> None:
-    assert path_problems(FLOW.spec(), nodes, have) == ()
+def test_these_paths_can_be_walked(nodes: Sequence[str], available: set[str]) -> None:
+    assert path_problems(FLOW.spec(), nodes, available) == ()
 
 
 @pytest.mark.parametrize("item", load_requests(), ids=lambda one: one.id)
@@ -65,10 +67,10 @@ def test_the_paths_that_requests_should_take_can_be_walked(item: Request) -> Non
 
 
 @pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
-def test_the_choice_of_a_flow_is_no_word_about_the_question(choice: str) -> None:
+def test_feedback_that_names_the_flow_is_dropped(choice: str) -> None:
     state = FLOW.opening(FlowRequest(request="orders", feedback=(choice, "of this year")))
     assert state == {"request": "orders", "feedback": "of this year"}
 
 
-def test_no_query_runs_before_a_node_has_made_it() -> None:
-    assert "validate_sql needs sql" in path_problems(FLOW.spec(), FULL[6:], {"request"})[0]
+def test_validating_sql_needs_sql() -> None:
+    assert "validate_sql needs sql" in path_problems(FLOW.spec(), RUN_SQL, {"request"})[0]
