@@ -1,7 +1,7 @@
 """Measures Parley's own overhead: `python -m bench.overhead [--tiny] [--write] [--only PART]…`
 
 Runs five parts in a few minutes; storing 100,000 sessions takes most of the time. `--write` puts each part's tables
-into docs/performance.md, and the short one into README.md. All other files are temporary.
+into docs/benchmarks.md, and the short one into README.md. All other files are temporary.
 """
 
 import argparse
@@ -63,7 +63,7 @@ TINY = Scale(
 
 
 class PartReport(NamedTuple):
-    """A part's text for docs/performance.md, and its short table for the README."""
+    """A part's text for docs/benchmarks.md, and its short table for the README."""
 
     text: str
     readme_table: str = ""
@@ -156,7 +156,7 @@ def main() -> None:
         print(report.text, flush=True)
         if args.write:
             markdown_tables.replace_section(
-                markdown_tables.ROOT / "docs/performance.md", f"overhead {name}", report.text
+                markdown_tables.ROOT / "docs/benchmarks.md", f"overhead {name}", report.text
             )
             if report.readme_table:
                 markdown_tables.replace_section(markdown_tables.ROOT / "README.md", "overhead", report.readme_table)

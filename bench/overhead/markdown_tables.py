@@ -1,4 +1,4 @@
-"""The benchmark tables of docs/performance.md and README.md. The text between their marks is generated."""
+"""The benchmark tables of docs/benchmarks.md and README.md. The text between their marks is generated."""
 
 import os
 import platform
