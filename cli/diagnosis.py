@@ -82,7 +82,7 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
     is_model_needed = bool(findings.service) or findings.model.outcome != "fail"
     rows.append(findings.model if is_model_needed else findings.model._replace(outcome="warn"))
     rows.append(
-        DoctorCheck("plan_store", "fail", findings.store_problem, "start it, or see its log")
+        DoctorCheck("plan_store", "fail", findings.store_problem, STORE_ADVICE)
         if findings.store_problem
         else _STORE_IS_WELL
     )
@@ -90,6 +90,7 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
 
 
 UPGRADE = "upgrade this Parley, all services; nothing is lost meanwhile"
+STORE_ADVICE = "start it, or see its log"
 _STORE_IS_WELL = DoctorCheck("plan_store", "ok", "answers")
 
 
@@ -190,12 +191,36 @@ def conclusion(findings: Findings) -> str:
     """Why the session does not continue, and what to do, in a sentence."""
     if findings.folded.upgrade_needed:
         return f"A newer release works on it: {UPGRADE}."
-    if not findings.service:
-        due = _due(findings)
-        start = "It waits for its user" if findings.folded.session.is_awaiting_user else "Nothing is due"
-        finding = due.finding.removeprefix("nobody: ").removeprefix("the user: ")
-        return f"{start}: {finding}." + (f" To continue: {due.advice}." if due.advice else "")
-    alive, service = _alive(findings), findings.service
+    if not findings.folded.session.version:
+        return "No session has begun: none of the messages with this id is one of its events."
+    if findings.service:
+        return _obstacle(findings) or _whereabouts(findings)
+    due = _due(findings)
+    start = "It waits for its user" if findings.folded.session.is_awaiting_user else "Nothing is due"
+    finding = due.finding.removeprefix("nobody: ").removeprefix("the user: ")
+    return f"{start}: {finding}." + (f" To continue: {due.advice}." if due.advice else "")
+
+
+def _obstacle(findings: Findings) -> str:
+    """What keeps the due service from its work, the first cause first; "" if nothing is known to."""
+    alive, service, location = _alive(findings), findings.service, findings.work_location
+    if location not in ("waiting", "in progress"):
+        return ""
+    if location == "waiting" and alive.outcome != "ok":
+        return f"It waits because {service} does not take it: {alive.advice}."
+    if alive.outcome == "fail":
+        wait = f"{findings.settings.ack_wait:g} s"
+        return f"The {service} that had it is down or hangs; the next one gets it after {wait}: {alive.advice}."
+    if findings.store_problem:
+        return f"{service} cannot load the session, because plan_store does not answer: {STORE_ADVICE}."
+    if findings.model.outcome == "fail":
+        return f"{service} is running, but the model is unavailable: {findings.model.advice}."
+    return ""
+
+
+def _whereabouts(findings: Findings) -> str:
+    """What happens to the event that made the service due."""
+    service = findings.service
     sentences: dict[WorkLocation, str] = {
         "gone": f"Nothing can reach {service}: {_delivery(findings).advice}.",
         "waiting": f"It waits for its turn: {service} is running and takes the messages in order.",
@@ -203,11 +228,4 @@ def conclusion(findings: Findings) -> str:
         "in progress": f"{service} has been working on it since {findings.since}: nothing is wrong yet.",
         "unknown": f"{service} has been due since {findings.since}.",
     }
-    if findings.work_location == "waiting" and alive.outcome != "ok":
-        return f"It waits because {service} does not take it: {alive.advice}."
-    if findings.work_location == "in progress" and alive.outcome == "fail":
-        wait = f"{findings.settings.ack_wait:g} s"
-        return f"The {service} that had it is down or hangs; the next one gets it after {wait}: {alive.advice}."
-    if findings.work_location == "in progress" and findings.model.outcome == "fail":
-        return f"{service} is working on it, but the model is unavailable: {findings.model.advice}."
     return sentences[findings.work_location]

@@ -76,7 +76,26 @@ async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Pers
     assert "It waits because planner does not take it: start it" in text
 
 
-async def test_a_planner_is_working_on_it(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_messages_of_which_none_is_an_event(settings: Settings, bus: Bus, ann: Person, capsys: Said) -> None:
+    await store(bus, b"nonsense", subject=f"session.{ann.id}.planner.plan.drafted")
+    code, text = await diagnose(settings, ann, capsys)
+    assert code == 1
+    assert "No session has begun: none of the messages with this id is one of its events." in text
+
+
+async def test_a_planner_has_it_and_no_plan_store_is_up(settings: Settings, ann: Person, capsys: Said) -> None:
+    go = asyncio.Event()
+    inbox = Inbox(lambda _: go.wait())
+    async with consuming(settings, inbox):
+        await ann.does(c.Say(text="A calculator"))
+        await inbox.until(1)
+        code, text = await diagnose(settings, ann, capsys)
+        assert code == 1
+        assert "planner cannot load the session, because plan_store does not answer: start it, or see its log." in text
+        go.set()
+
+
+async def test_a_planner_is_working_on_it(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
     go = asyncio.Event()
     inbox = Inbox(lambda _: go.wait())
     async with consuming(settings, inbox):
@@ -87,7 +106,7 @@ async def test_a_planner_is_working_on_it(settings: Settings, ann: Person, capsy
         assert "is running and asks for work" in text
         away = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
         _, text = await diagnose(away, ann, capsys)
-        assert "planner is working on it, but the model is unavailable" in text
+        assert "planner is running, but the model is unavailable" in text
         go.set()
 
 
