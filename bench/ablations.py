@@ -11,7 +11,7 @@ from typing import Any
 from bench import many_tools, parallel_reads, recall_precision, tool_selection
 from bench.request_costs import FILES, Costs, Variant, costs_of, requests_of
 from parley.events.values import Quality
-from tests.unit.test_turn_prompt_growth import lived, many_requests, one_look, one_request
+from tests.unit.test_turn_prompt_growth import many_requests, one_read_a_turn, one_request, played
 
 OPEN_REQUESTS = FILES[0]
 LEVELS: tuple[Quality, ...] = ("economy", "balanced", "thorough")
@@ -96,9 +96,9 @@ def quality_levels() -> Iterator[Row]:
 
 def prompt_growth() -> Iterator[Row]:
     yield "Prompt tokens", "turn 5", "turn 20", "turn 50", "50 to 5", "50 to 20"
-    histories = ("many requests", many_requests), ("one request", one_request), ("one look a turn", one_look)
-    for what, life_of in histories:
-        tokens = lived(life_of).told
+    histories = ("many requests", many_requests), ("one request", one_request), ("one read a turn", one_read_a_turn)
+    for what, play in histories:
+        tokens = played(play).prompt_tokens
         for role in tokens[5]:
             early, middle, late = (tokens[turn][role] for turn in (5, 20, 50))
             yield f"{what}: {role}", early, middle, late, f"{late / early:.2f}", f"{late / middle:.2f}"

@@ -93,7 +93,7 @@ def program_specs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[
         "OPENAI_MODEL": settings.openai_model,
         "PARLEY_SQL_DATABASE_URL": settings.parley_sql_database_url,
         "GRACEFUL_TIMEOUT": str(settings.graceful_timeout),
-        "HEALTH_PORT": "0",  # any free port: on one machine they cannot share a container's default
+        "HEALTH_PORT": "0",  # none: on one machine they cannot share a container's default
     }
     services = [
         _program(name, spec.module, overrides | {"NATS_URL": nats_url_of(name)}) for name, spec in SERVICES.items()

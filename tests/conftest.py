@@ -1,4 +1,4 @@
-"""Fixtures that most suites use: a real nats-server of one's own for each test, provisioned, and a bus on it."""
+"""Fixtures that most suites use: for each test a new, provisioned nats-server and a bus connected to it."""
 
 import gc
 import signal
@@ -22,23 +22,23 @@ from shared.settings import Settings
 from tests.support.needs import NOT_LIVE
 
 SLOW = ("e2e", "integration", "contract")
-# Two rows of about the same length, so that neither of them is the end of the run.
+# Each row runs on one worker. Both take about the same time, so that neither delays the end of the run.
 SHARING_A_PARLEY = tuple(
     tuple(f"tests/e2e/test_{name}.py" for name in names)
     for names in (
-        ("page", "page_access", "page_deeds", "page_examples", "page_trouble"),
+        ("page", "page_accessibility", "page_actions", "page_failures", "page_tools"),
         ("cli", "plain_client", "tasks", "permissions", "wheel", "chaos"),
     )
 )
 
-# A run in the background is started with SIGINT ignored, and so would be every program that a test interrupts.
+# A shell starts background jobs with SIGINT ignored. Programs that a test starts and interrupts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes is the machine's affair, which may be busy.
+# No deadline: on a busy machine an example takes longer.
 hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 
-# Through the standard library: by itself structlog keeps the stream that pytest captured for one test, and closed.
+# Log through the standard library: structlog's own logger keeps a stream that pytest closes after the first test.
 structlog.configure(
     processors=[structlog.stdlib.add_log_level, structlog.processors.KeyValueRenderer()],
     logger_factory=structlog.stdlib.LoggerFactory(),
@@ -52,9 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while modules are imported: next to nothing of it is, and looking takes a quarter of the time.
+    """Turn the garbage collector off during imports, where it takes a quarter of the time and frees almost nothing.
 
-    What is imported stays until the end, so later collections leave it out.
+    Imported objects live until the end, so they are frozen: later collections skip them.
     """
     gc.disable()
     try:
@@ -65,15 +65,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=_place)
+    items.sort(key=_sort_key)
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
                 item.add_marker(pytest.mark.skip(reason=NOT_LIVE))
 
 
-def _place(item: pytest.Item) -> int:
-    """The slow ones first, so that all workers come to their ends together."""
+def _sort_key(item: pytest.Item) -> int:
+    """The sort key that runs slow suites first, so that all workers finish at about the same time."""
     folder = item.nodeid.removeprefix("tests/").partition("/")[0]
     return SLOW.index(folder) if folder in SLOW else len(SLOW)
 
@@ -84,7 +84,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class OneParleyScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """A file runs on one worker; those that share a Parley, which is slow to start, on the same one."""
+    """Runs each file on one worker, and the files of a SHARING_A_PARLEY row on the same one: Parley starts slowly."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
@@ -92,8 +92,8 @@ class OneParleyScheduling(LoadFileScheduling):  # type: ignore[misc]
 
 
 @pytest.fixture(autouse=True)
-def logging_as_it_was() -> Iterator[None]:
-    """A command that is run within a test sets logging up for a process of its own: that must not outlive the test."""
+def restored_logging() -> Iterator[None]:
+    """Undoes the logging configuration of commands that a test runs in its own process."""
     before = structlog.get_config()
     retry.logged.clear()
     yield
@@ -102,7 +102,7 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def nats(tmp_path: Path) -> Iterator[NatsServer]:
-    """A fresh nats-server (about 0.15 s): a log is shared state."""
+    """A fresh nats-server (starts in about 0.15 s), because tests must not share a log."""
     with nats_server(tmp_path) as server:
         yield server
 
@@ -130,5 +130,5 @@ def session_id() -> str:
 
 
 def person(command_id: str | None = None, name: str = "ann") -> CommandMeta:
-    """By a person, with a command id of its own unless one is given."""
+    """The metadata of a user's command, with a new command id by default."""
     return CommandMeta(f"user:{name}", datetime.now(UTC), command_id or uuid4().hex[:12])

@@ -31,8 +31,8 @@ async def test_a_deleted_memory_is_not_recalled(
 ) -> None:
     _, first = (await client.ask(api.MEMORY_LIST, user="ann")).items
     assert (first.request, first.version, first.id) == ("Where are my boots?", 1, f"{boots}.1")
-    gone = await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
-    assert (gone.session_id, gone.version) == (boots, 1)
+    reply = await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
+    assert (reply.session_id, reply.version) == (boots, 1)
     for _ in range(2):
         assert await listed_memories(client) == [(2, "And the lamp?", "answered: It shines.")]
         assert (await client.ask(api.MEMORY_LIST, user="ann", query="boots")).total == 0
@@ -40,11 +40,12 @@ async def test_a_deleted_memory_is_not_recalled(
         await rebuild_from(log, database, lambda *_: None)
 
 
-async def test_a_deleted_memory_stays_deleted_when_its_request_goes_on(client: Client, shop: ProjectedSessions) -> None:
+async def test_a_retry_does_not_restore_a_deleted_memory(client: Client, shop: ProjectedSessions) -> None:
     story = await shop.request("Where are my boots?")
-    request = c.Say(text="And the lamp?", settings=SessionSettings(max_turns=6))  # settings make it no remark
+    # With settings the message is a new request, not a remark.
+    request = c.Say(text="And the lamp?", settings=SessionSettings(max_turns=6))
     await story.commit(request, c.Fail(reason="The model is away."))
-    await shop.seen(story)
+    await shop.project(story)
     newest, _ = (await client.ask(api.MEMORY_LIST, user="ann")).items
     await client.ask(api.MEMORY_FORGET, user="ann", session_id=story.id, version=newest.version)
     await story.commit(c.Retry())
@@ -55,10 +56,10 @@ async def test_a_deleted_memory_stays_deleted_when_its_request_goes_on(client: C
 async def test_a_user_can_delete_only_their_own_memories(client: Client, boots: str) -> None:
     before = await listed_memories(client)
     for user, session_id, version in (("bob", boots, 1), ("ann", boots, 2), ("ann", "other", 1)):
-        gone = {"user": user, "session_id": session_id, "version": version}
-        assert await refused(client, api.MEMORY_FORGET, **gone) == "unknown"
+        fields = {"user": user, "session_id": session_id, "version": version}
+        assert await refused(client, api.MEMORY_FORGET, **fields) == "unknown"
     assert await listed_memories(client) == before
-    for _ in range(2):  # an answer may be lost
+    for _ in range(2):  # a client repeats it if the answer is lost
         await client.ask(api.MEMORY_FORGET, user="ann", session_id=boots, version=1)
     assert await refused(client, api.MEMORY_FORGET, user="bob", session_id=boots, version=1) == "unknown"
 

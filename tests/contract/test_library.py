@@ -33,39 +33,39 @@ class Library:
         self.log, self.database, self._projector = log, database, projector
         self.client = Client(RequestHandlers(log, database, projector).responders())
 
-    async def page(self, **how: Any) -> api.LibraryPage:
-        await self._seen()
-        return await self.client.ask(api.LIBRARY_LIST, **{"user": "ann"} | how)
+    async def page(self, **fields: Any) -> api.LibraryPage:
+        await self._project_all()
+        return await self.client.ask(api.LIBRARY_LIST, **{"user": "ann"} | fields)
 
-    async def requests(self, **how: Any) -> list[str]:
-        return [entry.request for entry in (await self.page(**how)).items]
+    async def requests(self, **fields: Any) -> list[str]:
+        return [entry.request for entry in (await self.page(**fields)).items]
 
-    async def entry(self, **how: Any) -> LibraryEntry:
-        [entry] = (await self.page(**how)).items
+    async def entry(self, **fields: Any) -> LibraryEntry:
+        [entry] = (await self.page(**fields)).items
         return entry
 
-    async def similar(self, query: str, **how: Any) -> list[str]:
-        await self._seen()
-        page = await self.client.ask(api.LIBRARY_SIMILAR, **{"user": "ann", "query": query} | how)
+    async def similar(self, query: str, **fields: Any) -> list[str]:
+        await self._project_all()
+        page = await self.client.ask(api.LIBRARY_SIMILAR, **{"user": "ann", "query": query} | fields)
         return [entry.request for entry in page.items]
 
-    async def proposals(self, **how: Any) -> api.ProposalPage:
-        await self._seen()
-        return await self.client.ask(api.PROPOSAL_LIST, **{"user": "ann"} | how)
+    async def proposals(self, **fields: Any) -> api.ProposalPage:
+        await self._project_all()
+        return await self.client.ask(api.PROPOSAL_LIST, **{"user": "ann"} | fields)
 
-    async def same_after_rebuild(self) -> None:
-        await self._seen()
+    async def assert_unchanged_by_rebuild(self) -> None:
+        await self._project_all()
         before = await rows(self.database)
         await rebuild_from(self.log, self.database, lambda *_: None)
         assert await rows(self.database) == before
 
-    async def accepted(self, *requests: str, user: str = "ann", saved: bool = False) -> None:
+    async def add_accepted(self, *requests: str, user: str = "ann", saved: bool = False) -> None:
         for request in requests:
             walk = Walk(self.log, user=user)
             await walk.answered(request)
             await walk.judge(saved=saved)
 
-    async def _seen(self) -> None:
+    async def _project_all(self) -> None:
         for session_id in await session_ids(self.log):
             await self._projector.load(session_id)
 
@@ -79,7 +79,7 @@ def tools(*nodes: str) -> tuple[str, ...]:
     return tuple(f"text_to_sql.{node}" for node in nodes)
 
 
-# --- what an entry tells
+# --- the contents of an entry
 
 
 async def test_an_accepted_answer_becomes_an_entry_with_its_path(library: Library) -> None:
@@ -105,18 +105,18 @@ async def test_an_accepted_answer_becomes_an_entry_with_its_path(library: Librar
     }
     assert entry.answer.startswith("3 orders are pending. xxx")
     assert len(entry.answer) == 500
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
 async def test_an_answer_can_be_accepted_and_rejected_repeatedly(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
-    listed = []
+    saved_flags = []
     for accepted, saved in ((True, False), (True, True), (False, False), (True, True), (True, False)):
         await walk.judge(accepted=accepted, saved=saved)
-        listed.append([entry.saved for entry in (await library.page()).items])
-        await library.same_after_rebuild()
-    assert listed == [[False], [True], [], [True], [False]]
+        saved_flags.append([entry.saved for entry in (await library.page()).items])
+        await library.assert_unchanged_by_rebuild()
+    assert saved_flags == [[False], [True], [], [True], [False]]
 
 
 async def test_there_is_one_entry_per_request(library: Library) -> None:
@@ -139,7 +139,7 @@ async def test_there_is_one_entry_per_request(library: Library) -> None:
     ]
     await walk.judge(accepted=False)
     assert await library.requests() == ["The third", "The first"]
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
 async def test_the_path_of_an_entry_is_the_executed_one(library: Library) -> None:
@@ -148,27 +148,28 @@ async def test_the_path_of_an_entry_is_the_executed_one(library: Library) -> Non
     for _ in range(3):
         await walk.step()
     await walk.step(valid=False, problem="no such column", sql_tables=[])
-    again = specs("generate_sql", "validate_sql", "execute_sql", "format_final_response")
-    await walk.commit(c.ChangeTurn(actions=again, reason="validate_sql: not valid"))
+    retry = specs("generate_sql", "validate_sql", "execute_sql", "format_final_response")
+    await walk.commit(c.ChangeTurn(actions=retry, reason="validate_sql: not valid"))
     await walk.step(sql="SELECT 2")
     session = await walk.load()
     assert session.turn is not None
     after = next(a.spec.id for a in reversed(session.turn.actions) if a.status == "finished")
-    await walk.commit(c.EditPath(actions=again[1:], given={"sql": "SELECT 3"}, after=after))
+    await walk.commit(c.EditPath(actions=retry[1:], given={"sql": "SELECT 3"}, after=after))
     await walk.walk()
     await walk.end("3")
     await walk.judge()
     entry = await library.entry()
     assert entry.path == tools(*PLAIN[:4], "generate_sql", *PLAIN[3:])
     assert (entry.sql, entry.tables) == ("SELECT 3", ("orders",))
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
 async def test_sql_edited_by_the_user_is_in_the_entry(library: Library) -> None:
     walk = Walk(library.log)
     session = await walk.commit(c.Say(text="Run SELECT 1", workflow="flow"))
-    ran = ActionSpec(id=f"{session.counts.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
-    await walk.commit(planned(ran))
+    action_id = f"{session.counts.turns + 1}.1"
+    execute = ActionSpec(id=action_id, tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
+    await walk.commit(planned(execute))
     await walk.walk()
     await walk.end("1")
     await walk.judge()
@@ -198,7 +199,7 @@ SEND = ActionSpec(id="1.2", tool="send", arguments={"to": "ann"}, depends_on=("1
 DONE = (c.VerifyTurn(status="success", next_action="complete"), c.GiveAnswer(text="Done.", confidence=1))
 
 
-async def test_the_calls_of_a_turn_are_the_steps_of_the_entry(library: Library) -> None:
+async def test_the_successful_calls_of_a_turn_are_the_steps_of_the_entry(library: Library) -> None:
     walk = Walk(library.log)
     await walk.commit(c.Say(text="Send my order", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK, SEND)))
     await walk.commit(c.Start(), finish_action("1.1", result={}))
@@ -207,7 +208,7 @@ async def test_the_calls_of_a_turn_are_the_steps_of_the_entry(library: Library) 
     entry = await library.entry()
     assert (entry.workflow, entry.answer, entry.saved, entry.path, entry.flows) == ("agentflow", "Done.", True, (), ())
     assert entry.steps == (Step(text="get_order", tool="get_order", arguments={"order": "#W1"}),)
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
 async def test_an_execution_plan_has_its_steps_in_the_entry(library: Library) -> None:
@@ -226,10 +227,10 @@ async def test_an_execution_plan_has_its_steps_in_the_entry(library: Library) ->
         "execution_plan",
         tuple(step.model_copy(update={"effect": None}) for step in (look, send)),
     )
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
-async def test_an_approved_program_has_the_steps_of_its_plan(library: Library) -> None:
+async def test_the_entry_of_approved_code_has_the_steps_of_its_plan(library: Library) -> None:
     walk = Walk(library.log)
     for goal in ("A calculator", "A clock"):
         await walk.plan(f"Write {goal.lower()}", goal, workflow="conversation")
@@ -242,14 +243,14 @@ async def test_an_approved_program_has_the_steps_of_its_plan(library: Library) -
     clock, _ = (await library.page()).items
     assert clock.answer.startswith("Goal: A clock")
     assert clock.steps == STEPS
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
     await walk.commit(c.Run(), c.Start(), finish_action("1.1", result={}), DONE[0])
     await walk.judge(accepted=False)
     assert await library.requests() == ["Write a calculator"]
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
-async def test_a_plan_that_is_too_long_is_left_out(library: Library) -> None:
+async def test_the_steps_of_a_very_long_plan_are_not_stored(library: Library) -> None:
     walk = Walk(library.log)
     await walk.plan("Write a lot", workflow="conversation")
     plan = (await walk.load()).plan
@@ -262,7 +263,7 @@ async def test_a_plan_that_is_too_long_is_left_out(library: Library) -> None:
 
 
 async def test_similar_entries_are_of_the_requested_workflow(library: Library) -> None:
-    await library.accepted("Cancel the pending orders")
+    await library.add_accepted("Cancel the pending orders")
     walk = Walk(library.log)
     await walk.commit(c.Say(text="Cancel my orders", workflow="agentflow"), c.PlanTurn(sub_goal="S", actions=(LOOK,)))
     await walk.commit(c.Start(), finish_action("1.1", result={}), *DONE)
@@ -297,13 +298,13 @@ async def test_any_text_is_stored_up_to_a_limit(library: Library) -> None:
     entry = await library.entry(query="orders % _ '")
     assert (len(entry.request), len(entry.question), entry.sql) == (2_000, 2_000, "")
     assert entry.tables == ("t" * 200,) * 50
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
-# --- whose it is
+# --- whose entries a user sees
 
 
-async def test_the_library_has_the_owners_entries_only(library: Library) -> None:
+async def test_a_user_sees_only_entries_of_own_sessions(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
     await walk.commit(c.Share(user="bob", role="approver"))
@@ -315,12 +316,12 @@ async def test_the_library_has_the_owners_entries_only(library: Library) -> None
     assert await library.similar("waiting") == ["How many are waiting?"]
 
 
-async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
+async def test_a_fork_has_entries_that_its_parent_does_not_share(library: Library) -> None:
     parent = Walk(library.log)
     await parent.answered("How many are waiting?")
-    then = await parent.judge()
+    parent_state = await parent.judge()
     child = Walk(library.log, "child", user="bob")
-    await fork(library.log, then, child.id, CommandMeta("user:bob", datetime.now(UTC), "f"))
+    await fork(library.log, parent_state, child.id, CommandMeta("user:bob", datetime.now(UTC), "f"))
     assert await library.requests(user="bob") == []
     await child.judge()
     await child.answered("And in Texas?")
@@ -328,15 +329,15 @@ async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
     entries = [(entry.round, entry.request, entry.path) for entry in (await library.page(user="bob")).items]
     assert entries == [(1, "And in Texas?", tools(*PLAIN)), (0, "How many are waiting?", ())]
     assert await library.requests() == ["How many are waiting?"]
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
     await library.client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann")
     assert await library.requests() == []
     assert (await library.requests(user="bob"))[0] == "And in Texas?"
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
 async def test_a_purge_deletes_entries_and_proposals(library: Library) -> None:
-    await library.accepted("Count the orders")
+    await library.add_accepted("Count the orders")
     walk = Walk(library.log)
     await walk.ask("Count the users", proposal=WISH)
     await walk.walk()
@@ -354,9 +355,9 @@ async def test_a_purge_deletes_entries_and_proposals(library: Library) -> None:
 
 
 async def test_the_list_is_paged_and_searched(library: Library) -> None:
-    await library.accepted("Orders in Texas", "Users in Ohio", "ORDERS of Ümit")
-    await library.accepted("Saved orders", saved=True)
-    await library.accepted("His orders", user="bob")
+    await library.add_accepted("Orders in Texas", "Users in Ohio", "ORDERS of Ümit")
+    await library.add_accepted("Saved orders", saved=True)
+    await library.add_accepted("His orders", user="bob")
     newest = ["Saved orders", "ORDERS of Ümit", "Users in Ohio", "Orders in Texas"]
     assert await library.requests() == newest
     page = await library.page(limit=2, offset=1)
@@ -369,12 +370,12 @@ async def test_the_list_is_paged_and_searched(library: Library) -> None:
     assert await library.requests(query="o%s") == []
 
 
-# --- what is like a request
+# --- similar entries
 
 
 async def test_similar_entries_are_ordered_by_common_words_then_by_age(library: Library) -> None:
-    # the question of each walk ("How many orders are pending?") counts among its words
-    await library.accepted("Lamps in Texas", "Boots in Texas", "Boots and lamps in Texas", "Boots in Ohio")
+    # An entry's words include its question, here always "How many orders are pending?".
+    await library.add_accepted("Lamps in Texas", "Boots in Texas", "Boots and lamps in Texas", "Boots in Ohio")
     best = ["Boots and lamps in Texas", "Boots in Texas", "Lamps in Texas", "Boots in Ohio"]
     assert await library.similar("The boots, the lamps of Texas!") == best
     assert await library.similar("The boots, the lamps of Texas!", limit=1) == best[:1]
@@ -384,27 +385,27 @@ async def test_similar_entries_are_ordered_by_common_words_then_by_age(library: 
 
 @pytest.mark.parametrize("empty", ["", "   ", "what is in the of", "?!", "zeppelins", "\x00"])
 async def test_an_entry_without_a_common_word_is_not_similar(library: Library, empty: str) -> None:
-    await library.accepted("What is in the boots of Texas?")
+    await library.add_accepted("What is in the boots of Texas?")
     assert await library.similar(empty) == []
 
 
 async def test_similar_entries_can_be_limited_to_saved_ones(library: Library) -> None:
-    await library.accepted("Boots in Texas")
-    await library.accepted("Boots in Ohio", saved=True)
-    await library.accepted("Boots of his", user="bob", saved=True)
+    await library.add_accepted("Boots in Texas")
+    await library.add_accepted("Boots in Ohio", saved=True)
+    await library.add_accepted("Boots of his", user="bob", saved=True)
     assert await library.similar("boots", saved=True) == ["Boots in Ohio"]
     assert await library.similar("boots") == ["Boots in Ohio", "Boots in Texas"]
 
 
-async def test_only_the_newest_are_compared(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    await library.accepted("Boots, boots and hats in Texas", "Boots in Ohio", "Boots in Utah")
+async def test_only_the_newest_matching_entries_are_compared(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    await library.add_accepted("Boots, boots and hats in Texas", "Boots in Ohio", "Boots in Utah")
     monkeypatch.setattr(library_module, "MAX_COMPARED", 2)
     assert await library.similar("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
     page = await library.client.ask(api.LIBRARY_SIMILAR, user="ann", query="boots", limit=1)
     assert ([entry.request for entry in page.items], page.total) == (["Boots in Utah"], 2)
 
 
-# --- nodes that planners miss
+# --- nodes that planners propose
 
 
 async def test_proposals_of_turns_and_of_plans_are_recorded(library: Library) -> None:
@@ -418,10 +419,9 @@ async def test_proposals_of_turns_and_of_plans_are_recorded(library: Library) ->
         "request": "Why so many?",
     }
     drafted = Walk(library.log)
-    other = NodeProposal(flow="text_to_sql", name="plot", description="Draws")
+    plot = NodeProposal(flow="text_to_sql", name="plot", description="Draws")
     await drafted.commit(c.Say(text="Draw it", workflow="flow"))
-    path = PathPlan(nodes=tools("look"), proposal=other)
-    steps = (Step(text="Look", tool=path.nodes[0]),)
+    path, steps = PathPlan(nodes=tools("look"), proposal=plot), (Step(text="Look", tool=tools("look")[0]),)
     await drafted.commit(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
     await drafted.commit(approve)
     await Walk(library.log, user="bob").ask("His", proposal=WISH)
@@ -429,10 +429,10 @@ async def test_proposals_of_turns_and_of_plans_are_recorded(library: Library) ->
     assert ([item.name for item in page.items], page.total) == (["plot", "explain_result"], 2)
     page = await library.proposals(limit=1, offset=1)
     assert ([item.name for item in page.items], page.total) == (["explain_result"], 2)
-    await library.same_after_rebuild()
+    await library.assert_unchanged_by_rebuild()
 
 
-async def test_a_repeated_proposal_is_one_row(library: Library) -> None:
+async def test_a_repeated_proposal_replaces_the_earlier_one(library: Library) -> None:
     walk = Walk(library.log)
     for request in ("Why so many?", "And why so few?"):
         await walk.ask(request, proposal=WISH)
@@ -442,9 +442,9 @@ async def test_a_repeated_proposal_is_one_row(library: Library) -> None:
     assert ([item.request for item in page.items], page.total) == (["And why so few?"], 1)
 
 
-async def test_a_long_name_is_cut_to_what_a_key_can_hold(library: Library) -> None:
+async def test_a_long_proposal_name_is_shortened_to_the_key_limit(library: Library) -> None:
     long = NodeProposal(flow="\U0001f97e" * 500, name="\x00" + "\U0001f97e" * 499, description="d")
     await Walk(library.log).ask("Why?", proposal=long)
-    [wish] = (await library.proposals()).items
-    assert (wish.flow, wish.name) == ("\U0001f97e" * 200, "\ufffd" + "\U0001f97e" * 199)
-    await library.same_after_rebuild()
+    [proposal] = (await library.proposals()).items
+    assert (proposal.flow, proposal.name) == ("\U0001f97e" * 200, "\ufffd" + "\U0001f97e" * 199)
+    await library.assert_unchanged_by_rebuild()

@@ -1,4 +1,4 @@
-"""One question to many kinds of servers, each a small imitation of what such servers were seen to do."""
+"""The model client against imitations of several kinds of OpenAI-compatible servers, as observed in practice."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def format_of(body: dict[str, Any]) -> str:
 
 
 def openai_style(body: dict[str, Any]) -> Response:
-    """Strict: the schema must be closed; one empty delta first, usage last with no choices."""
+    """Requires every property of a strict schema; sends an empty delta first, and the usage last, without choices."""
     shape = body["response_format"]["json_schema"]
     if shape["strict"] and set(shape["schema"]["required"]) != set(shape["schema"]["properties"]):
         return rejects("every property must be required")
@@ -70,7 +70,7 @@ def openai_style(body: dict[str, Any]) -> Response:
 
 
 def without_json_schema(body: dict[str, Any]) -> Response:
-    """An older local server: JSON mode only; repeats the usage in every chunk."""
+    """Supports JSON mode only, like older local servers, and repeats the usage in every chunk."""
     if format_of(body) == "json_schema":
         return rejects("response_format json_schema is not supported by this backend")
 
@@ -84,21 +84,21 @@ def without_json_schema(body: dict[str, Any]) -> Response:
 
 
 def ignores_the_schema(body: dict[str, Any]) -> Response:
-    """Takes any format and answers prose until the schema stands in the prompt itself."""
+    """Accepts any format, but answers in prose unless the prompt contains the schema."""
     has_schema = any("JSON schema" in message["content"] for message in body["messages"])
     text = f"Of course!\n\n```json\n{TEXT}\n```\nAnything else?" if has_schema else "First boil water, then wait."
     return stream(iter([delta(content=text), delta(finish="stop"), chunk(choices=[], usage=USAGE), "data: [DONE]\n\n"]))
 
 
 def without_usage(body: dict[str, Any]) -> Response:
-    """Knows no stream_options at all and counts nothing."""
+    """Rejects stream_options and reports no usage."""
     if "stream_options" in body:
         return rejects("Unrecognized request argument supplied: stream_options")
     return stream(iter([delta(content=TEXT), delta(finish="stop"), "data: [DONE]\n\n"]))
 
 
 def with_reasoning(_: dict[str, Any]) -> Response:
-    """Thinks aloud in a field of its own, and within the text."""
+    """Sends reasoning in a separate field and also within the text."""
 
     def events() -> Iterator[str]:
         yield ": keep-alive\n\n"
@@ -114,26 +114,26 @@ def with_reasoning(_: dict[str, Any]) -> Response:
 
 
 def with_empty_choices_first(_: dict[str, Any]) -> Response:
-    """Begins with a chunk about content filters that has no choices, and never says [DONE]."""
+    """Sends a chunk about content filters without choices first, and never sends [DONE]."""
     first = chunk(choices=[], prompt_filter_results=[{"prompt_index": 0}])
     return stream(iter([first, delta(content=TEXT), delta(finish="stop"), chunk(choices=[], usage=USAGE)]))
 
 
 def in_one_piece(_: dict[str, Any]) -> Response:
-    """Does not stream, whatever is asked."""
+    """Ignores the request to stream."""
     choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
     return JSONResponse(head | {"choices": [choice], "usage": USAGE})
 
 
 def without_temperature(body: dict[str, Any]) -> Response:
-    """A reasoning model that has one temperature only."""
+    """Rejects a temperature, like some reasoning models."""
     if "temperature" in body:
         return rejects("Unsupported value: 'temperature' does not support 0.3 with this model.")
     return openai_style(body)
 
 
-# kind of server -> what became of the calls of the first question; the second always takes one call
+# Kind of server -> outcomes of the calls for the first request. The second request always takes one call.
 KINDS: dict[Kind, list[str]] = {
     openai_style: ["ok"],
     without_json_schema: ["failed", "ok"],
@@ -147,7 +147,7 @@ KINDS: dict[Kind, list[str]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
+async def test_every_kind_of_server_gives_the_same_reply(kind: Kind) -> None:
     app = FastAPI()
     calls: list[ModelCall] = []
     partials: list[Any] = []
@@ -156,10 +156,10 @@ async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
     async def complete(request: Request) -> Response:
         return kind(await request.json())
 
-    async def called(call: ModelCall) -> None:
+    async def on_call(call: ModelCall) -> None:
         calls.append(call)
 
-    async def grown(partial: Any) -> None:
+    async def on_partial(partial: Any) -> None:
         partials.append(partial)
 
     async with serving(app) as url:
@@ -167,19 +167,19 @@ async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
             openai_base_url=f"{url}/v1", openai_model="m", model_timeout=10, parley_temperatures={"planner": 0.3}
         )
         model = OpenAIModel(settings, first_wait=0.01)
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called, on_partial=grown) == PLAN
-        first = [call.outcome for call in calls]
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called) == PLAN
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call, on_partial=on_partial) == PLAN
+        first_outcomes = [call.outcome for call in calls]
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call) == PLAN
         await model.aclose()
-    assert first == KINDS[kind]
-    assert [call.outcome for call in calls[len(first) :]] == ["ok"], "what was learned is remembered"
+    assert first_outcomes == KINDS[kind]
+    assert [call.outcome for call in calls[len(first_outcomes) :]] == ["ok"], "the client must remember"
     assert partials[-1] == PLAN.model_dump()
     assert calls[-1].estimated is (kind is without_usage)
     assert calls[-1].completion_tokens == (-(-len(TEXT) // 4) if kind is without_usage else 9)
     assert calls[-1].cached_tokens == (16 if kind in (openai_style, without_temperature) else 0)
 
 
-async def test_a_failed_call_with_prose_does_not_downgrade_the_mode_for_good() -> None:
+async def test_a_request_that_fails_in_every_mode_does_not_downgrade_the_next_one() -> None:
     app = FastAPI()
     formats: list[str] = []
 
@@ -191,13 +191,13 @@ async def test_a_failed_call_with_prose_does_not_downgrade_the_mode_for_good() -
             return openai_style(body)
         return stream(iter([delta(content="I cannot do that."), delta(finish="stop"), "data: [DONE]\n\n"]))
 
-    async def called(_: ModelCall) -> None:
+    async def on_call(_: ModelCall) -> None:
         pass
 
     async with serving(app) as url:
         model = OpenAIModel(Settings(openai_base_url=f"{url}/v1", openai_model="m"), first_wait=0.01)
         with pytest.raises(ModelFailed, match="not valid"):
-            await model.ask("planner", MESSAGES, TextPlan, on_call=called)
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called) == PLAN
+            await model.ask("planner", MESSAGES, TextPlan, on_call=on_call)
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call) == PLAN
         await model.aclose()
     assert formats == ["json_schema", "json_object", "text", "json_schema"]

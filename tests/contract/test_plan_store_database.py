@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Integer, MetaData, Numeric, Table, inspect, select
 
 from services.plan_store import tables as t
-from services.plan_store import template_rows as _template_rows  # noqa: F401  its table is one of them
+from services.plan_store import template_rows as _template_rows  # noqa: F401  adds its table to the metadata
 from services.plan_store.database import MIGRATIONS, DatabaseUnavailable, ProjectionDatabase
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
@@ -27,12 +27,13 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 async def test_the_tables_match_the_migrations(database: ProjectionDatabase) -> None:
-    def known(name: str | None, *_: Any) -> bool:
+    def is_compared(name: str | None, *_: Any) -> bool:
         """Exclude the full-text index, which differs by database."""
         return not (name or "").startswith(("memories_fts", "search_vector", "ix_memories_search_vector"))
 
     def differences(connection: Connection) -> list[Any]:
-        return list(compare_metadata(MigrationContext.configure(connection, opts={"include_name": known}), t.METADATA))
+        context = MigrationContext.configure(connection, opts={"include_name": is_compared})
+        return list(compare_metadata(context, t.METADATA))
 
     async with database.begin() as connection:
         assert await connection.run_sync(differences) == []
@@ -40,7 +41,7 @@ async def test_the_tables_match_the_migrations(database: ProjectionDatabase) -> 
 
 async def test_replicas_that_start_together_migrate_once(empty_url: str) -> None:
     databases = [ProjectionDatabase(empty_url) for _ in range(4)]
-    # As the service does it: SQLite may say at once that another one has the file.
+    # Retry as the service does: SQLite fails at once if another connection has locked the file.
     await asyncio.gather(*(run_when_available(database.migrate) for database in databases))
     assert all(not table_rows for table_rows in (await rows(databases[0])).values())
     for database in databases:
@@ -85,10 +86,10 @@ def _columns(connection: Connection) -> set[str]:
 
 def _insert_entry(connection: Connection) -> None:
     """Insert a session and its accepted answer, with the columns of the first schema."""
-    for name, known in (("sessions", {"id": "s1"}), ("library", {"session_id": "s1", "request": "How many?"})):
+    for name, values in (("sessions", {"id": "s1"}), ("library", {"session_id": "s1", "request": "How many?"})):
         table = Table(name, MetaData(), autoload_with=connection)
         blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
-        connection.execute(table.insert(), [blank | known])
+        connection.execute(table.insert(), [blank | values])
 
 
 def _blank(column: Column[Any]) -> Any:

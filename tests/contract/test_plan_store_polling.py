@@ -1,4 +1,4 @@
-"""The scheduler's polling of steps, on SQLite and on PostgreSQL, with the test's own timers and executor."""
+"""The scheduler polls waiting steps, on SQLite and on PostgreSQL, with timers and an executor in memory."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,8 +27,8 @@ def broker() -> Broker:
     return Broker()
 
 
-class Frozen(Clock):
-    """A clock that only the test moves, slightly ahead of the times of stored events."""
+class ManualClock(Clock):
+    """A clock that only the test moves. It begins a minute ahead, after the times of stored events."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Frozen(Clock):
 
 @pytest.fixture
 def clock() -> Clock:
-    return Frozen()
+    return ManualClock()
 
 
 @pytest.fixture
@@ -53,7 +53,10 @@ def scheduler(
 
 
 async def begin_polling(log: InMemoryLog, clock: Clock, *every: int, waits: int = 0, **settings: int) -> Conversation:
-    """Begin a plan of steps that poll every so many seconds for an hour, and one that waits."""
+    """A session whose plan has a step for each of `every`, which polls at this interval for an hour.
+
+    With `waits` the plan has another step that waits for this time. All times are in seconds.
+    """
     story = Conversation(log)
     steps = [
         Step(text="Poll", tool="poll_until", id=f"s{number}", effect="read", waits_for="condition")
@@ -64,41 +67,35 @@ async def begin_polling(log: InMemoryLog, clock: Clock, *every: int, waits: int 
     await story.commit(c.DraftPlan(goal="Wait", steps=tuple(steps), kind="execution"), approve)
     now = clock()
     end = now + timedelta(hours=1)
-    begins = [Waiting(action_id=f"t2.s{number}", until=end, every=item) for number, item in enumerate(every, 1)]
-    begins += [Waiting(action_id="t2.s9", until=now + timedelta(seconds=waits))] if waits else []
-    await story.commit(c.Wait(actions=tuple(begins)))
+    actions = [Waiting(action_id=f"t2.s{number}", until=end, every=item) for number, item in enumerate(every, 1)]
+    actions += [Waiting(action_id="t2.s9", until=now + timedelta(seconds=waits))] if waits else []
+    await story.commit(c.Wait(actions=tuple(actions)))
     return story
 
 
 class Run:
-    """Fires the timers of one session."""
+    """One session with waiting steps, whose timers the test fires."""
 
     def __init__(
         self, story: Conversation, scheduler: Scheduler, projector: Projector, broker: Broker, clock: Clock
     ) -> None:
         self.id = story.id
-        self._story, self._scheduler, self._projector, self._broker, self._clock = (
-            story,
-            scheduler,
-            projector,
-            broker,
-            clock,
-        )
+        self._scheduler, self._projector, self._broker, self._clock = scheduler, projector, broker, clock
 
     async def fire(self, *answers: LookResult | None, after: float = 0) -> Session:
-        """Fire the timer so many seconds late, with these answers of the executor. Returns the session."""
+        """Fire the timer `after` seconds from now, while the executor gives these answers. Returns the session."""
         self._broker.answers = list(answers)
         self._clock.ahead += timedelta(seconds=after)
         await self._scheduler.timer_fired(self._broker.fire(self.id, "wake"))
-        assert self._broker.answers == [], "the executor was not asked"
-        return await self.projected()
+        assert self._broker.answers == [], "the scheduler polled less often than expected"
+        return await self.project()
 
-    async def projected(self) -> Session:
+    async def project(self) -> Session:
         return (await self._projector.load(self.id)).session
 
     @property
     def timer(self) -> dict[str, int]:
-        """The number of polls by action, as the timer has it."""
+        """The number of polls of each action, as stored in the timer."""
         return {name: item.looks for name, item in read_timer(self._broker.armed[f"{self.id}.wake"][1]).polls.items()}
 
     def seconds(self) -> float:
@@ -109,17 +106,17 @@ class Run:
 @pytest.fixture
 async def run(log: InMemoryLog, scheduler: Scheduler, projector: Projector, broker: Broker, clock: Clock) -> Run:
     run = Run(await begin_polling(log, clock, 60), scheduler, projector, broker, clock)
-    await run.projected()
+    await run.project()
     return run
 
 
-async def test_each_poll_arms_the_next_and_only_news_is_stored(run: Run, log: InMemoryLog) -> None:
-    assert run.seconds() <= 0, "the first look is made at once"
+async def test_each_poll_arms_the_next_and_only_changed_results_are_stored(run: Run, log: InMemoryLog) -> None:
+    assert run.seconds() <= 0, "the first poll is due at once"
     first = await run.fire(NEW)
     assert (polls_by_action(first)["t2.s1"].looks, run.timer) == (1, {"t2.s1": 1})
     assert run.seconds() == 60
-    same = await run.fire(NEW, after=60)
-    assert (same.version, run.timer) == (first.version, {"t2.s1": 2}), "a look is no event"
+    unchanged = await run.fire(NEW, after=60)
+    assert (unchanged.version, run.timer) == (first.version, {"t2.s1": 2}), "an unchanged result is not stored"
     changed = await run.fire(SENT, after=60)
     assert (polls_by_action(changed)["t2.s1"].looks, polls_by_action(changed)["t2.s1"].changes) == (3, 2)
     met = await run.fire(MET, after=60)
@@ -131,20 +128,20 @@ async def test_each_poll_arms_the_next_and_only_news_is_stored(run: Run, log: In
 
 async def test_a_timer_that_fires_early_or_twice_does_not_poll(run: Run, broker: Broker) -> None:
     await run.fire(NEW)
-    looked = len(broker.looked)
+    polls = len(broker.looked)
     await run.fire()
     await run.fire(after=30)
-    assert (len(broker.looked), run.timer) == (looked, {"t2.s1": 1})
+    assert (len(broker.looked), run.timer) == (polls, {"t2.s1": 1})
 
 
-async def test_polling_continues_without_an_executor_and_ends_only_with_an_answer(run: Run) -> None:
+async def test_polling_goes_on_while_the_executor_is_unavailable(run: Run) -> None:
     first = await run.fire(None)
     assert (first.phase, run.timer) == ("waiting", {"t2.s1": 1})
     late = await run.fire(None, after=7_200)
     assert (late.phase, polls_by_action(late)["t2.s1"].looks) == ("waiting", 0)
-    over = await run.fire(LookResult(error="it is away"), after=60)
-    assert over.turn
-    assert over.turn.actions[0].error == "gave up after 3 checks: the last one failed: it is away"
+    ended = await run.fire(LookResult(error="it is away"), after=60)
+    assert ended.turn
+    assert ended.turn.actions[0].error == "gave up after 3 checks: the last one failed: it is away"
 
 
 async def test_a_pause_postpones_polling(
@@ -152,10 +149,10 @@ async def test_a_pause_postpones_polling(
 ) -> None:
     story = await begin_polling(log, clock, 60)
     run = Run(story, scheduler, projector, broker, clock)
-    await run.projected()
+    await run.project()
     await run.fire(NEW)
     await story.commit(c.Pause())
-    await run.projected()
+    await run.project()
     await run.fire(after=7_200)
     assert (run.timer, broker.looked) == ({"t2.s1": 1}, [LookNow(session_id=story.id, action_id="t2.s1")])
     await story.commit(c.Resume())
@@ -166,7 +163,7 @@ async def test_all_waiting_steps_of_a_session_share_one_timer(
     log: InMemoryLog, scheduler: Scheduler, projector: Projector, broker: Broker, clock: Clock
 ) -> None:
     run = Run(await begin_polling(log, clock, 60, 100, waits=90), scheduler, projector, broker, clock)
-    await run.projected()
+    await run.project()
     await run.fire(NEW, NEW)
     assert run.seconds() == 60
     await run.fire(NEW, after=60)
@@ -177,23 +174,23 @@ async def test_all_waiting_steps_of_a_session_share_one_timer(
     assert (run.timer, run.seconds() == 10) == ({"t2.s1": 2, "t2.s2": 1}, True)
     met = await run.fire(MET, after=10)
     assert list(polls_by_action(met)) == ["t2.s1"]
-    assert run.timer == {"t2.s1": 2}, "what the other one has looked is not lost"
+    assert run.timer == {"t2.s1": 2}, "the timer still has the polls of the remaining step"
 
 
 async def test_the_sweep_replaces_a_lost_timer_and_leaves_an_armed_one(
     log: InMemoryLog, scheduler: Scheduler, projector: Projector, broker: Broker, clock: Clock
 ) -> None:
     run = Run(await begin_polling(log, clock, 600), scheduler, projector, broker, clock)
-    await run.projected()
+    await run.project()
     await run.fire(NEW)
     await run.fire(NEW, after=600)
     clock.ahead += timedelta(seconds=300)
     await scheduler.sweep()
-    assert run.timer == {"t2.s1": 2}, "by the log a look is overdue, but it was made and showed nothing new"
+    assert run.timer == {"t2.s1": 2}, "the poll was made, though the log does not show it"
     broker.armed.clear()
     broker.answers = [SENT]
     await scheduler.sweep()
-    assert (run.timer, polls_by_action(await run.projected())["t2.s1"].value) == ({"t2.s1": 2}, {"status": "sent"})
+    assert (run.timer, polls_by_action(await run.project())["t2.s1"].value) == ({"t2.s1": 2}, {"status": "sent"})
 
 
 async def test_a_late_poll_result_changes_nothing(
@@ -201,15 +198,15 @@ async def test_a_late_poll_result_changes_nothing(
 ) -> None:
     story = await begin_polling(log, clock, 60)
     run = Run(story, scheduler, projector, broker, clock)
-    await run.projected()
+    await run.project()
     late = broker.fire(story.id, "wake")
     await story.commit(c.Stop())
-    stopped = await run.projected()
+    stopped = await run.project()
     await scheduler.timer_fired(late)
-    assert ((await run.projected()).version, broker.looked, broker.armed) == (stopped.version, [], {})
+    assert ((await run.project()).version, broker.looked, broker.armed) == (stopped.version, [], {})
 
 
-async def test_an_unanswered_question_of_a_step_fails_the_step(
+async def test_a_step_fails_when_its_question_expires(
     log: InMemoryLog, scheduler: Scheduler, projector: Projector, broker: Broker, clock: Clock
 ) -> None:
     story = Conversation(log)
@@ -230,7 +227,7 @@ async def test_an_unanswered_question_of_a_step_fails_the_step(
     assert broker.armed == {}
 
 
-async def test_an_answer_in_time_cancels_the_timer(
+async def test_an_answer_cancels_the_timer_of_the_question(
     log: InMemoryLog, scheduler: Scheduler, projector: Projector, broker: Broker
 ) -> None:
     story = Conversation(log)

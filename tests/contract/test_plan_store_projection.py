@@ -1,4 +1,4 @@
-"""The projection's guarantees, on SQLite and on PostgreSQL: the rows match the log exactly, whatever happens."""
+"""The projection's rows match the log exactly, also after crashes and races, on SQLite and on PostgreSQL."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ async def fetch(database: ProjectionDatabase, *columns: Any) -> list[tuple[Any, 
         return [tuple(row) for row in await tx.execute(select(*columns).order_by(*columns))]
 
 
-# --- what the rows tell
+# --- the rows of a session
 
 
 async def test_rows_record_a_complete_conversation(
@@ -118,11 +118,11 @@ async def test_redelivery_in_any_order_changes_nothing(
     positions = [raw.position for raw in log.messages]
     random.Random(7).shuffle(positions)
     await projector.project_up_to(story.id, positions[0])
-    once = await rows(database)
+    before = await rows(database)
     for position in positions:
         await projector.project_up_to(story.id, position)
-        await Projector(log, database).project_up_to(story.id, position)  # another replica, with nothing in its memory
-    assert await rows(database) == once
+        await Projector(log, database).project_up_to(story.id, position)  # another replica with an empty cache
+    assert await rows(database) == before
 
 
 async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_at_once(
@@ -130,39 +130,37 @@ async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_
 ) -> None:
     story = Conversation(log)
     await story.whole()
-    by_steps = InMemoryLog()
+    growing = InMemoryLog()
     for raw in log.messages:
-        by_steps.messages.append(raw)
-        await Projector(by_steps, database).project_up_to(story.id, raw.position)
-    slowly = await rows(database)
+        growing.messages.append(raw)
+        await Projector(growing, database).project_up_to(story.id, raw.position)
+    one_by_one = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
-    assert await rows(database) == slowly
+    assert await rows(database) == one_by_one
 
 
 async def test_replicas_racing_on_one_database_project_each_event_once(log: InMemoryLog, url: str) -> None:
     databases = [ProjectionDatabase(url) for _ in range(3)]
-    # As the service does it: SQLite may say at once that another one has the file.
+    # Retry as the service does: SQLite fails at once if another connection has locked the file.
     await asyncio.gather(*(run_when_available(database.migrate) for database in databases))
     replicas = [Projector(log, database) for database in databases]
     stories = [Conversation(log) for _ in range(4)]
 
-    async def tell(story: Conversation) -> None:
-        await story.whole()
-
-    async def race(replica: Projector, seed: int) -> None:
-        chance = random.Random(seed)
+    async def project_repeatedly(replica: Projector, seed: int) -> None:
+        generator = random.Random(seed)
         for _ in range(40):
-            story = chance.choice(stories)
+            story = generator.choice(stories)
             await replica.project_up_to(story.id, log.last(story.id))
             await asyncio.sleep(0)
 
-    await asyncio.gather(*map(tell, stories), *(race(replica, n) for n, replica in enumerate(replicas)))
+    projecting = [project_repeatedly(replica, seed) for seed, replica in enumerate(replicas)]
+    await asyncio.gather(*(story.whole() for story in stories), *projecting)
     for story in stories:
         await asyncio.gather(*(replica.project_up_to(story.id, log.last(story.id)) for replica in replicas))
-    raced = await rows(databases[0])
+    after_race = await rows(databases[0])
     await rebuild_from(log, databases[0], lambda *_: None)
-    assert await rows(databases[0]) == raced
-    assert len(raced["journal"]) == len(log.messages)
+    assert await rows(databases[0]) == after_race
+    assert len(after_race["journal"]) == len(log.messages)
     for database in databases:
         await database.close()
 
@@ -184,11 +182,12 @@ async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everyt
             await Projector(log, database).project_up_to(story.id, log.last(story.id))
     assert not any((await rows(database)).values())
 
-    await Projector(log, database).project_up_to(story.id, log.last(story.id))  # committed, and killed before its ack
-    whole = await rows(database)
+    # This replica commits, and crashes before it acknowledges the delivery.
     await Projector(log, database).project_up_to(story.id, log.last(story.id))
-    assert await rows(database) == whole
-    assert len(whole["journal"]) == len(log.messages)
+    projected = await rows(database)
+    await Projector(log, database).project_up_to(story.id, log.last(story.id))
+    assert await rows(database) == projected
+    assert len(projected["journal"]) == len(log.messages)
 
 
 # --- loading
@@ -205,8 +204,8 @@ async def test_load_is_never_stale_and_never_ahead_of_the_log(log: InMemoryLog, 
     assert refusal.value.code == "behind"
 
 
-class Lagging(InMemoryLog):
-    """A log whose replica has only the first message; its leader has all."""
+class LogWithLaggingReplica(InMemoryLog):
+    """A log whose replica has only the first message, and whose leader has all."""
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Any]:
         messages = await super().read(session_id, after=after, limit=limit)
@@ -215,8 +214,8 @@ class Lagging(InMemoryLog):
 
 @pytest.mark.parametrize("at_least", [0, 2])
 async def test_load_reads_through_the_leader_when_a_replica_lags(database: ProjectionDatabase, at_least: int) -> None:
-    """Also without a position: what one client has seen must not be missing for another."""
-    log, newest = Lagging(), InMemoryLog()
+    """Also without `at_least`: a session that one client has seen must not be older for another."""
+    log, newest = LogWithLaggingReplica(), InMemoryLog()
     log.clustered = True
     story = Conversation(newest)
     await story.plan()
@@ -227,7 +226,7 @@ async def test_load_reads_through_the_leader_when_a_replica_lags(database: Proje
 
 async def test_a_delivery_is_projected_also_when_a_replica_lags(database: ProjectionDatabase) -> None:
     """The delivery is acknowledged afterwards, so rows that are behind would stay behind."""
-    log, newest = Lagging(), InMemoryLog()
+    log, newest = LogWithLaggingReplica(), InMemoryLog()
     log.clustered = True
     story = Conversation(newest)
     await story.plan()
@@ -241,15 +240,15 @@ async def test_a_session_is_loaded_as_of_an_earlier_version(log: InMemoryLog, pr
     story = Conversation(log)
     session = await story.whole()
     for version in (1, 2, 5, session.version):
-        then = await projector.load(story.id, version=version)
-        assert then.session.version == version
+        loaded = await projector.load(story.id, version=version)
+        assert loaded.session.version == version
     assert (await projector.load(story.id, version=2)).session.phase == "awaiting_approval"
     with pytest.raises(StoreError) as refusal:
         await projector.load(story.id, version=session.version + 1)
     assert refusal.value.code == "unknown"
 
 
-async def test_a_row_written_by_another_release_is_folded_again(log: InMemoryLog, database: ProjectionDatabase) -> None:
+async def test_a_snapshot_of_another_release_is_replaced(log: InMemoryLog, database: ProjectionDatabase) -> None:
     story = Conversation(log)
     await story.plan()
     await Projector(log, database).load(story.id)
@@ -259,10 +258,10 @@ async def test_a_row_written_by_another_release_is_folded_again(log: InMemoryLog
     assert await Projector(log, database).load(story.id) == await story.load_at_position()
 
 
-# --- what is not an event
+# --- messages that are not events
 
 
-async def test_garbage_is_quarantined_advances_the_position_and_blocks_nothing(
+async def test_unreadable_messages_are_quarantined_and_do_not_block_later_events(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story = Conversation(log)
@@ -278,14 +277,14 @@ async def test_garbage_is_quarantined_advances_the_position_and_blocks_nothing(
     assert (await projector.load(story.id)).session.phase == "coding"
 
 
-@pytest.mark.parametrize("odd", ["a b", "x" * 300, "é", "'; drop table sessions; --", "a\nb"])
+@pytest.mark.parametrize("invalid_id", ["a b", "x" * 300, "é", "'; drop table sessions; --", "a\nb"])
 async def test_messages_under_invalid_ids_are_quarantined_once(
-    odd: str, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+    invalid_id: str, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     for _ in range(2):
-        position = log.publish(f"session.{odd}.planner.message.received", b"{}")
+        position = log.publish(f"session.{invalid_id}.planner.message.received", b"{}")
         for _ in range(2):
-            await projector.project_up_to(odd, position)
+            await projector.project_up_to(invalid_id, position)
     assert len(await fetch(database, t.parked_messages.c.position)) == 2
     assert all(len(stored_id) <= 64 for (stored_id,) in await fetch(database, t.parked_messages.c.session_id))
     assert await fetch(database, t.sessions.c.id) == []
@@ -339,9 +338,9 @@ async def test_a_fork_has_its_parents_state_at_that_version(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     parent = Conversation(log)
-    then = await parent.plan()
+    parent_state = await parent.plan()
     child = Conversation(log, user="bob")
-    await fork(log, then, child.id, CommandMeta("user:bob", datetime.now(UTC), "f1"))
+    await fork(log, parent_state, child.id, CommandMeta("user:bob", datetime.now(UTC), "f1"))
     await parent.commit(approve)
     session = (await projector.load(child.id)).session
     assert session.plan is not None
@@ -362,17 +361,20 @@ async def test_a_fork_has_its_parents_state_at_that_version(
     assert after == before
 
 
-async def test_a_fork_needs_no_parent(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> None:
-    """A fork whose parent is missing, too short or itself: nothing of the parent is read."""
+async def test_a_fork_is_projected_without_its_parent(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    """The projection does not read the parent, which may be shorter than the fork says, unknown, or the fork itself."""
     parent = Conversation(log)
-    then = await parent.plan()
-    for place, named in enumerate((parent.id, "nowhere", "fork2")):
-        session_id = f"fork{place}"
-        by = CommandMeta("user:bob", datetime.now(UTC), "f")
-        event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carry_over(then)), by)
+    parent_state = await parent.plan()
+    for number, parent_id in enumerate((parent.id, "nowhere", "fork2")):
+        session_id = f"fork{number}"
+        meta = CommandMeta("user:bob", datetime.now(UTC), "f")
+        command = c.Fork(parent_id=parent_id, parent_version=99, carried=carry_over(parent_state))
+        event = decide(Session(session_id), command, meta)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session
-        assert (session.version, session.parent_id, session.words.request) == (1, named, then.words.request)
+        assert (session.version, session.parent_id, session.words.request) == (1, parent_id, parent_state.words.request)
         assert session.plan
         assert session.plan.steps == STEPS
     await projector.load(parent.id)
@@ -381,7 +383,7 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: ProjectionData
     assert await rows(database) == before
 
 
-async def test_the_in_memory_store_returns_the_same(log: InMemoryLog, projector: Projector) -> None:
+async def test_the_in_memory_store_loads_the_same_session(log: InMemoryLog, projector: Projector) -> None:
     story = Conversation(log)
     await story.whole()
     assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)

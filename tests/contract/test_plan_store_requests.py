@@ -1,4 +1,4 @@
-"""plan_store's requests as bytes, on SQLite and on PostgreSQL."""
+"""plan_store's answers to requests, encoded as on the bus, on SQLite and on PostgreSQL."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 class Client:
-    """Sends requests as a gateway does."""
+    """Encodes requests and decodes answers as the gateway does."""
 
     def __init__(self, responders: dict[str, Responder]) -> None:
         self._responders = responders
@@ -48,6 +48,7 @@ def client(log: InMemoryLog, database: ProjectionDatabase, projector: Projector)
 
 
 async def refused(client: Client, verb: api.Verb[Any, Any], **fields: Any) -> str:
+    """The error code of a request that plan_store refuses."""
     with pytest.raises(StoreError) as refusal:
         await client.ask(verb, **fields)
     return refusal.value.code
@@ -56,7 +57,7 @@ async def refused(client: Client, verb: api.Verb[Any, Any], **fields: Any) -> st
 # --- sessions
 
 
-async def test_load_carries_the_whole_session(client: Client, log: InMemoryLog) -> None:
+async def test_load_returns_the_whole_session(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.whole()
     answer = await client.ask(api.SESSION_LOAD, session_id=story.id, at_least=log.last(story.id))
@@ -86,22 +87,22 @@ async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemor
     assert [s.id for s in working.sessions] == [stories[1].id]
 
 
-async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Client, log: InMemoryLog) -> None:
-    hers, his = Conversation(log, user="ann"), Conversation(log, user="bob")
-    await hers.plan()
-    await his.plan()
-    for story in (hers, his):
+async def test_a_user_sees_their_own_and_shared_sessions(client: Client, log: InMemoryLog) -> None:
+    anns, bobs = Conversation(log, user="ann"), Conversation(log, user="bob")
+    await anns.plan()
+    await bobs.plan()
+    for story in (anns, bobs):
         await client.ask(api.SESSION_GET, session_id=story.id)
-    assert [s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions] == [his.id]
-    await hers.commit(c.Share(user="bob", role="viewer"))
-    await client.ask(api.SESSION_GET, session_id=hers.id)
-    assert {s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions} == {hers.id, his.id}
+    assert [s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions] == [bobs.id]
+    await anns.commit(c.Share(user="bob", role="viewer"))
+    await client.ask(api.SESSION_GET, session_id=anns.id)
+    assert {s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions} == {anns.id, bobs.id}
     assert (await client.ask(api.PLAN_LIST, user="bob")).total == 2
     assert (await client.ask(api.SESSION_LIST, user="eve")).total == 0
 
 
 @pytest.mark.parametrize(
-    ("query", "finds"),
+    ("query", "expected"),
     [
         ("100%", {"percent"}),
         ("%", {"percent"}),
@@ -120,9 +121,9 @@ async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Clien
     ],
 )
 async def test_a_search_has_no_special_characters(
-    query: str, finds: set[str], client: Client, log: InMemoryLog
+    query: str, expected: set[str], client: Client, log: InMemoryLog
 ) -> None:
-    expected = {
+    texts = {
         "percent": "Make a 100% chart",
         "snake": "Rename snake_case",
         "quote": 'Greet O\'Brien with "hi"',
@@ -130,11 +131,11 @@ async def test_a_search_has_no_special_characters(
         "german": "Eine Straße zeichnen",
         "chinese": "写一个计算器",
     }
-    for session_id, text in expected.items():
+    for session_id, text in texts.items():
         await Conversation(log, session_id).commit(c.Say(text=text))
         await client.ask(api.SESSION_GET, session_id=session_id)
-    found = await client.ask(api.SESSION_LIST, query=query)
-    assert {s.id for s in found.sessions} == finds
+    page = await client.ask(api.SESSION_LIST, query=query)
+    assert {s.id for s in page.sessions} == expected
 
 
 async def test_invalid_requests_and_unknown_sessions_are_refused(client: Client) -> None:
@@ -161,7 +162,7 @@ async def test_the_journal_is_read_from_a_version(client: Client, log: InMemoryL
     assert read == list(range(1, session.version + 1))
 
 
-async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLog) -> None:
+async def test_a_page_of_large_events_has_fewer_events(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.plan()
     for n in range(30):
@@ -173,7 +174,7 @@ async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLo
     assert page.version == 32
 
 
-async def test_no_more_rows_are_read_than_fit_an_answer(
+async def test_rows_are_read_only_until_the_answer_is_full(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(RequestHandlers(log, database, projector, lambda: 30_000).responders())
@@ -182,23 +183,23 @@ async def test_no_more_rows_are_read_than_fit_an_answer(
     for number in range(20):
         session = await story.commit(c.EditPlan(base=session.version, steps=STEPS, notes=f"{number}{'x' * 10_000}"))
     await client.ask(api.SESSION_GET, session_id=story.id)
-    read: list[int] = []
+    sizes: list[int] = []
     size = queries._size
 
-    def counted(row: RowMapping) -> int:
-        read.append(size(row))
-        return read[-1]
+    def recorded_size(row: RowMapping) -> int:
+        sizes.append(size(row))
+        return sizes[-1]
 
-    monkeypatch.setattr(queries, "_size", counted)
+    monkeypatch.setattr(queries, "_size", recorded_size)
     await client.ask(api.JOURNAL_READ, session_id=story.id, after=2, limit=1000)
     await client.ask(api.PLAN_VERSIONS, session_id=story.id)
-    assert len(read) == 6  # two that fit and the one that does not, twice
+    assert len(sizes) == 6  # each request reads two rows that fit and one that does not
 
 
 # --- plans and code
 
 
-async def test_plans_with_their_versions_and_their_difference(client: Client, log: InMemoryLog) -> None:
+async def test_plan_versions_and_their_diff(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.whole()
     plans = (await client.ask(api.PLAN_VERSIONS, session_id=story.id)).plans
@@ -229,7 +230,7 @@ async def test_a_plan_is_listed_until_it_is_deleted(client: Client, log: InMemor
     assert (await client.ask(api.PLAN_GET, session_id=story.id, version=2)).deleted
 
 
-async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
+async def test_code_versions_include_their_checks(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.whole()
     codes = (await client.ask(api.CODE_VERSIONS, session_id=story.id)).codes
@@ -237,7 +238,7 @@ async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
     assert codes[1].tests == "def test(): ..."
 
 
-async def test_of_too_many_versions_the_newest_are_returned(client: Client, log: InMemoryLog) -> None:
+async def test_only_the_newest_plan_versions_fit_an_answer(client: Client, log: InMemoryLog) -> None:
     story = Conversation(log)
     session = await story.plan(goal="g")
     notes = "n" * 200_000
@@ -250,23 +251,23 @@ async def test_of_too_many_versions_the_newest_are_returned(client: Client, log:
 
 
 async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None:
-    hers, his = Conversation(log, user="ann"), Conversation(log, user="bob")
-    for story in (hers, his):
+    anns, bobs = Conversation(log, user="ann"), Conversation(log, user="bob")
+    for story in (anns, bobs):
         await story.plan()
-    await hers.commit(spent())
-    await hers.commit(spent(20, cost=0.5))
-    await hers.commit(spent(1, model="big", role="generator", cost=1))
-    await his.commit(spent(100, cost=2))
-    for story in (hers, his):
+    await anns.commit(spent())
+    await anns.commit(spent(20, cost=0.5))
+    await anns.commit(spent(1, model="big", role="generator", cost=1))
+    await bobs.commit(spent(100, cost=2))
+    for story in (anns, bobs):
         await client.ask(api.SESSION_GET, session_id=story.id)
-    mine = (await client.ask(api.USAGE_TOTALS, user="ann")).rows
-    assert [(row.model, row.role, row.calls, row.prompt_tokens, row.cost) for row in mine] == [
+    ann_rows = (await client.ask(api.USAGE_TOTALS, user="ann")).rows
+    assert [(row.model, row.role, row.calls, row.prompt_tokens, row.cost) for row in ann_rows] == [
         ("big", "generator", 1, 1, 1.0),
         ("m", "planner", 2, 30, 0.75),
     ]
-    assert (await client.ask(api.USAGE_TOTALS, session_id=hers.id)).rows == mine
-    everybody = (await client.ask(api.USAGE_TOTALS)).rows
-    assert [(row.calls, row.prompt_tokens) for row in everybody] == [(1, 1), (3, 130)]
+    assert (await client.ask(api.USAGE_TOTALS, session_id=anns.id)).rows == ann_rows
+    all_rows = (await client.ask(api.USAGE_TOTALS)).rows
+    assert [(row.calls, row.prompt_tokens) for row in all_rows] == [(1, 1), (3, 130)]
 
 
 async def test_quarantined_messages_are_listed(client: Client, log: InMemoryLog) -> None:
@@ -283,7 +284,7 @@ async def test_quarantined_messages_are_listed(client: Client, log: InMemoryLog)
 # --- purge
 
 
-async def test_a_purged_session_is_gone_for_good(
+async def test_a_purged_session_cannot_be_loaded_or_begun_again(
     client: Client, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     story, other = Conversation(log), Conversation(log)
@@ -317,12 +318,12 @@ async def test_a_purge_during_work_or_of_an_unknown_session_is_refused(client: C
     assert await refused(client, api.SESSION_PURGE, session_id="nobody", user="ann") == "unknown"
 
 
-async def test_a_fork_outlives_its_parent(
+async def test_purging_a_parent_keeps_its_forks(
     client: Client, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     parent = Conversation(log)
-    then = await parent.plan()
-    await fork(log, then, "child", CommandMeta("user:bob", datetime.now(UTC), "f"))
+    parent_state = await parent.plan()
+    await fork(log, parent_state, "child", CommandMeta("user:bob", datetime.now(UTC), "f"))
     child = await projector.load("child")
     await fork(log, child.session, "grandchild", CommandMeta("user:bob", datetime.now(UTC), "f"))
     await projector.load("grandchild")
@@ -363,7 +364,7 @@ async def test_an_interrupted_purge_is_completed_later(
     assert await session_ids(log) == []
 
 
-async def test_without_a_database_every_request_says_so(log: InMemoryLog) -> None:
+async def test_without_a_database_requests_fail_with_database_down(log: InMemoryLog) -> None:
     database = ProjectionDatabase("postgresql+asyncpg://parley@127.0.0.1:9/none")
     client = Client(RequestHandlers(log, database, Projector(log, database)).responders())
     assert await refused(client, api.SESSION_LOAD, session_id="any") == "database_down"
@@ -375,9 +376,9 @@ async def test_a_search_covers_messages_plans_and_answers(client: Client, log: I
     story = Conversation(log)
     await story.plan()
     await story.commit(c.Reject(), c.Say(text="Add a power operator"))
-    for words, found in (("power OPERATOR", 1), ("calculator", 1), ("two numbers", 1), ("spaceship", 0)):
+    for query, total in (("power OPERATOR", 1), ("calculator", 1), ("two numbers", 1), ("spaceship", 0)):
         await client.ask(api.SESSION_GET, session_id=story.id)
-        assert (await client.ask(api.SESSION_LIST, query=words)).total == found, words
+        assert (await client.ask(api.SESSION_LIST, query=query)).total == total, query
     await story.drafts("A calculator with powers")
     await client.ask(api.SESSION_GET, session_id=story.id)
     assert (await client.ask(api.SESSION_LIST, query="with powers")).total == 1

@@ -1,4 +1,4 @@
-"""The scheduler, on SQLite and on PostgreSQL: expired approvals, waiting steps, dead letters and lost work."""
+"""The scheduler ends expired approvals, waiting steps, dead letters and lost work, on SQLite and on PostgreSQL."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -25,11 +25,11 @@ ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 
 
 class Broker:
-    """The broker's timers and counters, in memory."""
+    """Timers, consumer positions and the executor's answers, in memory."""
 
     def __init__(self) -> None:
         self.armed: dict[str, tuple[datetime, bytes]] = {}
-        self.done: dict[str, int] = {}  # up to which position everything is acknowledged
+        self.done: dict[str, int] = {}  # by consumer: the position up to which every message is acknowledged
         self.down = False
         self.answers: list[LookResult | None] = []  # the executor's next answers to polls; None: it is unavailable
         self.looked: list[LookNow] = []
@@ -64,6 +64,8 @@ class Broker:
 
 
 class Clock:
+    """The current time plus `ahead`, which the test sets."""
+
     def __init__(self) -> None:
         self.ahead = timedelta()
 
@@ -107,13 +109,13 @@ def advisory(position: int, consumer: str = "planner") -> Delivery:
 # --- dead letters
 
 
-async def test_a_dead_letter_fails_the_work_that_it_began(
+async def test_a_dead_letter_fails_the_work_in_progress(
     log: InMemoryLog, database: ProjectionDatabase, scheduler: Scheduler
 ) -> None:
     story = Conversation(log)
     await story.commit(c.Say(text="Write a calculator"))
-    for _ in range(2):  # delivered again: nothing twice
-        await scheduler.dead_letter(advisory(log.last(story.id) if _ == 0 else 1))
+    for position in (log.last(story.id), 1):  # a repeated advisory has no effect
+        await scheduler.dead_letter(advisory(position))
     session = await story.load()
     assert (session.version, session.phase) == (2, "failed")
     assert session.failure is not None
@@ -161,33 +163,34 @@ async def test_a_dismissed_dead_letter_stays_dismissed_with_its_user(
     assert {dead.stream_seq: dead.phase for dead in page.dead} == {position: "awaiting_approval", 99: ""}
     assert (page.parked_total, page.dead_total) == (1, 3)
 
-    done = await dismiss(database, api.DismissDead(stream="SESSIONS", stream_seq=position, user="ann"))
-    assert done.entries == 3
-    for again in (99, position):  # a repeated advisory, and a rebuild
-        await scheduler.dead_letter(advisory(again))
+    dismissed = await dismiss(database, api.DismissDead(stream="SESSIONS", stream_seq=position, user="ann"))
+    assert dismissed.entries == 3
+    for repeated in (99, position):
+        await scheduler.dead_letter(advisory(repeated))
         await rebuild_from(log, database, lambda *_: None)
     page = await list_dead(database, api.ListDead())
     assert [(dead.stream_seq, dead.dismissed_by) for dead in page.dead] == [(99, None)]
     assert (page.parked, page.parked_total, page.dead_total) == ((), 0, 1)
-    away = await list_dead(database, api.ListDead(dismissed=True))
-    assert {(dead.consumer, dead.dismissed_by) for dead in away.dead} == {("planner", "ann"), ("verifier", "ann")}
-    assert [(record.position, record.dismissed_by) for record in away.parked] == [(position, "ann")]
-    assert all(record.dismissed_at for record in away.dead)
-    await scheduler.dead_letter(advisory(position, consumer="generator"))  # that is another one
+    dismissed_page = await list_dead(database, api.ListDead(dismissed=True))
+    dismissed_by = {(dead.consumer, dead.dismissed_by) for dead in dismissed_page.dead}
+    assert dismissed_by == {("planner", "ann"), ("verifier", "ann")}
+    assert [(record.position, record.dismissed_by) for record in dismissed_page.parked] == [(position, "ann")]
+    assert all(record.dismissed_at for record in dismissed_page.dead)
+    await scheduler.dead_letter(advisory(position, consumer="generator"))  # another consumer: a new dead letter
     assert (await list_dead(database, api.ListDead())).dead_total == 2
-    for nothing in (
+    for request in (
         api.DismissDead(stream="SESSIONS", stream_seq=77, user="ann"),
         api.DismissDead(stream="TIMERS", stream_seq=position, user="ann"),
     ):
         with pytest.raises(api.StoreError, match=r"Nothing is listed of \w+#\d+"):
-            await dismiss(database, nothing)
+            await dismiss(database, request)
 
 
 @pytest.mark.parametrize(("stopped", "phase"), [(False, "failed"), (True, "resting")])
-async def test_a_dead_letter_ends_the_actions_that_its_work_began(
+async def test_a_dead_letter_ends_the_actions_of_its_work(
     log: InMemoryLog, scheduler: Scheduler, stopped: bool, phase: str
 ) -> None:
-    """No other service would: the executor is gone."""
+    """No other service ends them: the executor has given up."""
     story = Conversation(log)
     await story.commit(c.Say(text="Pay", workflow="agentflow", settings=SessionSettings(approval="never")))
     pay = ActionSpec(id="1.1", tool="pay", effect="write")
@@ -197,7 +200,7 @@ async def test_a_dead_letter_ends_the_actions_that_its_work_began(
     await story.commit(
         c.Start(), finish_action("1.3", result="the beg…", size=60_000), *([c.Stop()] if stopped else [])
     )
-    for _ in range(2):  # delivered again: nothing twice
+    for _ in range(2):  # a repeated advisory has no effect
         await scheduler.dead_letter(advisory(work, consumer="executor"))
     session = await story.load()
     assert session.turn is not None
@@ -223,18 +226,18 @@ async def test_an_invalid_advisory_is_quarantined(scheduler: Scheduler) -> None:
 # --- lost work
 
 
-async def test_old_work_that_no_consumer_holds_fails(
+async def test_old_work_that_no_consumer_holds_is_recorded_as_failed(
     log: InMemoryLog, projector: Projector, scheduler: Scheduler, broker: Broker, clock: Clock
 ) -> None:
-    story, young = Conversation(log), Conversation(log)
+    story, recent = Conversation(log), Conversation(log)
     await story.commit(c.Say(text="Write a calculator"))
     await projector.load(story.id)
     await scheduler.sweep()
-    assert (await story.load()).phase == "planning", "the work is young"
+    assert (await story.load()).phase == "planning", "the work is recent"
     clock.ahead = timedelta(seconds=121)
     broker.done["planner"] = 0
     await scheduler.sweep()
-    assert (await story.load()).phase == "planning", "somebody may have it in hand"
+    assert (await story.load()).phase == "planning", "the planner may hold it: its position is not past the event"
     await story.commit(c.Rename(title="Calculator"))
     await projector.load(story.id)
     broker.done["planner"] = 1
@@ -243,10 +246,10 @@ async def test_old_work_that_no_consumer_holds_fails(
     session = await story.load()
     assert (session.phase, session.version) == ("failed", 3)
     clock.ahead = timedelta()
-    await young.commit(c.Say(text="Write another"))
-    await projector.load(young.id)
+    await recent.commit(c.Say(text="Write another"))
+    await projector.load(recent.id)
     await scheduler.sweep()
-    assert (await young.load()).phase == "planning"
+    assert (await recent.load()).phase == "planning"
 
 
 # --- deadlines
@@ -302,7 +305,7 @@ async def test_a_new_plan_restarts_the_deadline(
     assert json.loads(broker.fire(story.id).data) == {"requested_version": 3}, "spending is not a decision"
 
 
-async def test_the_sweep_makes_up_for_a_timer_that_could_not_be_set(
+async def test_the_sweep_expires_an_approval_whose_timer_could_not_be_set(
     log: InMemoryLog, projector: Projector, scheduler: Scheduler, broker: Broker, clock: Clock
 ) -> None:
     broker.down = True
@@ -329,17 +332,17 @@ async def test_a_waiting_step_is_woken_by_its_timer(
     log: InMemoryLog, projector: Projector, scheduler: Scheduler, broker: Broker, clock: Clock
 ) -> None:
     story = await waiting(log)
-    waits = await story.load()
+    before = await story.load()
     await projector.load(story.id)
     at, _ = broker.armed[f"{story.id}.wake"]
-    assert at == next_wake(waits)
+    assert at == next_wake(before)
     early = broker.fire(story.id, "wake")
     await scheduler.timer_fired(early)
-    assert (await story.load()).phase == "waiting", "its time has not come"
+    assert (await story.load()).phase == "waiting", "the step waits until its time"
     clock.ahead = timedelta(seconds=61)
     await scheduler.timer_fired(early)
     await scheduler.timer_fired(early)
-    assert ((await story.load()).phase, (await story.load()).version) == ("verifying", waits.version + 1)
+    assert ((await story.load()).phase, (await story.load()).version) == ("verifying", before.version + 1)
     await projector.load(story.id)
     assert broker.armed == {}
 
@@ -370,7 +373,7 @@ async def test_a_rebuild_sets_no_timers(
 
 
 @pytest.mark.parametrize("seconds", [10**9, 10**30])
-async def test_an_excessive_timeout_counts_as_none(
+async def test_an_excessive_approval_timeout_sets_no_timer(
     seconds: int, log: InMemoryLog, projector: Projector, scheduler: Scheduler, broker: Broker
 ) -> None:
     story = await in_review(log, seconds)

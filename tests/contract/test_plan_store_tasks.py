@@ -1,4 +1,4 @@
-"""The tasks of a session's execution plans from its rows: the same as in the session at each version."""
+"""`plan_tasks` reads from the database the same execution plan tasks that the session has, version by version."""
 
 from typing import Any
 
@@ -17,40 +17,40 @@ from tests.support.stories import Conversation, approve
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 TEXT = c.Say(text="A calculator", workflow="conversation")
-OWN = c.Say(text="Look it up", workflow="execution_plan", brings_plan=True)
+USERS_PLAN = c.Say(text="Look it up", workflow="execution_plan", brings_plan=True)
 FIRST = (*RUNS, *DONE)
 
 
-def edited(session: Session) -> c.EditPlan:
+def edit_plan(session: Session) -> c.EditPlan:
     assert session.plan is not None
     return c.EditPlan(base=session.plan.version, steps=(LOOK,), goal=f"Changed after version {session.version}")
 
 
 ANOTHER = c.Answer(text="Another one")
-AGAIN = (*FIRST, c.Continue(), ANOTHER, c.Stop())
+STOPPED_SECOND = (*FIRST, c.Continue(), ANOTHER, c.Stop())
 STORIES: dict[str, tuple[Any, ...]] = {
     "one": FIRST,
-    "drafted": (ACTS, DRAFT, edited, edited),
+    "drafted": (ACTS, DRAFT, edit_plan, edit_plan),
     "two": (*FIRST, ACTS, DRAFT),
     "two without a plan yet": (*FIRST, ACTS),
-    "failed, then three": (*FAILED, c.Complete(), ACTS, DRAFT, edited, c.Stop(), ACTS, DRAFT),
-    "brought": (OWN, c.EditPlan(base=1, steps=(LOOK,)), c.CancelPlan(), ACTS, DRAFT, edited),
+    "failed, then three": (*FAILED, c.Complete(), ACTS, DRAFT, edit_plan, c.Stop(), ACTS, DRAFT),
+    "brought": (USERS_PLAN, c.EditPlan(base=1, steps=(LOOK,)), c.CancelPlan(), ACTS, DRAFT, edit_plan),
     "text before": (
         TEXT,
         c.DraftPlan(goal="A calculator", steps=(LOOK.model_copy(update={"tool": None, "arguments": None}),)),
     ),
-    "deleted": (ACTS, DRAFT, c.CancelPlan(), c.DeletePlan(), ACTS, DRAFT, edited),
+    "deleted": (ACTS, DRAFT, c.CancelPlan(), c.DeletePlan(), ACTS, DRAFT, edit_plan),
     "all deleted": (*FIRST, ACTS, DRAFT, c.CancelPlan(), c.DeletePlan()),
     "asked what comes next": (*FIRST, c.Continue(), ANOTHER),
-    "taken up again": (*AGAIN, edited, approve),
-    "taken up again, then another": (*AGAIN, edited, c.CancelPlan(), ACTS, DRAFT),
-    "taken up again after another": (*AGAIN, ACTS, DRAFT, c.CancelPlan(), edited),
+    "taken up again": (*STOPPED_SECOND, edit_plan, approve),
+    "taken up again, then another": (*STOPPED_SECOND, edit_plan, c.CancelPlan(), ACTS, DRAFT),
+    "taken up again after another": (*STOPPED_SECOND, ACTS, DRAFT, c.CancelPlan(), edit_plan),
     "a remark that is a request": (*FIRST, c.Say(text="Another one"), DRAFT),
 }
 
 
-async def known(projector: Projector, session_id: str) -> dict[str, tuple[list[int], int]]:
-    """By task: the versions of its plan, and the last session version at which it was current."""
+async def tasks_of_session(projector: Projector, session_id: str) -> dict[str, tuple[list[int], int]]:
+    """For each task the versions of its plan, and the last session version at which it was current."""
     tasks: dict[str, tuple[list[int], int]] = {}
     newest = (await projector.load(session_id)).session.version
     for version in range(1, newest + 1):
@@ -58,7 +58,7 @@ async def known(projector: Projector, session_id: str) -> dict[str, tuple[list[i
         plan = session.plan
         if plan is None and session.counts.plans:
             if (await projector.load(session_id, version=version - 1)).session.plan is not None:
-                tasks.clear()  # deleted, with all that there was
+                tasks.clear()  # the user deleted the plan, and with it all tasks
             continue
         if plan is None or not session.task or plan.task != session.task:
             continue
@@ -68,28 +68,29 @@ async def known(projector: Projector, session_id: str) -> dict[str, tuple[list[i
 
 
 @pytest.mark.parametrize("name", STORIES)
-async def test_tasks_match_those_of_the_session(
+async def test_stored_tasks_match_those_of_the_session(
     log: InMemoryLog, projector: Projector, database: Any, name: str
 ) -> None:
     story = Conversation(log)
     await story.commit(*STORIES[name])
     newest = (await projector.load(story.id)).session
     tasks = (await plan_tasks(database, story.id)).tasks
-    assert {task.task: (list(task.versions), task.until or newest.version) for task in tasks} == await known(
+    assert {task.task: (list(task.versions), task.until or newest.version) for task in tasks} == await tasks_of_session(
         projector, story.id
     )
     for task in tasks:
-        as_it_was = (await projector.load(story.id, version=task.until)).session
-        assert as_it_was.plan
+        session = (await projector.load(story.id, version=task.until)).session
+        assert session.plan
         row = (task.goal, task.steps, task.versions[-1])
-        assert row == (as_it_was.plan.goal, len(as_it_was.plan.steps), as_it_was.plan.version)
+        assert row == (session.plan.goal, len(session.plan.steps), session.plan.version)
         assert (task.task == newest.task) == (task.until is None)
 
 
-async def test_a_fork_has_a_task_of_its_own(log: InMemoryLog, projector: Projector, database: Any) -> None:
+async def test_a_fork_numbers_its_own_tasks(log: InMemoryLog, projector: Projector, database: Any) -> None:
     parent, fork = Conversation(log), Conversation(log)
-    session = await parent.commit(ACTS, DRAFT, edited)
-    await fork.commit(c.Fork(parent_id=session.id, parent_version=session.version, carried=carry_over(session)), edited)
+    session = await parent.commit(ACTS, DRAFT, edit_plan)
+    forked = c.Fork(parent_id=session.id, parent_version=session.version, carried=carry_over(session))
+    await fork.commit(forked, edit_plan)
     await projector.load(fork.id)
     (task,) = (await plan_tasks(database, fork.id)).tasks
     assert (task.task, task.versions, task.until, task.steps) == ("t1", (1, 2), None, 1)

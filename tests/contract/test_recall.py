@@ -1,4 +1,4 @@
-"""Recall: how outcomes of requests are stored and found again, on SQLite and on PostgreSQL."""
+"""How recall stores and searches the outcomes of requests, on SQLite and on PostgreSQL."""
 
 import random
 import time
@@ -33,7 +33,7 @@ def client(log: InMemoryLog, database: ProjectionDatabase, projector: Projector)
 
 
 class ProjectedSessions:
-    """Sessions of customers with an agent that answers, projected as they go."""
+    """Creates sessions with answered requests and projects their events into the database."""
 
     def __init__(self, log: InMemoryLog, projector: Projector) -> None:
         self.log, self._projector = log, projector
@@ -47,11 +47,11 @@ class ProjectedSessions:
         return story
 
     async def answer(self, story: Conversation, answer: str) -> None:
-        nothing = c.PlanTurn(sub_goal="answer", actions=(), reasoning="it is known")
-        await story.commit(nothing, c.GiveAnswer(text=answer, confidence=1))
-        await self.seen(story)
+        empty_turn = c.PlanTurn(sub_goal="answer", actions=(), reasoning="it is known")
+        await story.commit(empty_turn, c.GiveAnswer(text=answer, confidence=1))
+        await self.project(story)
 
-    async def seen(self, story: Conversation) -> None:
+    async def project(self, story: Conversation) -> None:
         await self._projector.load(story.id)
 
 
@@ -60,36 +60,36 @@ def shop(log: InMemoryLog, projector: Projector) -> ProjectedSessions:
     return ProjectedSessions(log, projector)
 
 
-async def search(client: Client, query: str, **how: Any) -> list[str]:
-    memories = await client.ask(api.MEMORY_RECALL, **{"user": "ann", "query": query} | how)
+async def search(client: Client, query: str, **fields: Any) -> list[str]:
+    memories = await client.ask(api.MEMORY_RECALL, **{"user": "ann", "query": query} | fields)
     return [item.request for item in memories.items]
 
 
-async def listed_memories(client: Client, **how: Any) -> list[tuple[int, str, str]]:
-    page = await client.ask(api.MEMORY_LIST, **{"user": "ann"} | how)
+async def listed_memories(client: Client, **fields: Any) -> list[tuple[int, str, str]]:
+    page = await client.ask(api.MEMORY_LIST, **{"user": "ann"} | fields)
     return [(item.round, item.request, item.outcome) for item in page.items]
 
 
-# --- what is remembered
+# --- which requests become memories
 
 
-async def test_a_request_is_remembered_when_it_ends(client: Client, shop: ProjectedSessions) -> None:
+async def test_a_request_becomes_a_memory_when_it_ends(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.commit(c.Say(text="Where is my parcel?", workflow="agentflow"))
-    await shop.seen(story)
+    await shop.project(story)
     assert await listed_memories(client) == []
     await shop.answer(story, "In the post.")
     assert await listed_memories(client) == [(1, "Where is my parcel?", "answered: In the post.")]
     await story.commit(c.Say(text="And the boots?", settings=SessionSettings(max_turns=6)))
     await story.commit(c.Stop())
-    await shop.seen(story)
+    await shop.project(story)
     assert await listed_memories(client) == [
         (2, "And the boots?", "stopped"),
         (1, "Where is my parcel?", "answered: In the post."),
     ]
     await story.commit(c.Say(text="The lamp, then", settings=SessionSettings(max_turns=7)))
     await story.commit(c.Fail(reason="The model is away."))
-    await shop.seen(story)
+    await shop.project(story)
     assert (await listed_memories(client))[0] == (3, "The lamp, then", "failed: The model is away.")
     await story.commit(c.Retry())
     await shop.answer(story, "It is on its way.")
@@ -98,42 +98,42 @@ async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Projec
     assert (page.total, [item.version for item in page.items][-1]) == (3, 1)
 
 
-async def test_a_session_without_recall_is_not_recalled_either(client: Client, shop: ProjectedSessions) -> None:
-    aside = Conversation(shop.log)
-    await aside.commit(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
-    await shop.answer(aside, "Rehearsed.")
+async def test_requests_made_with_recall_off_are_not_stored(client: Client, shop: ProjectedSessions) -> None:
+    session = Conversation(shop.log)
+    await session.commit(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
+    await shop.answer(session, "Rehearsed.")
     await shop.request("A real wish")
     assert await listed_memories(client) == [(1, "A real wish", "answered: Done.")]
-    await aside.commit(c.Say(text="Now for good", settings=SessionSettings()))
-    await shop.answer(aside, "Done for good.")
+    await session.commit(c.Say(text="Now for good", settings=SessionSettings()))
+    await shop.answer(session, "Done for good.")
     assert (await listed_memories(client))[0][1:] == ("Now for good", "answered: Done for good.")
 
 
-async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: ProjectedSessions) -> None:
+async def test_approved_code_is_the_outcome_of_a_request(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.plan("Write a clock", goal="A clock")
     await story.commit(approve)
     await story.commit(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
     await story.commit(approve)
-    await shop.seen(story)
+    await shop.project(story)
     assert await listed_memories(client) == [(1, "Write a clock", "code approved for the plan: A clock")]
 
 
-async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, shop: ProjectedSessions) -> None:
+async def test_the_answer_to_the_question_what_comes_next_is_a_request(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.plan("Write a clock", goal="A clock")
     await story.commit(approve)
     await story.commit(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
     await story.commit(approve)
     await story.commit(c.Continue(), c.Stop(), c.Continue(), c.Answer(text="A lamp"), c.Stop())
-    await shop.seen(story)
+    await shop.project(story)
     assert await listed_memories(client) == [
         (2, "A lamp", "stopped"),
         (1, "Write a clock", "code approved for the plan: A clock"),
     ]
 
 
-async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: ProjectedSessions) -> None:
+async def test_the_lesson_is_the_reasoning_of_the_last_failed_turn(client: Client, shop: ProjectedSessions) -> None:
     story = Conversation(shop.log)
     await story.commit(c.Say(text="Cancel everything", workflow="agentflow"))
     for action_id, status, next_action, why in (
@@ -147,24 +147,24 @@ async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Projecte
             c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
         )
     await story.commit(c.GiveAnswer(text="They are returned.", confidence=1))
-    await shop.seen(story)
+    await shop.project(story)
     page = await client.ask(api.MEMORY_LIST, user="ann")
     assert [item.lesson for item in page.items] == ["cancel: The order was shipped already."]
     assert await search(client, "shipped") == ["Cancel everything"]
 
 
-async def test_a_fork_does_not_remember_its_parents_requests(
+async def test_a_fork_does_not_store_its_parents_requests(
     client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     parent = Conversation(shop.log)
     await parent.plan("Write a calculator")
     await parent.commit(c.Say(text="With floats"))
-    then = await parent.commit(c.DraftPlan(goal="floats", steps=STEPS))
+    parent_state = await parent.commit(c.DraftPlan(goal="floats", steps=STEPS))
     child = Conversation(shop.log, "child")
-    await fork(shop.log, then, child.id, CommandMeta("user:ann", datetime.now(UTC), "f"))
+    await fork(shop.log, parent_state, child.id, CommandMeta("user:ann", datetime.now(UTC), "f"))
     await child.commit(approve)
     await child.commit(c.Stop())
-    await shop.seen(child)
+    await shop.project(child)
     assert await listed_memories(client) == []
     await child.commit(c.Say(text="Now a clock", workflow="agentflow"))
     await shop.answer(child, "Tick.")
@@ -173,7 +173,7 @@ async def test_a_fork_does_not_remember_its_parents_requests(
     assert await listed_memories(client, query="clock") == [(1, "Now a clock", "answered: Tick.")]
 
 
-async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
+async def test_a_rebuild_gives_the_same_memories_and_a_purge_deletes_them(
     client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     for n in range(4):
@@ -189,43 +189,43 @@ async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
     assert set(await search(client, "boots", limit=10)) == {f"Return boots {n}" for n in (0, 2, 3)}
     assert await search(client, "lamp", limit=10) == ["Thanks, and the lamp?"] * 3
     if database.is_sqlite:
-        async with database.begin() as tx:  # raises where index and rows do not agree
+        async with database.begin() as tx:  # raises if the index and the rows differ
             await tx.execute(text("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)"))
 
 
-# --- recall
+# --- search
 
 
-async def test_the_best_comes_first_and_only_ones_own(client: Client, shop: ProjectedSessions) -> None:
+async def test_a_users_own_requests_are_ranked_by_match(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("Return the hiking boots", "The boots are returned to your card.")
     await shop.request("Cancel the lamp", "The order is cancelled.")
     await shop.request("Where is my order?", "Hiking boots: on their way.")
     await shop.request("Return hiking boots, boots and boots", user="bob")
-    own = await shop.request("Hiking boots again", session_id="here")
-    assert await search(client, "I want to return my hiking boots", exclude=own.id) == [
+    current = await shop.request("Hiking boots again", session_id="here")
+    assert await search(client, "I want to return my hiking boots", exclude=current.id) == [
         "Return the hiking boots",
         "Where is my order?",
     ]
     assert len(await search(client, "hiking boots")) == 3
-    assert await search(client, "hiking boots", limit=1, exclude=own.id) == ["Return the hiking boots"]
+    assert await search(client, "hiking boots", limit=1, exclude=current.id) == ["Return the hiking boots"]
     assert await search(client, "hiking", user="eve") == []
 
 
-async def test_words_that_everybody_uses_do_not_drown(client: Client, shop: ProjectedSessions) -> None:
+async def test_common_words_do_not_match(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("What is it that I should do with the other of them?")
     await shop.request("Zeppelin rides")
     assert await search(client, "What should I do with the other zeppelin?") == ["Zeppelin rides"]
     assert await search(client, "the and of what is") == []
 
 
-async def test_forms_of_a_word_are_the_same(client: Client, shop: ProjectedSessions) -> None:
+async def test_inflected_forms_of_a_word_match(client: Client, shop: ProjectedSessions) -> None:
     await shop.request("I returned two orders")
     assert await search(client, "returning an order") == ["I returned two orders"]
 
 
-async def test_the_newest_are_returned_as_well(client: Client, shop: ProjectedSessions) -> None:
-    for words in ("Return boots", "A lamp", "A chair"):
-        await shop.request(words)
+async def test_recall_adds_the_newest_requests_after_the_matches(client: Client, shop: ProjectedSessions) -> None:
+    for request in ("Return boots", "A lamp", "A chair"):
+        await shop.request(request)
     memories = (await client.ask(api.MEMORY_RECALL, user="ann", query="boots", recent=2)).items
     assert [(memory.request, memory.score > 0) for memory in memories] == [
         ("Return boots", True),
@@ -251,14 +251,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_any_text_is_a_question(name: str, client: Client, shop: ProjectedSessions) -> None:
+async def test_any_text_can_be_searched_for(name: str, client: Client, shop: ProjectedSessions) -> None:
     await shop.request("Return my boots")
     assert await search(client, HOSTILE[name]) == ["Return my boots"]
     assert (await client.ask(api.MEMORY_LIST, user="ann", query=HOSTILE[name])).total in (0, 1)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_any_text_is_remembered_and_found_by_itself(
+async def test_any_text_is_stored_and_matches_itself(
     name: str, client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
     await shop.request(HOSTILE[name], HOSTILE[name])
@@ -270,7 +270,7 @@ async def test_any_text_is_remembered_and_found_by_itself(
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "\x00", "?!…", '""', "*", "🥾", "the"])
-async def test_a_question_without_words_finds_nothing_by_them(
+async def test_a_query_without_searchable_words_matches_nothing(
     empty: str, client: Client, shop: ProjectedSessions
 ) -> None:
     await shop.request("Return my boots")
@@ -280,7 +280,7 @@ async def test_a_question_without_words_finds_nothing_by_them(
 
 
 @pytest.mark.parametrize(
-    ("words", "question"),
+    ("request_text", "query"),
     [
         ("写一个计算器", "计算"),
         ("Eine Straße zeichnen", "STRASSE"),
@@ -290,14 +290,16 @@ async def test_a_question_without_words_finds_nothing_by_them(
         ("full width: ＡＢＣ１２３", "abc123"),
     ],
 )
-async def test_words_of_other_scripts(words: str, question: str, client: Client, shop: ProjectedSessions) -> None:
-    await shop.request(words)
+async def test_words_of_other_scripts_match(
+    request_text: str, query: str, client: Client, shop: ProjectedSessions
+) -> None:
+    await shop.request(request_text)
     await shop.request("Return my boots")
-    assert await search(client, question) == [words]
+    assert await search(client, query) == [request_text]
 
 
-async def test_noise_breaks_nothing(client: Client, shop: ProjectedSessions) -> None:
-    """Random text from the parts that query languages are made of; the seed is in the failure."""
+async def test_random_query_syntax_raises_no_error(client: Client, shop: ProjectedSessions) -> None:
+    """Searches for random sequences of query syntax."""
     await shop.request("Return my boots")
     parts = [
         "boots",
@@ -321,8 +323,8 @@ async def test_noise_breaks_nothing(client: Client, shop: ProjectedSessions) -> 
         "é",
     ]
     for seed in range(60):
-        noise = random.Random(seed)
-        query = noise.choice(["", " "]).join(noise.choices(parts, k=noise.randint(1, 40)))
+        generator = random.Random(seed)
+        query = generator.choice(["", " "]).join(generator.choices(parts, k=generator.randint(1, 40)))
         await search(client, query)
         await listed_memories(client, query=query)
 
@@ -352,10 +354,10 @@ async def test_the_store_keeps_a_bounded_part_of_long_texts(
         assert len((await tx.scalar(select(t.memories.c.search_words))) or "") <= 5_000
 
 
-async def test_a_session_of_very_many_requests_is_searched_at_once(
+async def test_searching_a_session_with_8000_requests_is_fast(
     client: Client, shop: ProjectedSessions, database: ProjectionDatabase
 ) -> None:
-    """Of each request that matches it was counted how many came before it: quadratic work for five answers."""
+    """The search must not count the earlier requests of every match, which takes quadratic time."""
     story = await shop.request("Where are my boots?")
     async with database.begin() as tx:
         first = dict((await tx.execute(select(t.memories))).mappings().one())

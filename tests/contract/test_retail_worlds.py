@@ -26,35 +26,35 @@ CANCEL: dict[str, Any] = {"order_id": "#W2", "reason": "no longer needed"}
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of an empty database that several processes can open."""
-    return empty(request, tmp_path)
+    """The URL of an empty database that several processes can open."""
+    return empty_database_url(request, tmp_path)
 
 
-def empty(request: pytest.FixtureRequest, folder: Path) -> str:
+def empty_database_url(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "memory":
         return "sqlite+aiosqlite://"
     if request.param == "sqlite":
         return f"sqlite+aiosqlite:///{folder}/new/retail.db"
-    given: str = request.getfixturevalue("postgres_url")
-    return given.replace("postgresql://", "postgresql+asyncpg://", 1)
+    postgres_url: str = request.getfixturevalue("postgres_url")
+    return postgres_url.replace("postgresql://", "postgresql+asyncpg://", 1)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of an empty database for one process."""
-    return empty(request, tmp_path)
+def single_process_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database that one process opens."""
+    return empty_database_url(request, tmp_path)
 
 
 @pytest.fixture
-async def worlds(place: str) -> AsyncIterator[Worlds]:
-    opened = Worlds(place, small)
-    await opened.open()
-    yield opened
-    await opened.close()
+async def worlds(single_process_url: str) -> AsyncIterator[Worlds]:
+    worlds = Worlds(single_process_url, small)
+    await worlds.open()
+    yield worlds
+    await worlds.close()
 
 
 def text(data: Data) -> str:
-    """With the order of everything."""
+    """The data as JSON, which also compares the order of documents and fields."""
     return json.dumps([data["users"], data["products"], data["orders"]])
 
 
@@ -65,7 +65,7 @@ async def test_a_world_begins_as_the_base(worlds: Worlds) -> None:
     assert worlds.fingerprint == fingerprint(small())
 
 
-async def test_the_same_story_as_in_a_dictionary(worlds: Worlds) -> None:
+async def test_calls_give_the_same_results_and_data_as_on_a_dictionary(worlds: Worlds) -> None:
     world, shop = worlds.world("story"), Shop()
     story: list[tuple[str, dict[str, Any]]] = [
         ("find_user_id_by_email", {"email": "ann@example.com"}),
@@ -89,17 +89,17 @@ async def test_the_same_story_as_in_a_dictionary(worlds: Worlds) -> None:
 
 
 async def test_worlds_do_not_see_each_other(worlds: Worlds) -> None:
-    item, other = worlds.world("one"), worlds.world("other")
-    await item.call("cancel_pending_order", CANCEL)
-    assert text(await other.dump()) == text(small())
+    world, unchanged = worlds.world("one"), worlds.world("other")
+    await world.call("cancel_pending_order", CANCEL)
+    assert text(await unchanged.dump()) == text(small())
     changed = await worlds.world("one").changes()
     assert (list(changed["orders"]), list(changed["users"])) == (["#W2"], ["ann_lee_1"])
     assert changed["users"]["ann_lee_1"]["payment_methods"][GIFT]["balance"] == 120.2
-    await item.reset()
-    assert text(await item.dump()) == text(small())
+    await world.reset()
+    assert text(await world.dump()) == text(small())
 
 
-async def test_a_key_is_used_once(worlds: Worlds) -> None:
+async def test_a_repeated_idempotency_key_gives_the_first_result(worlds: Worlds) -> None:
     world = worlds.world("w")
     result = await world.call("cancel_pending_order", CANCEL, key="k")
     assert await world.call("cancel_pending_order", dict(reversed(CANCEL.items())), key="k") == result
@@ -113,23 +113,23 @@ async def test_a_key_is_used_once(worlds: Worlds) -> None:
     assert await world.call("cancel_pending_order", CANCEL | {"order_id": "#W1"}, key="k") != result
 
 
-async def test_a_refusal_is_remembered_too(worlds: Worlds) -> None:
+async def test_a_repeated_key_gives_the_first_refusal_again(worlds: Worlds) -> None:
     world = worlds.world("w")
-    odd: dict[str, Any] = {"order_id": "#W1", "item_ids": "\ud800", "new_item_ids": [], "payment_method_id": "x"}
-    refusal = await world.call("modify_pending_order_items", odd, key="k")
+    invalid: dict[str, Any] = {"order_id": "#W1", "item_ids": "\ud800", "new_item_ids": [], "payment_method_id": "x"}
+    refusal = await world.call("modify_pending_order_items", invalid, key="k")
     assert refusal == "Error: \ud800 not found"
     await world.call("cancel_pending_order", CANCEL | {"order_id": "#W1"})
-    assert await world.call("modify_pending_order_items", odd, key="k") == refusal
+    assert await world.call("modify_pending_order_items", invalid, key="k") == refusal
 
 
-async def test_a_read_is_made_again_under_the_same_key(worlds: Worlds) -> None:
+async def test_a_read_with_a_repeated_key_reads_again(worlds: Worlds) -> None:
     world = worlds.world("w")
     before = await world.call("get_order_details", {"order_id": "#W2"}, key="r")
     after = await world.call("cancel_pending_order", CANCEL)
     assert before != after == await world.call("get_order_details", {"order_id": "#W2"}, key="r")
 
 
-async def test_many_at_once(worlds: Worlds) -> None:
+async def test_concurrent_calls_change_an_order_once(worlds: Worlds) -> None:
     world = worlds.world("w")
     same = await asyncio.gather(*(world.call("cancel_pending_order", CANCEL, key="k") for _ in range(8)))
     assert len(set(same)) == 1
@@ -139,7 +139,7 @@ async def test_many_at_once(worlds: Worlds) -> None:
     assert len((await world.dump())["orders"]["#W1"]["payment_history"]) == 2
 
 
-async def test_a_preview_tells_and_changes_nothing(worlds: Worlds) -> None:
+async def test_a_preview_lists_the_changes_and_makes_none(worlds: Worlds) -> None:
     world = worlds.world("w")
     preview = await world.preview("cancel_pending_order", CANCEL)
     refund = {"transaction_type": "refund", "amount": 20.2, "payment_method_id": GIFT}
@@ -158,7 +158,7 @@ async def test_a_preview_tells_and_changes_nothing(worlds: Worlds) -> None:
     assert not (await world.preview("destroy", {})).known
 
 
-async def test_the_base_stays_and_other_data_are_refused(url: str) -> None:
+async def test_reopening_keeps_changes_and_refuses_different_base_data(url: str) -> None:
     first = Worlds(url, small)
     await first.open()
     await first.world("shared").call("cancel_pending_order", CANCEL)
@@ -170,27 +170,27 @@ async def test_the_base_stays_and_other_data_are_refused(url: str) -> None:
     assert text(await again.world("shared").dump()) == changed
     await again.close()
 
-    def other() -> Data:
+    def without_orders() -> Data:
         return small() | {"orders": {}}
 
     with pytest.raises(WrongBase, match="another database"):
-        await Worlds(url, other).open()
+        await Worlds(url, without_orders).open()
 
 
 async def _tables(url: str, data: Data | None = None) -> tuple[list[Any], list[Any]]:
-    """All rows as they are, and as they would be made of these documents in an empty database."""
+    """The stored rows of all tables, and the rows that an empty database would get from `data`."""
     engine = create_async_engine(url)
     async with engine.connect() as connection:
-        result = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
+        stored = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
         if data is not None:
             await connection.run_sync(relations.fill, data)
         created = [sorted(map(tuple, await connection.execute(select(table)))) for table in relations.TABLES]
         await connection.rollback()
     await engine.dispose()
-    return result, created
+    return stored, created
 
 
-async def test_the_shared_world_is_kept_as_tables_too(url: str) -> None:
+async def test_the_shared_world_is_also_stored_as_relational_tables(url: str) -> None:
     worlds = Worlds(url, small)
     await worlds.open()
     shared, base = worlds.world("shared"), (await _tables(url, small()))[0]
@@ -207,14 +207,14 @@ async def test_the_shared_world_is_kept_as_tables_too(url: str) -> None:
     for tool, arguments in story:
         assert not (await shared.call(tool, arguments)).startswith("Error: ")
         await worlds.world("another").call(tool, arguments)
-        result, created = await _tables(url, await shared.dump())
-        assert result == created != base
+        stored, created = await _tables(url, await shared.dump())
+        assert stored == created != base
     await shared.reset()
     assert (await _tables(url))[0] == base
     await worlds.close()
 
 
-async def test_data_that_refer_to_nothing_are_refused_as_a_whole(url: str) -> None:
+async def test_data_with_a_dangling_reference_are_refused_and_leave_nothing_behind(url: str) -> None:
     def broken() -> Data:
         data = small()
         data["orders"]["#W1"]["user_id"] = "nobody"
@@ -238,20 +238,20 @@ async def test_a_world_needs_a_name_and_an_open_database() -> None:
     await worlds.close()
 
 
-async def test_a_database_that_is_away_is_no_answer_of_a_tool(tmp_path: Path) -> None:
+async def test_a_database_failure_raises_instead_of_becoming_a_tool_result(tmp_path: Path) -> None:
     with pytest.raises(WorldsUnavailable):
         await Worlds("postgresql+asyncpg://parley@127.0.0.1:9/none", small).open()
     worlds = Worlds(f"sqlite+aiosqlite:///{tmp_path}/retail.db", small)
     await worlds.open()
-    with closing(sqlite3.connect(tmp_path / "retail.db")) as other:
-        other.execute("DROP TABLE retail_documents")
+    with closing(sqlite3.connect(tmp_path / "retail.db")) as connection:
+        connection.execute("DROP TABLE retail_documents")
     for tool, arguments in (("get_order_details", {"order_id": "#W1"}), ("cancel_pending_order", CANCEL)):
         with pytest.raises(WorldsUnavailable):
             await worlds.world("w").call(tool, arguments, key="k")
     await worlds.close()
 
 
-async def test_a_call_that_is_given_up_leaves_a_whole_world(worlds: Worlds) -> None:
+async def test_a_cancelled_call_changes_order_and_customer_together_or_not_at_all(worlds: Worlds) -> None:
     world = worlds.world("w")
     for pauses in range(30):
         call = asyncio.create_task(world.call("cancel_pending_order", CANCEL, key="k"))
@@ -259,13 +259,13 @@ async def test_a_call_that_is_given_up_leaves_a_whole_world(worlds: Worlds) -> N
             await asyncio.sleep(0)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        await _is_whole(world)
+        await _consistent_balance(world)
     await world.call("cancel_pending_order", CANCEL, key="k")
-    assert await _is_whole(world) == 120.2
+    assert await _consistent_balance(world) == 120.2
 
 
-async def _is_whole(world: World) -> Any:
-    """Order and customer changed together, or neither; the balance."""
+async def _consistent_balance(world: World) -> Any:
+    """The customer's balance, after a check that order and customer changed together or not at all."""
     data = await world.dump()
     balance = data["users"]["ann_lee_1"]["payment_methods"][GIFT]["balance"]
     assert (data["orders"]["#W2"]["status"], balance) in (("pending", 100), ("cancelled", 120.2))
@@ -277,17 +277,17 @@ import asyncio, sys
 from packs.retail.store import Worlds
 from tests.support.retail import *
 
-async def write(worlds, me):
+async def write(worlds, writer):
     world = worlds.world("shared")
     for n in range(20):
         key = f"{n}"
         order = ["#W2", "#W6"][n % 2]
         await world.call("modify_pending_order_address", {"order_id": order, **NEW_HOME, "city": key}, key=key)
-    mine = []
-    for tool, more in (("modify_pending_order_payment", {"payment_method_id": GIFT}),
-                       ("cancel_pending_order", {"reason": "no longer needed"})):
-        mine.append(await world.call(tool, {"order_id": "#W1", **more}, key=f"{tool} {me}"))
-    return sum(not result.startswith("Error: ") for result in mine)
+    results = []
+    for tool, arguments in (("modify_pending_order_payment", {"payment_method_id": GIFT}),
+                            ("cancel_pending_order", {"reason": "no longer needed"})):
+        results.append(await world.call(tool, {"order_id": "#W1", **arguments}, key=f"{tool} {writer}"))
+    return sum(not result.startswith("Error: ") for result in results)
 
 async def main(url, *names):
     writers = [Worlds(url, small) for _ in names]
@@ -303,7 +303,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_several_processes_open_and_write_at_once(url: str) -> None:
-    """Two processes with two writers each: to start one costs more than all that it writes."""
+    """Two processes have two writers each, because starting a process takes longer than all its writes."""
     pipe = asyncio.subprocess.PIPE
     start = [
         asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, url, *names, stdin=pipe, stdout=pipe, cwd=ROOT)
@@ -313,9 +313,9 @@ async def test_several_processes_open_and_write_at_once(url: str) -> None:
     for program in programs:
         assert program.stdout is not None
         assert await program.stdout.readline() == b"open\n"
-    result = await asyncio.gather(*(program.communicate(b"\n") for program in programs))
+    outputs = await asyncio.gather(*(program.communicate(b"\n") for program in programs))
     assert [program.returncode for program in programs] == [0, 0]
-    assert 1 <= sum(int(out) for out, _ in result) <= 2, "one payment and one cancellation, or only the latter"
+    assert 1 <= sum(int(out) for out, _ in outputs) <= 2, "one payment and one cancellation, or only the latter"
 
     worlds = Worlds(url, small)
     await worlds.open()
@@ -324,6 +324,6 @@ async def test_several_processes_open_and_write_at_once(url: str) -> None:
     order = data["orders"]["#W1"]
     assert order["status"] == "cancelled"
     assert len(order["payment_history"]) in (2, 6)
-    # paid with the gift card and refunded both ways: the payment's 60.1 came back, and nothing twice
+    # Whether or not the gift card paid first, its balance is the original one: each payment is refunded once.
     assert data["users"]["ann_lee_1"]["payment_methods"][GIFT]["balance"] == 100
     assert data["orders"]["#W6"]["address"]["city"] == "19"

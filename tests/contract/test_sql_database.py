@@ -1,4 +1,4 @@
-"""Read-only databases on SQLite and PostgreSQL: which statements may run, refusals, limits, the schema."""
+"""Read-only SQL databases on SQLite and PostgreSQL: allowed and refused statements, limits, and the schema."""
 
 import asyncio
 import random
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("tests.support.postgres",)
 
-type Open = Callable[..., ReadOnlyDatabase]
+type OpenShop = Callable[..., ReadOnlyDatabase]
 
-BUILT_WITHOUT_XML = "unsupported XML feature"  # so says a server that has got the statement and lacks libxml
-PARTS = 4  # of the hostile statements
+BUILT_WITHOUT_XML = "unsupported XML feature"  # the error of a PostgreSQL built without libxml
+PARTS = 4  # the hostile statements are split over so many tests
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of the shop."""
+    """The URL of the shop's database."""
     if request.param == "sqlite":
         return sqlite_shop(tmp_path)
     return asyncio.run(postgres_shop(request.getfixturevalue("postgres_url")))
 
 
 @pytest.fixture
-async def shop(url: str) -> AsyncIterator[Open]:
-    """Opens the shop, and closes what was opened."""
-    opened: list[ReadOnlyDatabase] = []
+async def shop(url: str) -> AsyncIterator[OpenShop]:
+    """A function that opens the shop. The fixture closes these databases after the test."""
+    databases: list[ReadOnlyDatabase] = []
 
-    def one(limits: QueryLimits = LIMITS, hidden: Hidden = HIDDEN) -> ReadOnlyDatabase:
-        opened.append(open_database(url, limits, hidden))
-        return opened[-1]
+    def open_shop(limits: QueryLimits = LIMITS, hidden: Hidden = HIDDEN) -> ReadOnlyDatabase:
+        databases.append(open_database(url, limits, hidden))
+        return databases[-1]
 
-    yield one
-    for database in opened:
+    yield open_shop
+    for database in databases:
         await database.aclose()
 
 
 async def write(url: str, sql: str) -> None:
-    """As the shop's owner does, at the same time."""
+    """Execute the SQL as the shop's owner, on a connection of its own."""
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             connection.executescript(sql)
@@ -70,6 +70,7 @@ async def write(url: str, sql: str) -> None:
 
 
 async def outcome(work: Awaitable[object]) -> str:
+    """The kind of error, `no reason` if the error has no message, or `ran`."""
     try:
         await work
     except SqlError as error:
@@ -77,23 +78,23 @@ async def outcome(work: Awaitable[object]) -> str:
     return "ran"
 
 
-# --- what may run
+# --- allowed and refused statements
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_everything_hostile_is_refused_with_its_reason(shop: Open, part: int) -> None:
-    """In parts, and with a short clock only for what the clock has to stop: a slow machine gives the same reasons."""
-    hurried, patient = shop(QueryLimits(seconds=0.7)), shop(QueryLimits(seconds=60))
-    wrong = [
-        (statement["sql"][:100], statement["error"], actual)
-        for statement in statements("hostile", patient.dialect)[part::PARTS]
-        if (actual := await outcome((hurried if statement["error"] == "timeout" else patient).run(statement["sql"])))
-        != statement["error"]
-    ]
+async def test_hostile_statements_are_refused_with_the_expected_kind(shop: OpenShop, part: int) -> None:
+    """Only statements that must time out get a short limit, so that a slow machine gives the same reasons."""
+    short_limit, long_limit = shop(QueryLimits(seconds=0.7)), shop(QueryLimits(seconds=60))
+    wrong = []
+    for statement in statements("hostile", long_limit.dialect)[part::PARTS]:
+        sql, expected = statement["sql"], statement["error"]
+        actual = await outcome((short_limit if expected == "timeout" else long_limit).run(sql))
+        if actual != expected:
+            wrong.append((sql[:100], expected, actual))
     assert wrong == []
 
 
-async def test_everything_harmless_runs(shop: Open) -> None:
+async def test_harmless_statements_run(shop: OpenShop) -> None:
     database = shop()
     failed = []
     for statement in statements("harmless", database.dialect):
@@ -106,30 +107,28 @@ async def test_everything_harmless_runs(shop: Open) -> None:
     assert failed == []
 
 
-async def test_a_hidden_value_never_comes_out(shop: Open) -> None:
-    """Neither by mutation of good queries that run, nor in the words of those that do not."""
-    database, chance = shop(QueryLimits(seconds=1)), random.Random(11)
-    good = [statement["sql"] for statement in statements("harmless", database.dialect) if len(statement["sql"]) < 300]
-    hostile = [
-        statement["sql"] for statement in statements("hostile", database.dialect) if "hidden" in statement["kind"]
-    ]
+async def test_random_queries_never_show_hidden_values(shop: OpenShop) -> None:
+    """Mixtures of harmless and hostile queries show hidden values neither in rows nor in errors."""
+    database, generator = shop(QueryLimits(seconds=1)), random.Random(11)
+    harmless = [item["sql"] for item in statements("harmless", database.dialect) if len(item["sql"]) < 300]
+    hostile = [item["sql"] for item in statements("hostile", database.dialect) if "hidden" in item["kind"]]
     observed: set[str] = set()
     for _ in range(400):
-        parts = [chance.choice(good).split(), chance.choice(hostile).split()]
-        place = [chance.randint(1, len(part)) for part in parts]
-        sql = " ".join(parts[0][: place[0]] + parts[1][place[1] :])
+        begin, end = generator.choice(harmless).split(), generator.choice(hostile).split()
+        cuts = [generator.randint(1, len(words)) for words in (begin, end)]
+        sql = " ".join(begin[: cuts[0]] + end[cuts[1] :])
         try:
             message = str((await database.run(sql)).rows)
             observed.add("ran")
         except SqlError as error:
             message = error.message
             observed.add(error.kind)
-        assert not any(f"{name}@example.com" in message for name in ("bob",)), sql
+        assert "bob@example.com" not in message, sql
         assert "token-2" not in message, sql
     assert {"ran", "syntax", "hidden"} <= observed
 
 
-async def test_a_check_tells_what_a_run_would(shop: Open) -> None:
+async def test_a_check_gives_the_same_refusal_as_a_run(shop: OpenShop) -> None:
     database = shop()
     good = await database.check("SELECT name FROM Users JOIN orders USING (user_id);")
     assert (good.ok, good.kind, good.error, good.tables) == (True, "", "", ("orders", "users"))
@@ -142,14 +141,14 @@ async def test_a_check_tells_what_a_run_would(shop: Open) -> None:
     assert "secrets" not in unknown.error
 
 
-async def test_only_some_tables(shop: Open) -> None:
+async def test_only_listed_tables_can_be_read(shop: OpenShop) -> None:
     database = shop(LIMITS, Hidden.parse("*.password", only="users, order_sums"))
     assert [table.name for table in (await database.schema()).tables] == ["order_sums", "users"]
     assert (await database.run("SELECT count(*) FROM order_sums")).rows == ((3,),)
     assert (await database.run("SELECT email FROM users WHERE user_id = 'bob_2'")).rows == (("bob@example.com",),)
     for sql in ("SELECT * FROM orders", "SELECT orders FROM order_sums UNION SELECT count(*) FROM orders"):
         assert await outcome(database.run(sql)) == "table"
-    # To SQLite a vertical tab is space, where another space is before it.
+    # SQLite reads a vertical tab as a space if it follows a space.
     disguised = "WITH order_sums \vAS (SELECT * FROM orders) SELECT * FROM order_sums"
     assert await outcome(database.run(disguised)) == "syntax"
 
@@ -157,7 +156,7 @@ async def test_only_some_tables(shop: Open) -> None:
 # --- limits
 
 
-async def test_rows_and_bytes_are_limited(shop: Open) -> None:
+async def test_rows_and_bytes_are_limited(shop: OpenShop) -> None:
     database = shop(QueryLimits(rows=2, bytes=60))
     table = await database.run("SELECT order_id FROM orders ORDER BY order_id")
     assert (table.rows, table.truncated) == ((("#1",), ("#2",)), True)
@@ -168,7 +167,7 @@ async def test_rows_and_bytes_are_limited(shop: Open) -> None:
     assert await outcome(database.run(f"SELECT '{'a' * 100}'")) == "too_large"
 
 
-async def test_the_clock_stops_a_query_and_the_database_goes_on(shop: Open) -> None:
+async def test_a_timeout_stops_the_query_and_the_database_remains_usable(shop: OpenShop) -> None:
     database = shop(QueryLimits(seconds=0.3))
     began = time.monotonic()
     kinds = await asyncio.gather(*(outcome(database.run(ENDLESS)) for _ in range(4)))
@@ -177,7 +176,7 @@ async def test_the_clock_stops_a_query_and_the_database_goes_on(shop: Open) -> N
     assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
 
 
-async def test_a_cancelled_caller_leaves_nothing_for_the_next_one(shop: Open) -> None:
+async def test_a_cancelled_query_does_not_disturb_the_next_one(shop: OpenShop) -> None:
     database = shop(QueryLimits(seconds=30))
     await database.run("SELECT 1 AS one")
     with pytest.raises(TimeoutError):
@@ -185,7 +184,7 @@ async def test_a_cancelled_caller_leaves_nothing_for_the_next_one(shop: Open) ->
     assert (await database.run("SELECT 2 AS two")).rows == ((2,),)
 
 
-async def test_many_at_once(shop: Open) -> None:
+async def test_concurrent_queries_get_their_own_results(shop: OpenShop) -> None:
     database = shop()
     tables = await asyncio.gather(*(database.run(f"SELECT {n} AS n") for n in range(40)))
     assert [table.rows for table in tables] == [((n,),) for n in range(40)]
@@ -194,12 +193,12 @@ async def test_many_at_once(shop: Open) -> None:
 # --- the schema
 
 
-async def test_the_schema(shop: Open) -> None:
+async def test_the_schema_lists_visible_tables_and_columns(shop: OpenShop) -> None:
     database = shop()
     schema = await database.schema()
     names = [table.name for table in schema.tables]
-    more = ["blobs", "note_ids", "notes"] if database.dialect == "sqlite" else ["members", "states", "years"]
-    assert names == sorted(["accounts", "items", "log", "order_sums", "orders", "products", "users", *more])
+    only_here = ["blobs", "note_ids", "notes"] if database.dialect == "sqlite" else ["members", "states", "years"]
+    assert names == sorted(["accounts", "items", "log", "order_sums", "orders", "products", "users", *only_here])
     users, orders = schema.table("USERS"), schema.table("orders")
     assert users is not None
     assert orders is not None
@@ -215,7 +214,7 @@ async def test_the_schema(shop: Open) -> None:
         assert status.comment == "pending, delivered or cancelled"
 
 
-async def test_the_schema_is_remembered_and_read_again(shop: Open, url: str) -> None:
+async def test_the_schema_is_cached_and_refreshed(shop: OpenShop, url: str) -> None:
     database = shop()
     first = await database.schema()
     assert await database.schema() is first
@@ -226,14 +225,14 @@ async def test_the_schema_is_remembered_and_read_again(shop: Open, url: str) -> 
     assert later is not None
     assert [column.name for column in later.columns] == ["client_id"]
     await write(url, "ALTER TABLE clients ADD COLUMN age INTEGER")
-    again = (await database.schema(refresh=True)).table("clients")
-    assert again is not None
-    assert [column.name for column in again.columns] == ["client_id", "age"]
+    refreshed = (await database.schema(refresh=True)).table("clients")
+    assert refreshed is not None
+    assert [column.name for column in refreshed.columns] == ["client_id", "age"]
     database.schema_max_age = 0.0
     assert await database.schema() is not await database.schema()
 
 
-async def test_what_is_added_to_a_table_is_hidden_by_its_name_at_once(shop: Open, url: str) -> None:
+async def test_a_new_column_with_a_hidden_name_is_hidden_at_once(shop: OpenShop, url: str) -> None:
     database = shop()
     assert (await database.run("SELECT * FROM order_sums LIMIT 1")).rows
     await write(url, "ALTER TABLE orders ADD COLUMN password TEXT")
@@ -254,12 +253,12 @@ async def test_what_is_added_to_a_table_is_hidden_by_its_name_at_once(shop: Open
         ("sqlite:///no/such/file.db", "There is no file no/such/file.db"),
     ],
 )
-def test_a_database_that_cannot_be_opened_says_what_to_do(url: str, words: str) -> None:
+def test_a_database_that_cannot_be_opened_gives_a_clear_error(url: str, words: str) -> None:
     with pytest.raises(BadDatabase, match=words):
         open_database(url)
 
 
-async def test_a_server_that_is_not_there() -> None:
+async def test_an_unreachable_server_is_an_error_without_the_password() -> None:
     database = open_database("postgresql://someone:secret@127.0.0.1:1/none")
     with pytest.raises(QueryFailed, match="cannot be reached") as failed:
         await database.run("SELECT 1")
@@ -267,7 +266,7 @@ async def test_a_server_that_is_not_there() -> None:
     assert "secret" not in failed.value.message
 
 
-async def test_a_server_that_was_started_again(own_postgres: "PostgresServer") -> None:
+async def test_queries_run_again_after_a_server_restart(own_postgres: "PostgresServer") -> None:
     database = open_database(own_postgres.url)
     assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
     await asyncio.to_thread(own_postgres.stop)
@@ -277,7 +276,7 @@ async def test_a_server_that_was_started_again(own_postgres: "PostgresServer") -
     await database.aclose()
 
 
-async def test_connections_that_the_server_ended_a_moment_ago(postgres_url: str) -> None:
+async def test_a_query_reconnects_after_the_server_ended_its_connection(postgres_url: str) -> None:
     database = open_database(postgres_url)
     administrator = await asyncpg.connect(postgres_url)
     others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
@@ -288,10 +287,10 @@ async def test_connections_that_the_server_ended_a_moment_ago(postgres_url: str)
     await database.aclose()
 
 
-async def test_a_file_that_was_replaced_or_is_gone(tmp_path: Path) -> None:
+async def test_a_replaced_file_is_reopened_and_a_deleted_one_is_unavailable(tmp_path: Path) -> None:
     first, second = tmp_path / "shop.db", tmp_path / "next.db"
-    for place, value in ((first, 1), (second, 2)):
-        await write(f"sqlite:///{place}", f"CREATE TABLE t (a); INSERT INTO t VALUES ({value})")
+    for path, value in ((first, 1), (second, 2)):
+        await write(f"sqlite:///{path}", f"CREATE TABLE t (a); INSERT INTO t VALUES ({value})")
     database = open_database(f"sqlite:///{first}")
     assert (await database.run("SELECT a FROM t")).rows == ((1,),)
     second.replace(first)
@@ -303,34 +302,34 @@ async def test_a_file_that_was_replaced_or_is_gone(tmp_path: Path) -> None:
     await database.aclose()
 
 
-async def test_where_nothing_is_hidden_the_role_decides(postgres_url: str) -> None:
-    """Other schemas may be read then, and views with functions of their owner; PostgreSQL's own things still not."""
+async def test_without_hidden_columns_the_database_role_decides_what_is_readable(postgres_url: str) -> None:
+    """Other schemas and views that call functions are readable then. System tables and functions are not."""
     await write(
         await postgres_shop(postgres_url),
         "INSERT INTO other.far VALUES (7); CREATE VIEW revealed AS SELECT reveal(), current_setting('TimeZone')",
     )
-    open_one, closed = open_database(postgres_url), open_database(postgres_url, LIMITS, HIDDEN)
-    assert (await open_one.run("SELECT f.id FROM other.far AS f")).rows == ((7,),)
-    assert (await open_one.check("SELECT f.id FROM other.far AS f")).tables == ("other.far",)
-    assert len((await open_one.run("SELECT * FROM revealed")).rows) == 2
+    unrestricted, restricted = open_database(postgres_url), open_database(postgres_url, LIMITS, HIDDEN)
+    assert (await unrestricted.run("SELECT f.id FROM other.far AS f")).rows == ((7,),)
+    assert (await unrestricted.check("SELECT f.id FROM other.far AS f")).tables == ("other.far",)
+    assert len((await unrestricted.run("SELECT * FROM revealed")).rows) == 2
     for sql, kind in (
         ("SELECT reveal()", "function"),
         ("SELECT current_setting('TimeZone')", "function"),
         ("SELECT * FROM pg_settings WHERE 1 OPERATOR(pg_catalog.=) 1", "table"),
         ("SELECT * FROM information_schema.tables", "table"),
     ):
-        assert await outcome(open_one.run(sql)) == kind
-    assert await outcome(closed.run("SELECT id FROM other.far")) == "table"
-    assert await outcome(closed.run("SELECT * FROM revealed")) == "function"
-    await open_one.aclose()
-    await closed.aclose()
+        assert await outcome(unrestricted.run(sql)) == kind
+    assert await outcome(restricted.run("SELECT id FROM other.far")) == "table"
+    assert await outcome(restricted.run("SELECT * FROM revealed")) == "function"
+    await unrestricted.aclose()
+    await restricted.aclose()
 
 
-async def test_a_role_that_may_write_writes_nothing(shop: Open, url: str) -> None:
-    """The transaction alone, without any look: as when all of the above had failed."""
+async def test_a_role_with_write_access_cannot_write(shop: OpenShop, url: str) -> None:
+    """The read-only transaction refuses writes even without the checks of the SQL."""
     database = shop()
     if database.dialect == "sqlite":
-        return  # tests/unit/test_sql_sqlite.py
+        return  # tests/unit/test_sql_sqlite.py tests SQLite
     from sql.postgres import PostgresDatabase  # noqa: PLC0415
 
     assert isinstance(database, PostgresDatabase)

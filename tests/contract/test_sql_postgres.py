@@ -1,4 +1,4 @@
-"""The checks that PostgreSQL itself performs: its plan, its catalogs, the size of rows."""
+"""Checks that rely on PostgreSQL: its query plans, its catalogs, and the size of rows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,13 +32,14 @@ async def shop(url: str) -> AsyncIterator[PostgresDatabase]:
 
 @pytest.fixture
 async def owner(url: str) -> AsyncIterator[Any]:
-    """A connection that may change the shop."""
+    """A connection of the role that owns the shop's tables."""
     connection = await asyncpg.connect(url)
     yield connection
     await connection.close()
 
 
 async def outcome(database: PostgresDatabase, sql: str) -> str:
+    """The kind of error, or `ran`."""
     try:
         await database.run(sql)
     except SqlError as error:
@@ -46,20 +47,20 @@ async def outcome(database: PostgresDatabase, sql: str) -> str:
     return "ran"
 
 
-# --- the plan
+# --- query plans
 
 
-async def misread(database: PostgresDatabase, sql: str, taken_for: str) -> str:
-    """What comes of it where our scanner takes it for another text, and sqlglot cannot read it."""
-    look = ParsedQuery(sql, tokenize(taken_for, "postgres"), None)
+async def checked_by_plan(database: PostgresDatabase, sql: str, scanned: str) -> str:
+    """The kind of refusal, or `passed`: the scanner reads `scanned` instead, and sqlglot cannot parse the SQL."""
+    query = ParsedQuery(sql, tokenize(scanned, "postgres"), None)
     try:
-        await database._run_in_time(lambda connection: database._prepared(connection, look), 5)
+        await database._run_in_time(lambda connection: database._prepared(connection, query), 5)
     except QueryRefused as refusal:
         return refusal.kind
     return "passed"
 
 
-PAST_THE_SCANNER = (
+MISREAD_BY_THE_SCANNER = (
     ("SELECT name FROM users", "passed"),
     ("SELECT email FROM public.users", "hidden"),
     ("SELECT u::text FROM public.users AS u", "hidden"),
@@ -73,25 +74,26 @@ PAST_THE_SCANNER = (
 )
 
 
-async def test_the_plan_shows_what_the_scanner_would_have_missed(shop: PostgresDatabase) -> None:
-    for sql, kind in PAST_THE_SCANNER:
-        assert await misread(shop, sql, "SELECT name FROM users") == kind, sql
+async def test_the_query_plan_reveals_what_the_scanner_misses(shop: PostgresDatabase) -> None:
+    for sql, kind in MISREAD_BY_THE_SCANNER:
+        assert await checked_by_plan(shop, sql, "SELECT name FROM users") == kind, sql
 
 
-async def test_the_rights_of_a_view_are_no_rights_to_its_tables(url: str, owner: Any) -> None:
+async def test_access_to_a_view_gives_no_access_to_its_tables(url: str, owner: Any) -> None:
     await owner.execute("CREATE VIEW user_orders AS SELECT u.name, o.status FROM users u JOIN orders o USING (user_id)")
     database = PostgresDatabase(make_url(url), LIMITS, Hidden.parse("users.email", only="users, *_sums, user_orders"))
-    beside = "SELECT status FROM order_sums, public.orders"
-    assert await misread(database, "SELECT 1 FROM order_sums", "SELECT 1 FROM order_sums") == "passed"
-    assert await misread(database, beside, "SELECT 1 FROM order_sums") == "table"
-    inside = "SELECT s.name, u.email FROM user_orders AS s, public.users AS u"
-    assert await misread(database, inside, "SELECT 1 FROM user_orders") == "table"  # of what inherits from users
+    unlisted_table = "SELECT status FROM order_sums, public.orders"
+    assert await checked_by_plan(database, "SELECT 1 FROM order_sums", "SELECT 1 FROM order_sums") == "passed"
+    assert await checked_by_plan(database, unlisted_table, "SELECT 1 FROM order_sums") == "table"
+    view_and_its_table = "SELECT s.name, u.email FROM user_orders AS s, public.users AS u"
+    # Tables that inherit from users are not listed.
+    assert await checked_by_plan(database, view_and_its_table, "SELECT 1 FROM user_orders") == "table"
     assert await outcome(database, "SELECT name, status FROM user_orders WHERE status = 'pending'") == "ran"
     assert await outcome(database, "SELECT name FROM public.user_orders") == "hidden"
     await database.aclose()
 
 
-async def test_a_plan_too_deep_for_us_is_refused(url: str) -> None:
+async def test_a_very_deep_query_plan_is_refused_or_runs(url: str) -> None:
     shop = PostgresDatabase(make_url(url), QueryLimits(seconds=30), HIDDEN)
     assert await outcome(shop, "SELECT 1" + " EXCEPT SELECT 1" * 400) in ("syntax", "ran")
     await shop.aclose()
@@ -100,7 +102,7 @@ async def test_a_plan_too_deep_for_us_is_refused(url: str) -> None:
 # --- the catalogs
 
 
-async def test_what_is_made_later_is_judged_at_once(shop: PostgresDatabase, owner: Any) -> None:
+async def test_objects_created_later_are_checked_at_once(shop: PostgresDatabase, owner: Any) -> None:
     assert await outcome(shop, "SELECT later_made()") == "function"
     await owner.execute(
         "CREATE FUNCTION later_made() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER"
@@ -120,8 +122,8 @@ async def test_what_is_made_later_is_judged_at_once(shop: PostgresDatabase, owne
     assert await outcome(shop, "SELECT password FROM orders") == "hidden"
 
 
-async def test_a_server_that_reads_backslashes_is_not_asked(shop: PostgresDatabase) -> None:
-    """As a pooler between us could leave it."""
+async def test_a_connection_with_standard_conforming_strings_off_is_refused(shop: PostgresDatabase) -> None:
+    """A connection pooler could leave the setting on."""
     await shop.run("SELECT 1 AS one")
     await shop._idle[0].execute("SET standard_conforming_strings TO off")
     with pytest.raises(QueryFailed, match="standard_conforming_strings"):
@@ -131,8 +133,8 @@ async def test_a_server_that_reads_backslashes_is_not_asked(shop: PostgresDataba
 # --- the size of rows, and values
 
 
-async def test_a_row_is_measured_as_it_is_sent(shop: PostgresDatabase, owner: Any) -> None:
-    """Stored, these texts take a hundredth of that."""
+async def test_a_rows_size_is_its_uncompressed_size(shop: PostgresDatabase, owner: Any) -> None:
+    """PostgreSQL compresses stored texts, here to a hundredth of their size."""
     await owner.execute("CREATE TABLE wide AS SELECT repeat('y', 5000000) AS text FROM generate_series(1, 3)")
     with pytest.raises(QueryFailed, match=r"row of 50000\d\d bytes"):
         await shop.run("SELECT text FROM wide")
@@ -162,7 +164,7 @@ VALUES: tuple[tuple[str, Any], ...] = (
 )
 
 
-async def test_a_value_arrives_as_it_is_or_as_its_text(shop: PostgresDatabase) -> None:
+async def test_a_value_is_returned_exactly_or_as_text(shop: PostgresDatabase) -> None:
     for sql, value in VALUES:
         table = await shop.run(f"SELECT {sql} AS value")
         assert table.rows == ((value,),), sql
@@ -175,13 +177,13 @@ async def test_a_value_without_binary_output_needs_a_cast_to_text(shop: Postgres
     assert (await shop.run("SELECT '=r/parley'::aclitem::text AS one")).rows == (("=r/parley",),)
 
 
-async def test_rows_too_deep_within_each_other_are_refused(shop: PostgresDatabase) -> None:
+async def test_deeply_nested_rows_are_refused(shop: PostgresDatabase) -> None:
     with pytest.raises(QueryFailed, match="64 deep"):
         await shop.run(f"SELECT {'ROW(' * 90}status{')' * 90} FROM orders")
 
 
-async def test_text_that_is_none_is_refused(postgres_url: str, owner: Any) -> None:
-    """A database of the encoding SQL_ASCII looks at no text."""
+async def test_text_that_is_not_utf8_is_refused(postgres_url: str, owner: Any) -> None:
+    """A database with the encoding SQL_ASCII does not validate text."""
     name = "no_encoding"
     await owner.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     database = PostgresDatabase(make_url(f"{postgres_url.rpartition('/')[0]}/{name}"), QueryLimits(seconds=5), Hidden())

@@ -1,4 +1,4 @@
-"""Scheduled templates, on both databases, with a test's clock: one session for each run."""
+"""Scheduled templates begin one session for each run, on SQLite and PostgreSQL, with a manual clock."""
 
 import asyncio
 from datetime import UTC, datetime, time, timedelta
@@ -50,43 +50,45 @@ class Executor:
         return ToolPage(tools=self.tools, total=len(self.tools)).model_dump_json().encode()
 
 
-class There:
-    """A plan_store with a manual clock; `other` is a second one on the same log and database."""
+class ScheduledStore:
+    """A plan_store with a manual clock and one template."""
 
     def __init__(self, log: InMemoryLog, library: InMemoryTemplateLog, database: ProjectionDatabase) -> None:
         self.now = MORNING - timedelta(hours=1)
         self.log, self.library, self.database, self.executor = log, library, database, Executor()
         self.templates = TemplateStore(library, database, lambda: self.now)
-        self.keeper = self.beside()
+        self.runner = self.new_runner()
 
-    def beside(self) -> TemplateRunner:
+    def new_runner(self) -> TemplateRunner:
+        """Another replica's runner, on the same log and database."""
         projector = Projector(self.log, self.database)
         return TemplateRunner(self.executor, self.log, self.database, projector, self.templates, now=lambda: self.now)
 
-    async def scheduled(self, schedule: Schedule, template: Template = TEMPLATE) -> None:
+    async def save_and_schedule(self, schedule: Schedule, template: Template = TEMPLATE) -> None:
         fingerprints = fingerprints_of(template, {"cancel": CANCEL})
         fields = {"user": "ann", "template_id": "t"}
         result = await self.templates.save(api.SaveTemplate(**fields, template=template, fingerprints=fingerprints))
-        asked = api.ScheduleTemplate(user="ann", template_id="t", expected=result.version, schedule=schedule)
-        await self.templates.schedule(asked)
+        request = api.ScheduleTemplate(user="ann", template_id="t", expected=result.version, schedule=schedule)
+        await self.templates.schedule(request)
 
-    async def again(self, schedule: Schedule) -> None:
+    async def reschedule(self, schedule: Schedule) -> None:
         expected = (await self.template()).version
         await self.templates.schedule(
             api.ScheduleTemplate(user="ann", template_id="t", expected=expected, schedule=schedule)
         )
 
-    async def at(self, moment: datetime) -> None:
+    async def run_at(self, moment: datetime) -> None:
+        """Set the clock, and begin the runs that are due."""
         self.now = moment
-        await self.keeper.begin_due()
+        await self.runner.begin_due()
 
     async def template(self) -> api.TemplateRecord:
         return await self.templates.get(api.GetTemplate(user="ann", template_id="t"))
 
     async def sessions(self) -> list[list[SessionEvent]]:
         """The events of all sessions, in the order in which the sessions began."""
-        items = [await InMemoryStore(self.log).events(action_id) for action_id in await session_ids(self.log)]
-        return sorted(items, key=lambda events: events[0].at)
+        sessions = [await InMemoryStore(self.log).events(session_id) for session_id in await session_ids(self.log)]
+        return sorted(sessions, key=lambda events: events[0].at)
 
     async def session(self) -> Session:
         [session_id] = await session_ids(self.log)
@@ -94,25 +96,25 @@ class There:
 
 
 @pytest.fixture
-def there(log: InMemoryLog, database: ProjectionDatabase) -> There:
-    return There(log, InMemoryTemplateLog(), database)
+def store(log: InMemoryLog, database: ProjectionDatabase) -> ScheduledStore:
+    return ScheduledStore(log, InMemoryTemplateLog(), database)
 
 
 DAILY = Schedule(daily=time(9), zone="Europe/Berlin", values={"id": "#W1"})
 
 
-async def test_a_daily_schedule_begins_a_session_of_its_owner_whose_plan_waits(there: There) -> None:
+async def test_a_daily_schedule_begins_a_session_with_a_plan_in_review(store: ScheduledStore) -> None:
     settings = SessionSettings(world="own")
-    await there.scheduled(DAILY.model_copy(update={"settings": settings}))
-    await there.at(MORNING - timedelta(seconds=1))
-    assert await there.sessions() == []
-    await there.at(MORNING + timedelta(seconds=3))
-    [[started, edited]] = await there.sessions()
+    await store.save_and_schedule(DAILY.model_copy(update={"settings": settings}))
+    await store.run_at(MORNING - timedelta(seconds=1))
+    assert await store.sessions() == []
+    await store.run_at(MORNING + timedelta(seconds=3))
+    [[started, edited]] = await store.sessions()
     assert (started.type, started.actor, started.needs) == ("message.received", "keeper", 2)
     fields = started.model_dump()
     assert (fields["owner"], fields["via"], fields["brings_plan"]) == ("ann", "template/t/2026-06-01T07:00:00Z", True)
     assert (edited.type, edited.actor) == ("plan.edited", "keeper")
-    session = await there.session()
+    session = await store.session()
     assert (session.owner, session.phase, session.workflow) == ("ann", "awaiting_approval", "execution_plan")
     assert session.settings == settings
     assert session.plan
@@ -121,101 +123,101 @@ async def test_a_daily_schedule_begins_a_session_of_its_owner_whose_plan_waits(t
         {"id": "#W1"},
         "write",
     )
-    saved = await there.template()
+    saved = await store.template()
     assert saved.last_run
     assert (saved.last_run.due, saved.last_run.session_id, saved.last_run.problem) == (MORNING, session.id, "")
     assert saved.next_run == MORNING + timedelta(days=1)
-    await there.at(MORNING + timedelta(days=1))
-    assert len(await there.sessions()) == 2
+    await store.run_at(MORNING + timedelta(days=1))
+    assert len(await store.sessions()) == 2
 
 
-async def test_a_single_run_begins_one_session(there: There) -> None:
-    await there.scheduled(Schedule(once=MORNING, values={"id": "#W1"}))
+async def test_a_single_run_begins_one_session(store: ScheduledStore) -> None:
+    await store.save_and_schedule(Schedule(once=MORNING, values={"id": "#W1"}))
     for late in range(3):
-        await there.at(MORNING + timedelta(minutes=late))
-    assert len(await there.sessions()) == 1
-    assert (await there.template()).next_run is None
+        await store.run_at(MORNING + timedelta(minutes=late))
+    assert len(await store.sessions()) == 1
+    assert (await store.template()).next_run is None
 
 
-async def test_two_keepers_begin_one_session(there: There) -> None:
-    await there.scheduled(DAILY)
-    there.now = MORNING
-    await asyncio.gather(*(there.beside().begin_due() for _ in range(4)))
-    assert [[event.version for event in events] for events in await there.sessions()] == [[1, 2]]
+async def test_concurrent_runners_begin_one_session(store: ScheduledStore) -> None:
+    await store.save_and_schedule(DAILY)
+    store.now = MORNING
+    await asyncio.gather(*(store.new_runner().begin_due() for _ in range(4)))
+    assert [[event.version for event in events] for events in await store.sessions()] == [[1, 2]]
 
 
 @pytest.mark.parametrize("appended", [0, 1, 2])
-async def test_a_keeper_that_crashes_midway_is_recovered(there: There, appended: int) -> None:
-    """It has appended this many events, and their results are unknown."""
-    await there.scheduled(DAILY)
-    there.now = MORNING
-    before = await there.template()
+async def test_another_runner_completes_an_interrupted_run(store: ScheduledStore, appended: int) -> None:
+    """The first runner ends after it has appended so many events of the run."""
+    await store.save_and_schedule(DAILY)
+    store.now = MORNING
+    before = await store.template()
     if appended == 2:
-        await there.keeper.begin_due()
-        async with there.database.begin() as tx:
+        await store.runner.begin_due()
+        async with store.database.begin() as tx:
             await tx.execute(update(templates).values(next_run=before.next_run))
     else:
-        real, number = there.log.append, 0
+        append, number = store.log.append, 0
 
-        async def ends(event: SessionEvent, **how: Any) -> int:
+        async def fail_after_appended(event: SessionEvent, **options: Any) -> int:
             nonlocal number
             number += 1
             if number > appended:
                 raise LogUnavailable("ended")
-            return await real(event, **how)
+            return await append(event, **options)
 
-        there.log.append = ends  # type: ignore[method-assign]
+        store.log.append = fail_after_appended  # type: ignore[method-assign]
         with pytest.raises(LogUnavailable):
-            await there.keeper.begin_due()
-        there.log.append = real  # type: ignore[method-assign]
-        assert len(there.log.messages) == appended
-    there.keeper = there.beside()
-    await there.at(MORNING + timedelta(minutes=1))
-    assert [[event.type for event in events] for events in await there.sessions()] == [
+            await store.runner.begin_due()
+        store.log.append = append  # type: ignore[method-assign]
+        assert len(store.log.messages) == appended
+    store.runner = store.new_runner()
+    await store.run_at(MORNING + timedelta(minutes=1))
+    assert [[event.type for event in events] for events in await store.sessions()] == [
         ["message.received", "plan.edited"]
     ]
-    assert (await there.session()).phase == "awaiting_approval"
+    assert (await store.session()).phase == "awaiting_approval"
 
 
-async def test_an_append_with_unknown_result_is_looked_up(there: There) -> None:
-    await there.scheduled(DAILY)
-    there.log.faults = [Indeterminate("stored"), Indeterminate("stored")]
-    await there.at(MORNING)
-    assert [[event.version for event in events] for events in await there.sessions()] == [[1, 2]]
+async def test_an_append_with_an_unknown_result_is_not_repeated(store: ScheduledStore) -> None:
+    await store.save_and_schedule(DAILY)
+    store.log.faults = [Indeterminate("stored"), Indeterminate("stored")]
+    await store.run_at(MORNING)
+    assert [[event.version for event in events] for events in await store.sessions()] == [[1, 2]]
 
 
-async def test_rebuilt_rows_begin_no_run_again(there: There) -> None:
-    """As after the loss of the database: the sessions' log shows which runs have begun."""
-    await there.scheduled(DAILY)
-    await there.at(MORNING)
-    async with there.database.begin() as tx:
+async def test_rebuilt_rows_do_not_repeat_a_run(store: ScheduledStore) -> None:
+    """After the loss of the database, the session log still shows which runs have begun."""
+    await store.save_and_schedule(DAILY)
+    await store.run_at(MORNING)
+    async with store.database.begin() as tx:
         await tx.exec_driver_sql("DELETE FROM templates")
-    await there.at(MORNING + timedelta(hours=1))
-    assert len(await there.sessions()) == 1
-    assert (await there.template()).next_run == MORNING + timedelta(days=1)
+    await store.run_at(MORNING + timedelta(hours=1))
+    assert len(await store.sessions()) == 1
+    assert (await store.template()).next_run == MORNING + timedelta(days=1)
 
 
-async def test_a_missed_run_begins_once_and_not_after_a_day(there: There) -> None:
-    await there.scheduled(DAILY)
-    await there.at(MORNING + timedelta(days=3, hours=5))
-    assert len(await there.sessions()) == 1
-    saved = await there.template()
+async def test_a_missed_run_begins_once_within_a_day(store: ScheduledStore) -> None:
+    await store.save_and_schedule(DAILY)
+    await store.run_at(MORNING + timedelta(days=3, hours=5))
+    assert len(await store.sessions()) == 1
+    saved = await store.template()
     assert saved.last_run
     assert (saved.last_run.due, saved.next_run) == (MORNING + timedelta(days=3), MORNING + timedelta(days=4))
-    there.now = MORNING + timedelta(days=3, hours=6)
-    await there.again(Schedule(once=MORNING + timedelta(days=4), values={"id": "#W1"}))
-    await there.at(MORNING + timedelta(days=5, seconds=1))
-    saved = await there.template()
+    store.now = MORNING + timedelta(days=3, hours=6)
+    await store.reschedule(Schedule(once=MORNING + timedelta(days=4), values={"id": "#W1"}))
+    await store.run_at(MORNING + timedelta(days=5, seconds=1))
+    saved = await store.template()
     assert saved.last_run
     assert (saved.last_run.session_id, saved.last_run.problem) == (
         "",
         "Parley was not running then, nor for a day after.",
     )
-    assert len(await there.sessions()) == 1
+    assert len(await store.sessions()) == 1
 
 
 @pytest.mark.parametrize(
-    ("tools", "values", "why"),
+    ("tools", "values", "problem"),
     [
         ((), {"id": "#W1"}, "there is no tool “cancel” here"),
         ((CANCEL.model_copy(update={"effect": "irreversible"}),), {"id": "#W1"}, "cancel has changed"),
@@ -223,31 +225,31 @@ async def test_a_missed_run_begins_once_and_not_after_a_day(there: There) -> Non
         ((CANCEL,), {"id": "{{steps.s1.output}}"}, "cannot contain a reference"),
     ],
 )
-async def test_a_template_that_gives_no_plan_is_reported_and_begins_nothing(
-    there: There, tools: tuple[ToolSpec, ...], values: dict[str, Any], why: str
+async def test_a_template_that_gives_no_valid_plan_begins_no_session(
+    store: ScheduledStore, tools: tuple[ToolSpec, ...], values: dict[str, Any], problem: str
 ) -> None:
-    await there.scheduled(DAILY.model_copy(update={"values": values}))
-    there.executor.tools = tools
-    await there.at(MORNING)
-    assert await there.sessions() == []
-    saved = await there.template()
+    await store.save_and_schedule(DAILY.model_copy(update={"values": values}))
+    store.executor.tools = tools
+    await store.run_at(MORNING)
+    assert await store.sessions() == []
+    saved = await store.template()
     assert saved.last_run
-    assert why in saved.last_run.problem
+    assert problem in saved.last_run.problem
     assert saved.next_run == MORNING + timedelta(days=1)
 
 
-async def test_a_run_waits_until_an_executor_answers(there: There) -> None:
-    await there.scheduled(DAILY)
-    there.executor.down = True
+async def test_a_run_waits_until_the_executor_answers(store: ScheduledStore) -> None:
+    await store.save_and_schedule(DAILY)
+    store.executor.down = True
     with pytest.raises(BusUnavailable):
-        await there.at(MORNING)
-    there.executor.down = False
-    await there.at(MORNING + timedelta(minutes=2))
-    assert len(await there.sessions()) == 1
+        await store.run_at(MORNING)
+    store.executor.down = False
+    await store.run_at(MORNING + timedelta(minutes=2))
+    assert len(await store.sessions()) == 1
 
 
-async def test_a_deleted_template_does_not_run(there: There) -> None:
-    await there.scheduled(DAILY)
-    await there.templates.delete(api.DeleteTemplate(user="ann", template_id="t"))
-    await there.at(MORNING)
-    assert await there.sessions() == []
+async def test_a_deleted_template_does_not_run(store: ScheduledStore) -> None:
+    await store.save_and_schedule(DAILY)
+    await store.templates.delete(api.DeleteTemplate(user="ann", template_id="t"))
+    await store.run_at(MORNING)
+    assert await store.sessions() == []

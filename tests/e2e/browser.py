@@ -1,4 +1,4 @@
-"""A real browser on a running Parley: tabs that find elements by test id, and that record console errors."""
+"""A real browser on a running Parley, whose tabs find elements by test id and record console errors."""
 
 import subprocess
 from collections.abc import AsyncIterator, Callable
@@ -33,7 +33,7 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-TIMEOUT_MS = 20_000  # for anything to appear: services and both cores may be busy
+TIMEOUT_MS = 20_000  # for an element to appear: services and processor may be busy
 # The readable text of the page, without what depends on the scroll position (CodeMirror renders only visible lines).
 READ_TEXT = """() => [
   document.querySelector('h1')?.innerText, document.querySelector('[data-testid=state]')?.dataset.state,
@@ -41,8 +41,8 @@ READ_TEXT = """() => [
     .filter((element) => element.checkVisibility() && !element.closest('.cm-editor, .to-bottom'))
     .map((element) => element.innerText.replace(/\\s+/g, ' ').trim()),
 ].join('\\n')"""
-# The same, once it has not changed for a while: no event says that a page has settled. Placeholders of parts that are
-# still loading do not count.
+# The same text, once it has not changed for 150 ms, and no placeholder shows that a part is still loading. The page
+# has no event for this.
 READ_SETTLED_TEXT = f"""async () => {{
   const read = {READ_TEXT};
   for (let before = null, now = read(); ; before = now, now = read()) {{
@@ -55,7 +55,7 @@ NARROW = {"width": 390, "height": 844}
 
 
 def find_chromium() -> str:
-    """The path of Chromium, which is installed if it is missing."""
+    """The path of Chromium, which the script installs if it is missing."""
     result = subprocess.run([ROOT / "scripts" / "find-chromium"], capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.fail(result.stderr)
@@ -64,7 +64,7 @@ def find_chromium() -> str:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """Starts a browser; waits for elements end after `TIMEOUT_MS`."""
+    """Starts a browser. Waiting for an element fails after `TIMEOUT_MS`."""
     executable = find_chromium()
     if not PAGE.is_file():
         pytest.fail("the page is not built: run `make page`")
@@ -78,7 +78,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 class Person:
-    """A user with a browser context of their own; their tabs share its storage."""
+    """A user with a separate browser context, whose tabs share its storage."""
 
     def __init__(self, browser: Browser, url: str, **options: Any) -> None:
         self._browser = browser
@@ -199,7 +199,7 @@ class Tab:
             assert after == before, f"before:\n{before}\nreloaded:\n{after}"
 
     async def visual_problems(self, state: str) -> list[str]:
-        """The visual problems of the page now, on a phone in dark mode and on a desktop in light mode."""
+        """The visual problems of the current page, on a phone in dark mode and on a desktop in light mode."""
         problems: list[str] = []
         for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
             await self.page.set_viewport_size(size)  # type: ignore[arg-type]

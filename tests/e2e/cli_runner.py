@@ -20,7 +20,7 @@ class CommandResult(NamedTuple):
 
 
 class Cli:
-    """Runs commands in this process, because starting one takes long, or in a process of their own."""
+    """Runs commands in this process, because starting a process takes long, or, with `start`, in a new process."""
 
     def __init__(self, home: Path, patch: pytest.MonkeyPatch) -> None:
         for name in os.environ:
@@ -35,6 +35,7 @@ class Cli:
         return CommandResult(result.exit_code, result.stdout, result.stderr)
 
     async def check_output(self, *words: str | Path) -> str:
+        """Runs the command, which must succeed; returns its output."""
         result = await self(*words)
         assert result.code == 0, result
         return result.out
@@ -42,6 +43,7 @@ class Cli:
     async def start(
         self, *words: str | Path, stdin: int = asyncio.subprocess.DEVNULL, cwd: Path = ROOT
     ) -> asyncio.subprocess.Process:
+        """Starts the command in a new process."""
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "cli.main", *map(str, words)),

@@ -1,4 +1,4 @@
-"""Runs a whole Parley with `parley up` in separate processes, and a client that knows only the protocol."""
+"""Runs Parley with `parley up` in separate processes, and a client that knows only the WebSocket protocol."""
 
 import asyncio
 import json
@@ -23,12 +23,12 @@ Json = dict[str, Any]
 
 
 class RunningParley:
-    """One running instance; `url` is the address of its page."""
+    """A running Parley; `url` is the address of its page."""
 
-    def __init__(self, process: asyncio.subprocess.Process, url: str, rehearsal: str, home: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, url: str, rehearsal_url: str, home: Path) -> None:
         self.process = process
         self.url = url
-        self.rehearsal_url = rehearsal  # where faults are set
+        self.rehearsal_url = rehearsal_url  # of the rehearsal model, where tests set faults
         self.home = home
 
     @property
@@ -83,9 +83,9 @@ def descendants(pid: int) -> list[int]:
 
 
 async def wait_until_dead(pids: list[int]) -> None:
-    """Waits until all these processes are gone."""
+    """Waits until none of these processes exists."""
     async with asyncio.timeout(20):
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):  # noqa: ASYNC110, ASYNC240  reaped elsewhere
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):  # noqa: ASYNC110, ASYNC240  other processes end them
             await asyncio.sleep(0.05)
 
 
@@ -97,7 +97,7 @@ def command_line(pid: int) -> list[str]:
 
 @asynccontextmanager
 async def running_parley(home: Path, **environment: str) -> AsyncIterator[RunningParley]:
-    """Runs `parley up` on a free port with this home, without login, until the block ends.
+    """Runs `parley up` on a free port with this home folder, without login, until the block ends.
 
     Ctrl-C stops it and all its child processes.
     """
@@ -135,7 +135,7 @@ async def running_parley(home: Path, **environment: str) -> AsyncIterator[Runnin
 
 
 async def _page_url(process: asyncio.subprocess.Process, home: Path) -> str:
-    """The URL of the page, once everything is up."""
+    """The URL of the page, once all services are ready."""
     assert process.stdout
     while line := (await process.stdout.readline()).decode():
         if line.startswith("ready "):

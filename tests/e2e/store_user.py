@@ -1,4 +1,4 @@
-"""A user who makes requests to the sample store, and the model's replies."""
+"""A user with requests about the sample store, and the model's replies."""
 
 import json
 from collections.abc import Sequence

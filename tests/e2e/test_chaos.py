@@ -1,7 +1,6 @@
-"""kill -9 during a conversation: the outcome is the same as without it.
+"""A conversation during which kill -9 ends a process has the same events as one without.
 
-The chaos suite kills processes at random and checks invariants. These tests compare the whole event sequence, and
-`parley up` restarts what was killed.
+`parley up` restarts the process. Unlike these tests, the chaos suite kills processes at random and checks invariants.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,13 +13,13 @@ from tests.e2e.parley_process import Client, Json, RunningParley
 pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
 SLOW = {"token_delay": 0.05, "times": 1}
 TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
-LONG = (
+PROGRAM = (
     "import time\n\n\ndef main():\n    time.sleep(1.5)\n    print('done')\n\n\nif __name__ == '__main__':\n    main()\n"
 )
 Disturb = Callable[[str], Awaitable[None]]
 
-# Which process is killed, and during what.
-SCENES = [
+# The process to kill, and the part of the conversation during which this happens.
+KILLS = [
     ("planner", "plan"),
     ("executor", "run"),
     ("gateway", "run"),
@@ -30,7 +29,10 @@ SCENES = [
 
 
 async def conversation(client: Client, disturb: Disturb) -> list[Json]:
-    """One conversation: request, plan, approval, code, an edit, approval, run. Returns its events."""
+    """Holds a conversation from request to run, with an edit of the code; returns its events.
+
+    `disturb` gets the name of each part of the conversation when it begins.
+    """
     await client.send(type="user_message", content="Help me create a simple calculator", id="m1")
     await client.wait_for_event("message.received")
     await disturb("plan")
@@ -41,7 +43,7 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
     code = await client.wait_for_event("code.drafted")
     await disturb("tests")
     await client.wait_for_event("code.verified")
-    await client.send(type="edit", target="code", version=code["version"], content=LONG, id="e1")
+    await client.send(type="edit", target="code", version=code["version"], content=PROGRAM, id="e1")
     edited = await client.wait_for_event("code.edited")
     await client.wait_for_event("code.verified")
     await client.send(type="approval", approved=True, version=edited["version"], id="a2")
@@ -57,7 +59,7 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
 
 
 def event_types(events: list[Json]) -> list[str]:
-    """The event types without usage records: a killed model call may be recorded twice."""
+    """The event types without usage records, which a killed model call may add twice."""
     return [event["type"] for event in events if event["type"] != "usage.recorded"]
 
 
@@ -66,27 +68,27 @@ async def baseline(stack: RunningParley) -> list[str]:
     """The event types of a run without faults."""
 
     async def nothing(_: str) -> None:
-        """Does not disturb."""
+        pass
 
     async with Client(stack.socket_url) as client:
         return event_types(await conversation(client, nothing))
 
 
-@pytest.mark.parametrize(("victim", "scene"), SCENES)
+@pytest.mark.parametrize(("process", "part"), KILLS)
 async def test_a_killed_service_does_not_change_the_outcome(
-    running: RunningParley, baseline: list[str], victim: str, scene: str
+    running: RunningParley, baseline: list[str], process: str, part: str
 ) -> None:
     async with Client(running.socket_url) as client:
 
         async def disturb(now: str) -> None:
-            if now == scene:
-                if scene in TASKS:
-                    await client.wait_for("delta", kind=scene)
-                running.kill9(victim)
+            if now == part:
+                if part in TASKS:
+                    await client.wait_for("delta", kind=part)
+                running.kill9(process)
 
-        if scene in TASKS:
-            await running.add_fault(task=TASKS[scene], **SLOW)
+        if part in TASKS:
+            await running.add_fault(task=TASKS[part], **SLOW)
         events = await conversation(client, disturb)
         assert event_types(events) == baseline
-        assert [event["version"] for event in events] == list(range(1, len(events) + 1)), "each event exactly once"
+        assert [event["version"] for event in events] == list(range(1, len(events) + 1)), "no gap, no repetition"
         await running.wait_until_ready()

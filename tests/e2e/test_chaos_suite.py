@@ -1,6 +1,6 @@
 """A short run of the chaos suite: 85 seconds of faults on one nats-server, with all invariants checked.
 
-`make chaos SECONDS=300 SEED=8 CLUSTER=1` is the same for longer, elsewhere.
+`make chaos SECONDS=300 SEED=8 CLUSTER=1` runs the same for longer on a cluster.
 """
 
 import re
@@ -28,4 +28,4 @@ def test_a_short_chaos_run_holds_all_invariants(tmp_path: Path) -> None:
     assert set(checked) == {f"I{number}" for number in range(1, 11)}, output
     assert all(int(count) > 0 for count in checked.values()), output
     assert "faults: 0" not in result.stdout
-    assert list(tmp_path.iterdir()) == [], "evidence is kept only for failures"
+    assert list(tmp_path.iterdir()) == [], "the suite must keep evidence only for failures"

@@ -1,4 +1,4 @@
-"""Runs each example as a program against a whole Parley with the rehearsal model."""
+"""Runs each example as a program against a running Parley with the rehearsal model."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ def test_every_example_is_listed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED_OUTPUT))
-async def test_an_example_prints_what_it_promises(name: str, running: RunningParley) -> None:
+async def test_an_example_prints_the_expected_output(name: str, running: RunningParley) -> None:
     env = {**os.environ, "PARLEY_URL": running.url, "PARLEY_TOKEN": ""}
     process = await asyncio.create_subprocess_exec(
         sys.executable,

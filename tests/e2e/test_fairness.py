@@ -1,4 +1,4 @@
-"""A greedy user does not block another one. The measurements are printed."""
+"""A greedy user does not slow another user down. The test prints its measurements."""
 
 import asyncio
 import statistics
@@ -16,20 +16,21 @@ from tests.support import greedy
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 SECONDS = 6.0  # duration of each attack
-ANSWER, PLAN = 5.0, 15.0  # seconds, beside other tests; on two idle cores at most a fifth of these
-MEMORY = 400  # MB of the gateway
+# Limits in seconds while other tests run; on two idle cores the times are at most a fifth of these.
+MAX_ANSWER_TIME, MAX_PLAN_TIME = 5.0, 15.0
+MAX_MEMORY = 400  # MB of the gateway
 KEYS = {"greedy": "key-of-the-greedy-user", "other": "key-of-the-other-user"}
 
 
-class Other:
-    """Another user, who requests /api/me continuously, and a plan now and then."""
+class OtherUser:
+    """Another user, and the times in seconds of their requests for /api/me and for plans."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
         self.answers: list[float] = []
         self.plans: list[float] = []
 
-    async def asks(self) -> None:
+    async def request_continuously(self) -> None:
         while True:
             began = time.perf_counter()
             (await self._http.get("/api/me")).raise_for_status()
@@ -51,10 +52,10 @@ class Other:
 
 
 @asynccontextmanager
-async def other_user(running: RunningParley) -> AsyncIterator[Other]:
+async def other_user(running: RunningParley) -> AsyncIterator[OtherUser]:
     headers = {"Authorization": f"Bearer {KEYS['other']}"}
     async with httpx2.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
-        yield Other(http)
+        yield OtherUser(http)
 
 
 def memory(running: RunningParley) -> int:
@@ -69,27 +70,27 @@ async def watch_memory(running: RunningParley, largest: list[int]) -> None:
         await asyncio.sleep(0.5)
 
 
-async def undisturbed(other: Other) -> float:
-    """The 95th percentile while no other user is active."""
-    task = asyncio.create_task(other.asks())
+async def baseline_time(other: OtherUser) -> float:
+    """The 95th percentile of the answer times while no other user is active."""
+    task = asyncio.create_task(other.request_continuously())
     await asyncio.sleep(3)
     task.cancel()
     slowest, other.answers = other.slowest, []
     return slowest
 
 
-@pytest.mark.parametrize("way", greedy.WAYS)
-async def test_other_users_are_served(way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("attack", greedy.WAYS)
+async def test_other_users_are_served_during_an_attack(attack: str, tmp_path: Path) -> None:
     keys = ",".join(f"{name}={key}" for name, key in KEYS.items())
     async with (
         running_parley(tmp_path, PARLEY_AUTH="keys", PARLEY_API_KEYS=keys) as running,
         other_user(running) as other,
     ):
         await other.plan()
-        baseline, sizes = await undisturbed(other), [memory(running)]
-        program = ("-m", "tests.support.greedy", way, running.url, KEYS["greedy"], str(SECONDS))
+        baseline, sizes = await baseline_time(other), [memory(running)]
+        program = ("-m", "tests.support.greedy", attack, running.url, KEYS["greedy"], str(SECONDS))
         process = await asyncio.create_subprocess_exec(sys.executable, *program, cwd=ROOT)
-        tasks = [asyncio.create_task(other.asks()), asyncio.create_task(watch_memory(running, sizes))]
+        tasks = [asyncio.create_task(other.request_continuously()), asyncio.create_task(watch_memory(running, sizes))]
         while process.returncode is None and len(other.plans) < 6:
             await asyncio.sleep(2)
             await other.plan()
@@ -100,8 +101,8 @@ async def test_other_users_are_served(way: str, tmp_path: Path) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     plans = ", ".join(f"{seconds:.1f}" for seconds in other.plans)
     answers = f"/api/me {1000 * other.slowest:.0f} ms ({1000 * baseline:.0f} ms before)"
-    print(f"\n{way}: {answers}; plans after {plans} s; {sizes[0]} to {max(sizes)} MB")
+    print(f"\n{attack}: {answers}; plans after {plans} s; {sizes[0]} to {max(sizes)} MB")
     assert process.returncode == 0
-    assert other.slowest < ANSWER
-    assert max(other.plans) < PLAN
-    assert max(sizes) < MEMORY
+    assert other.slowest < MAX_ANSWER_TIME
+    assert max(other.plans) < MAX_PLAN_TIME
+    assert max(sizes) < MAX_MEMORY

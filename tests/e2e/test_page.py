@@ -1,4 +1,4 @@
-"""The page in a real browser on a whole Parley: a conversation to its completion, reloads, and several tabs."""
+"""The page in a real browser with all services: a conversation to its completion, reloads, and several tabs."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -126,8 +126,8 @@ async def test_a_reload_keeps_the_draft(person: Person, running: RunningParley) 
     await expect(tab("plan-card")).to_have_count(1)
 
 
-async def test_a_reload_before_the_first_answer_repeats_nothing(person: Person) -> None:
-    """The request is recorded, but its tab does not know yet: sending it again after a reload does not repeat it."""
+async def test_a_request_sent_again_after_a_reload_is_recorded_once(person: Person) -> None:
+    """The tab misses that its request was recorded, and sends it again after a reload: the session has it once."""
     socket = PausableSocket()
     tab = await person.tab(route_socket=socket.handle)
     await tab.wait_for("demo")  # the greeting has arrived
@@ -202,7 +202,7 @@ class PausableSocket:
     """A WebSocket route that can hold back the gateway's messages and release them later."""
 
     def __init__(self) -> None:
-        self._held: list[str | bytes] | None = None
+        self._messages: list[str | bytes] | None = None
         self._route: WebSocketRoute | None = None
 
     async def handle(self, route: WebSocketRoute) -> None:
@@ -213,19 +213,19 @@ class PausableSocket:
 
     def _on_message(self, message: str | bytes) -> None:
         assert self._route
-        if self._held is None:
+        if self._messages is None:
             self._route.send(message)
         else:
-            self._held.append(message)
+            self._messages.append(message)
 
     def hold(self) -> None:
-        self._held = []
+        self._messages = []
 
     def drop(self) -> None:
         """Drops the messages that were held back."""
-        self._held = None
+        self._messages = None
 
     def release(self) -> None:
-        messages, self._held = self._held or [], None
+        messages, self._messages = self._messages or [], None
         for message in messages:
             self._on_message(message)

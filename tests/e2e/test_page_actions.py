@@ -14,38 +14,38 @@ from tests.e2e.parley_process import Client, RunningParley
 pytestmark = pytest.mark.timeout(120)
 SLOW = {"token_delay": 0.4, "times": 1}
 LONG = "import time\n\ntime.sleep(20)\n"
-STOP_SHOWN = 3.0  # seconds; usually it takes a tenth of that
+STOP_SHOWN = 3.0  # seconds; usually the page shows a stop in a tenth of that
 
 
 async def stop_and_measure(tab: Tab) -> float:
-    """Clicks Stop; returns the seconds until the page confirms it."""
+    """Clicks Stop and returns the seconds until the page shows that the session is stopped."""
     await tab.wait_for("stop")
     began = time.monotonic()
     await tab.click("stop")
     await tab.page.wait_for_selector('[data-testid="state"][data-state="stopped"]')
-    took = time.monotonic() - began
+    seconds_to_stop = time.monotonic() - began
     await tab.wait_until_gone("draft")
-    return took
+    return seconds_to_stop
 
 
 async def test_stop_and_resume_in_every_phase(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
-    took: dict[str, float] = {}
+    seconds_to_stop: dict[str, float] = {}
     await running.add_fault(task="text_plan", **SLOW)
     await tab.send("Help me create a simple calculator")
     await tab.wait_for("draft", "calculator")
-    took["planning"] = await stop_and_measure(tab)
+    seconds_to_stop["planning"] = await stop_and_measure(tab)
     await tab.click("retry")
     await tab.wait_for("approve")
     await tab.wait_until_gone("stop")  # nothing is running
     await running.add_fault(task="code", **SLOW)
     await tab.click("approve")
     await tab.wait_for("draft", "def")
-    took["coding"] = await stop_and_measure(tab)
+    seconds_to_stop["coding"] = await stop_and_measure(tab)
     await running.add_fault(task="tests", **SLOW)
     await tab.click("retry")
     await expect(tab("draft")).to_have_attribute("aria-label", "Writing tests")
-    took["checking the code"] = await stop_and_measure(tab)
+    seconds_to_stop["checking the code"] = await stop_and_measure(tab)
     await tab.click("retry")
     await tab.wait_for("checks")
     await tab.wait_until_gone("stop")
@@ -54,10 +54,10 @@ async def test_stop_and_resume_in_every_phase(person: Person, running: RunningPa
     await tab.click("approve")
     await tab.click("run")
     await expect(tab("action")).to_have_attribute("data-state", "started")
-    took["running"] = await stop_and_measure(tab)
-    slowest = max(took, key=lambda phase: took[phase])
-    print({phase: round(seconds, 3) for phase, seconds in took.items()})
-    assert took[slowest] < STOP_SHOWN, f"slowest while {slowest}: {took}"
+    seconds_to_stop["running"] = await stop_and_measure(tab)
+    slowest = max(seconds_to_stop, key=lambda phase: seconds_to_stop[phase])
+    print({phase: round(seconds, 3) for phase, seconds in seconds_to_stop.items()})
+    assert seconds_to_stop[slowest] < STOP_SHOWN, f"slowest while {slowest}: {seconds_to_stop}"
 
 
 async def test_unsaved_input_survives_a_reload(person: Person) -> None:
@@ -98,7 +98,7 @@ async def test_edits_of_an_old_plan_are_applied_to_the_newer_one(person: Person)
     await first.send_feedback("Add a step to write a short help text")
     await first.wait_for("plan-review", "Plan 2")
     await second.wait_for("apply-mine")
-    await second.page.reload()  # only the edit still has the older version
+    await second.page.reload()  # after that, only the stored edit refers to the older version
     await second.click("apply-mine")
     await expect(second("step-text").nth(1)).to_have_text("Mine")
     await second.click("edit-save")
@@ -114,7 +114,7 @@ async def test_the_question_mark_opens_the_shortcut_list(person: Person) -> None
     await tab.page.evaluate("document.activeElement.blur()")
     await tab.page.keyboard.press("?")
     await tab.wait_for("shortcuts", "Approve what is in review")
-    await tab.page.keyboard.press("Control+Enter")  # but not behind a dialog
+    await tab.page.keyboard.press("Control+Enter")  # does nothing while a dialog is open
     await tab.page.keyboard.press("Escape")
     await tab.wait_until_gone("shortcuts")
     await tab.wait_for_state("text_plan_approval")
@@ -130,16 +130,16 @@ async def test_edits_of_old_code_are_applied_to_the_newer_version(person: Person
     await second.page.keyboard.insert_text("# mine\n")
     await first.send_feedback("Add support for floating point numbers")
     await first.wait_for("code-review", "Code 2")
-    theirs = [event for event in await first.events() if event["type"] == "code.drafted"][-1]["code"]
+    generated = [event for event in await first.events() if event["type"] == "code.drafted"][-1]["code"]
     await second.wait_for("apply-mine", "Apply my edits to Code 2")
     await expect(second("edit-save")).to_be_disabled()
-    await second.page.reload()  # only the edit still has the older version
+    await second.page.reload()  # after that, only the stored edit refers to the older version
     await second.click("apply-mine")
     await expect(second("code-text").locator(".cm-line").first).to_have_text("# mine")
     await second.click("edit-save")
     await second.wait_for("code-review", "Code 3")
     edited = [event for event in await first.events() if event["type"] == "code.edited"][-1]["code"]
-    assert edited.strip() == f"# mine\n{theirs}".strip()
+    assert edited.strip() == f"# mine\n{generated}".strip()
     await second.click("what-changed")
     await expect(second("diff").locator(".cm-changedLine")).to_have_text(["# mine"])
 
@@ -158,23 +158,23 @@ async def test_a_diff_marks_only_the_added_step(person: Person) -> None:
     await expect(tab("diff").locator(".cm-deletedLine")).to_have_count(0)
 
 
-async def test_the_field_that_comes_next_has_focus(person: Person) -> None:
+async def test_the_composer_has_focus_when_the_user_writes_next(person: Person) -> None:
     tab = await person.tab()
     await expect(tab("composer")).to_be_focused()
     await tab.page.keyboard.type("Help me create a simple calculator")
     await tab.page.keyboard.press("Enter")
     await tab.wait_for_state("text_plan_approval")
     await tab.wait_for("approve")
-    await expect(tab("composer")).to_be_focused()  # as after each message
-    there = f"/s/{tab.session_id}"
-    waiting = await person.tab(there)
+    await expect(tab("composer")).to_be_focused()  # the composer keeps the focus after a message
+    path = f"/s/{tab.session_id}"
+    waiting = await person.tab(path)
     await waiting.wait_for("approve")
-    await expect(waiting("composer")).not_to_be_focused()  # the plan comes first
+    await expect(waiting("composer")).not_to_be_focused()  # the user reads the plan first
     await tab.click("approve")
     await tab.wait_for_state("code_approval")
     await tab.click("approve")
     await tab.wait_for("next")
-    resting = await person.tab(there)
+    resting = await person.tab(path)
     await expect(resting("composer")).to_be_focused()
 
 
@@ -225,7 +225,7 @@ async def test_stop_during_verification(person: Person, running: RunningParley) 
     await tab.wait_for("run-output")
     await tab.wait_for_state("verifying")
     assert await stop_and_measure(tab) < STOP_SHOWN
-    await running.clear_faults()  # the stop may have come before the verifier asked its model
+    await running.clear_faults()  # if the stop came before the verifier called its model, the fault is still set
     await tab.click("retry")
     await tab.wait_for("verdict")
 
@@ -306,7 +306,7 @@ async def test_guidance_during_work_and_attached_context(person: Person, running
 async def test_rename_search_and_reopen_a_session(person: Person) -> None:
     tab = await person.tab()
     await tab.to_plan("Write a program for password strength")
-    there = tab.session_id
+    session_id = tab.session_id
     await tab.click("session-menu")
     await tab.page.get_by_role("menuitem", name="Rename").click()
     await tab("title-input").fill("A quite special title")
@@ -321,7 +321,7 @@ async def test_rename_search_and_reopen_a_session(person: Person) -> None:
     await expect(tab("session-item")).to_have_count(1)
     await tab.click("session-item")
     await tab.wait_for("approve")
-    assert tab.session_id == there
+    assert tab.session_id == session_id
     await tab.page.go_back()
     await tab.wait_for("example")
 
@@ -333,19 +333,19 @@ async def test_exports_and_downloads(person: Person, tmp_path: Path) -> None:
     await tab.wait_for("download")
     code = [event for event in await tab.events() if event["type"] == "code.drafted"][-1]["code"]
 
-    async def menu(name: str) -> str:
+    async def export(name: str) -> str:
         await tab.click("session-menu")
         async with tab.page.expect_download() as started:
             await tab.page.get_by_role("menuitem", name=name).click()
         return await saved(await started.value, tmp_path)
 
-    markdown = await menu("Markdown")
+    markdown = await export("Markdown")
     assert markdown.startswith("# Help me create a simple calculator\n")
     assert code.rstrip() in markdown
     assert "## Plan 1 (" in markdown
-    journal = json.loads(await menu("JSON"))["journal"]
+    journal = json.loads(await export("JSON"))["journal"]
     assert [event["version"] for event in journal] == list(range(1, len(journal) + 1))
-    assert await menu("Python file") == code.rstrip("\n") + "\n"
+    assert await export("Python file") == code.rstrip("\n") + "\n"
     async with tab.page.expect_download() as started:
         await tab.click("download")
     compile(await saved(await started.value, tmp_path), "calculator.py", "exec")

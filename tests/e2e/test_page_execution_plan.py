@@ -19,11 +19,11 @@ from tests.support.gateway import World, serving
 
 pytestmark = pytest.mark.timeout(120)
 OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # stored by an earlier visit
-NOWHERE = "#W0000000"
-REQUEST = f"I am {USER['email']}. Look up {NOWHERE} and {PENDING[0]} and {PENDING[1]}."
+UNKNOWN = "#W0000000"
+REQUEST = f"I am {USER['email']}. Look up {UNKNOWN} and {PENDING[0]} and {PENDING[1]}."
 FIND, WRONG, FIRST, SECOND = (
     f"Find the customer {USER['email']}",
-    f"Look up order {NOWHERE}",
+    f"Look up order {UNKNOWN}",
     f"Look up order {PENDING[0]}",
     f"Look up order {PENDING[1]}",
 )
@@ -45,7 +45,7 @@ async def tab(request: pytest.FixtureRequest, browser: Browser, running: Running
         yield tab
 
 
-async def test_the_life_of_an_execution_plan(tab: Tab) -> None:
+async def test_an_execution_plan_from_draft_to_completion_and_template(tab: Tab) -> None:
     await add_step_by_keyboard(tab)
     await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND, CANCEL])
     await expect(tab("step-call").last).to_contain_text("changes data")
@@ -82,7 +82,7 @@ async def test_the_life_of_an_execution_plan(tab: Tab) -> None:
 async def save_as_template(tab: Tab) -> None:
     """Saves the plan as a template with the order to cancel as parameter."""
     await tab.click("template-new")
-    await tab("template-name").fill(f"Cancel after {NOWHERE}")
+    await tab("template-name").fill(f"Cancel after {UNKNOWN}")
     value = tab("template-value").filter(has_text=PENDING[1])
     await value.get_by_role("checkbox").check()
     await value.get_by_role("textbox").fill("2nd order")
@@ -90,7 +90,7 @@ async def save_as_template(tab: Tab) -> None:
     await expect(value).to_contain_text("Begin with a letter")
     await value.get_by_role("textbox").fill("order")
     await tab.click("template-save")
-    await tab.wait_for("template-saved", f"Saved as “Cancel after {NOWHERE}”.")
+    await tab.wait_for("template-saved", f"Saved as “Cancel after {UNKNOWN}”.")
     await tab.click("template-close")
     await tab.wait_until_gone("template-saved")
 
@@ -102,7 +102,7 @@ async def use_template(tab: Tab) -> None:
         await tab.page.get_by_role("button", name="Sessions", exact=True).click()
     await tab.click("library-open")
     await tab.click("templates-tab")
-    await tab("template").filter(has_text=f"Cancel after {NOWHERE}").get_by_test_id("template-use").first.click()
+    await tab("template").filter(has_text=f"Cancel after {UNKNOWN}").get_by_test_id("template-use").first.click()
     await expect(tab("argument-order")).to_be_focused()
     await tab("argument-order").fill(PENDING[0])
     await tab.click("template-begin")
@@ -116,7 +116,7 @@ async def use_template(tab: Tab) -> None:
 
 
 async def add_step_by_keyboard(tab: Tab) -> None:
-    """Adds a fifth step by keyboard: its order is another step's result, and it comes after the step that will fail."""
+    """Adds a fifth step, whose order is another step's result, and which depends on the step that will fail."""
     keys = tab.page.keyboard
     await tab("step-add").focus()
     await keys.press("Enter")
@@ -139,7 +139,7 @@ async def add_step_by_keyboard(tab: Tab) -> None:
     await tab("argument-reason").select_option("no longer needed")
     await expect(tab("step-does")).to_have_value(CANCEL)
     await tab("step-after").focus()
-    await keys.type(NOWHERE)
+    await keys.type(UNKNOWN)
     await keys.press("ArrowDown")
     await keys.press("Enter")
     await keys.press("Escape")  # closes the list, not the form

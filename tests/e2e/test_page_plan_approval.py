@@ -1,4 +1,4 @@
-"""Approving an execution plan on the page: its previews, preapprovals, and start."""
+"""Approving an execution plan on the page, with previews, preapproved steps, and a separate start."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,8 +14,8 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
 pytestmark = pytest.mark.timeout(120)
-OWN = {"world": "own"}
-AT_ONCE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own", "require_plan_approval": False}))
+OWN_WORLD = {"world": "own"}
+WITHOUT_APPROVAL = json.dumps(json.dumps(OWN_WORLD | {"workflow": "execution_plan", "require_plan_approval": False}))
 
 
 def look(step: str, order: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ FIND = {
     "tool": "find_user_id_by_email",
     "arguments": {"email": USER["email"]},
 }
-BOTH = [FIND, look("s1", PENDING[0]) | {"after": ["s0"]}, look("s2", PENDING[1]) | {"after": ["s0"]}]
+LOOK_STEPS = [FIND, look("s1", PENDING[0]) | {"after": ["s0"]}, look("s2", PENDING[1]) | {"after": ["s0"]}]
 
 
 @pytest_asyncio.fixture(loop_scope="package")
@@ -48,31 +48,31 @@ class PausableSocket:
     """A WebSocket route that can hold back the page's messages."""
 
     def __init__(self) -> None:
-        self.holds = False
-        self._held: list[str | bytes] = []
+        self.paused = False
+        self._messages: list[str | bytes] = []
 
     def __call__(self, page: WebSocketRoute) -> None:
         self._server = page.connect_to_server()
         page.on_message(self._pass)
 
     def _pass(self, message: str | bytes) -> None:
-        if self.holds:
-            self._held.append(message)
+        if self.paused:
+            self._messages.append(message)
         else:
             self._server.send(message)
 
     def release(self) -> None:
-        self.holds = False
-        for message in self._held:
+        self.paused = False
+        for message in self._messages:
             self._server.send(message)
 
 
-async def stored(
+async def open_stored_plan(
     person: Person, running: RunningParley, *steps: dict[str, Any], socket: PausableSocket | None = None
 ) -> Tab:
-    """Opens a tab with this plan in review, in a session with its own store."""
+    """A tab with this plan in review, in a session with its own copy of the store."""
     async with Parley(running.url) as parley:
-        plan = await parley.execution_plans.store("Cancel both orders", steps, settings=OWN)
+        plan = await parley.execution_plans.store("Cancel both orders", steps, settings=OWN_WORLD)
     tab = await person.tab(f"/s/{plan.session_id}", route_socket=socket)
     await tab.wait_for("plan-review", "Plan 1")
     return tab
@@ -80,15 +80,15 @@ async def stored(
 
 async def test_a_plan_previews_its_changes_and_is_started_later(person: Person, running: RunningParley) -> None:
     by_reference = cancel("s4", "{{steps.s2.output.order_id}}")
-    tab = await stored(person, running, *BOTH, cancel("s3", PENDING[0], "s1"), by_reference)
+    tab = await open_stored_plan(person, running, *LOOK_STEPS, cancel("s3", PENDING[0], "s1"), by_reference)
     preview = tab("plan-step").nth(3).get_by_test_id("preview")
     await expect(preview).to_contain_text("as of now")
     await expect(preview.get_by_test_id("change").first).to_contain_text("cancelled")
     await expect(tab("preview")).to_have_count(1)
     await expect(tab("step-preapprove")).to_have_count(1)
-    tick = tab("plan-step").nth(4).get_by_test_id("step-preapprove")
-    await expect(tick).not_to_be_checked()
-    await tick.check()
+    checkbox = tab("plan-step").nth(4).get_by_test_id("step-preapprove")
+    await expect(checkbox).not_to_be_checked()
+    await checkbox.check()
     assert await tab.visual_problems("review") == []
     await tab.click("approve-later")
     await tab.wait_for_state("approved")
@@ -104,12 +104,12 @@ async def test_a_plan_previews_its_changes_and_is_started_later(person: Person, 
     await tab.click("retry")
     await tab.wait_for("answer", "All 5 steps were carried out.")
     types = [event["type"] for event in await tab.events()]
-    assert "approval.given" not in types, "what was allowed beforehand asks nobody"
+    assert "approval.given" not in types, "a preapproved step must not ask for approval"
 
 
 async def test_waiting_actions_are_approved_together(person: Person, running: RunningParley) -> None:
     changes = [cancel(f"c{at}", f"{{{{steps.s{at}.output.order_id}}}}") for at in (1, 2)]
-    tab = await stored(person, running, *BOTH, *changes)
+    tab = await open_stored_plan(person, running, *LOOK_STEPS, *changes)
     await expect(tab("step-preapprove")).to_have_count(2)
     await tab.click("approve")
     await tab.wait_for("approval-request", "Approve these 2 actions?")
@@ -123,16 +123,16 @@ async def test_waiting_actions_are_approved_together(person: Person, running: Ru
 
 
 async def test_approving_together_covers_only_what_was_shown(person: Person, running: RunningParley) -> None:
-    """One action is declined elsewhere before the page's approvals arrive: only the other one is approved."""
+    """Another client declines one action before the page's approvals arrive, so only the other action is approved."""
     changes = [cancel(f"c{at}", f"{{{{steps.s{at}.output.order_id}}}}") for at in (1, 2)]
     socket = PausableSocket()
-    tab = await stored(person, running, *BOTH, *changes, socket=socket)
+    tab = await open_stored_plan(person, running, *LOOK_STEPS, *changes, socket=socket)
     await tab.click("approve")
     await tab.wait_for("approve-all")
     async with Parley(running.url) as parley:
         session = parley.session(tab.session_id)
         first = (await session.snapshot()).approval_request.actions[0]  # type: ignore[union-attr]
-        socket.holds = True
+        socket.paused = True
         await tab.click("approve-all")
         await session.send(type="approval", approved=False, action_id=first.action_id, hash=first.hash)
     socket.release()
@@ -144,7 +144,7 @@ async def test_approving_together_covers_only_what_was_shown(person: Person, run
 
 
 async def test_a_plan_without_approval_runs_at_once(person: Person) -> None:
-    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {AT_ONCE})")
+    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {WITHOUT_APPROVAL})")
     tab = await person.tab()
     await tab.click("request-settings")
     await expect(tab.page.get_by_test_id("plan-approval")).not_to_be_checked()

@@ -1,4 +1,4 @@
-"""An execution plan on the page while it waits, asks, fails and completes; and a question with a form."""
+"""An execution plan on the page while it waits, asks, fails and completes, and a question with a form."""
 
 import json
 from typing import Any
@@ -28,31 +28,31 @@ ADDRESS = {
         "carrier": {"type": "string", "enum": ["UPS", "DHL"]},
     },
 }
-STORE = """async (body) => {
+STORE_PLAN = """async (body) => {
   const headers = { 'Content-Type': 'application/json' };
   const answer = await fetch('/api/execution-plans/store', { method: 'POST', headers, body: JSON.stringify(body) });
   return [answer.status, await answer.json()];
 }"""
 
 
-def step(id_: str, tool: str, what: str, after: tuple[str, ...] = (), /, **arguments: Any) -> dict[str, Any]:
-    return {"id": id_, "tool": tool, "text": what, "after": list(after), "arguments": arguments}
+def step(id_: str, tool: str, text: str, after: tuple[str, ...] = (), /, **arguments: Any) -> dict[str, Any]:
+    return {"id": id_, "tool": tool, "text": text, "after": list(after), "arguments": arguments}
 
 
-async def stored(tab: Tab, goal: str, *steps: dict[str, Any]) -> None:
-    """Starts a session with this plan in review, with its own store."""
+async def open_stored_plan(tab: Tab, goal: str, *steps: dict[str, Any]) -> None:
+    """Opens a session with this plan in review and its own copy of the store."""
     body = {"description": goal, "steps": [FIND, *steps], "settings": {"world": "own"}, "timeout": 20}
-    status, plan = await tab.page.evaluate(STORE, body)
+    status, plan = await tab.page.evaluate(STORE_PLAN, body)
     assert status == 201, plan
     await tab.page.goto(urljoin(tab.page.url, f"/s/{plan['session_id']}"))
     await tab.wait_for("approve")
 
 
-async def test_a_waiting_plan_says_until_when(person: Person) -> None:
+async def test_a_waiting_plan_shows_until_when(person: Person) -> None:
     tab = await person.tab()
     wait = step("s2", "wait_until", "Wait for the morning", ("s1",), seconds=80_000)
     look = step("s3", "get_order_details", "Look it up", ("s2",), order_id=PENDING[0])
-    await stored(tab, "Look tomorrow", wait, look)
+    await open_stored_plan(tab, "Look tomorrow", wait, look)
     await tab.click("approve")
     await tab.wait_for_state("waiting")
     await expect(tab("status")).to_contain_text("Waiting until")
@@ -67,7 +67,7 @@ async def test_a_form_question_is_answered(person: Person) -> None:
         "s2", "ask_person", "Ask for the address", ("s1",), question="Where should it be sent?", form=ADDRESS
     )
     write = step("s3", "write_file", "Write it down", name="address.json", text="{{steps.s2.output}}")
-    await stored(tab, "Ask for an address", question, write)
+    await open_stored_plan(tab, "Ask for an address", question, write)
     await tab.click("approve")
     await tab.wait_for("question-form")
     await tab.click("question-send")
@@ -91,10 +91,10 @@ async def test_a_form_question_is_answered(person: Person) -> None:
 async def test_for_each_steps_and_programs_have_no_visual_problems(person: Person) -> None:
     tab = await person.tab()
     code = "import json\nprint(json.dumps({'notes': [{'name': f'{n}.md'} for n in (1, 2)]}))"
-    listed = step("s2", "run_program", "List the notes", code=code)
+    list_notes = step("s2", "run_program", "List the notes", code=code)
     write = step("s3", "write_file", "Write each note", name="{{item.name}}", text="x")
     write["for_each"] = "{{steps.s2.output.notes}}"
-    await stored(tab, "Write two notes", listed, write)
+    await open_stored_plan(tab, "Write two notes", list_notes, write)
     await expect(tab("step-call").nth(1).locator(".step-block")).to_have_text(code)
     await expect(tab("step-for-each")).to_have_text("for each of notes of step 2")
     await expect(tab("step-call").last).to_contain_text("name of each item")
@@ -112,7 +112,8 @@ async def test_failures_and_templates_have_no_visual_problems(person: Person) ->
     choice = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))
     await person.context.add_init_script(f"localStorage.setItem('parley.choice', {choice})")
     tab = await person.tab()
-    await stored(tab, "Look at nothing", step("s2", "get_order_details", "Look it up", ("s1",), order_id="#W0000000"))
+    look = step("s2", "get_order_details", "Look it up", ("s1",), order_id="#W0000000")
+    await open_stored_plan(tab, "Look at nothing", look)
     await tab.click("approve")
     await tab.wait_for("failed-step", "Step 2, Look it up: Error: order not found")
     assert (await tab("state").inner_text()) in ("not finished", "")

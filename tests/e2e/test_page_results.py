@@ -1,6 +1,6 @@
 """Results of data questions on the page: charts, tables, CSV, and saved answers in the library.
 
-Everything is real except bus, log and model, which run in this process.
+Bus, log and model are fakes that run in this process; everything else is real.
 """
 
 import csv
@@ -17,7 +17,7 @@ from tests.e2e.visual_checks import LOW_CONTRAST, OVERFLOWING, TRANSITIONS_ENDED
 from tests.support.parley import InProcess
 
 pytestmark = pytest.mark.timeout(120)
-COSTS = "Says how costly a query is before it runs."
+PROPOSED_NODE = "Says how costly a query is before it runs."
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
@@ -42,9 +42,9 @@ async def test_an_answer_without_result_is_not_shown_as_a_success(ada: Analyst, 
 
 
 async def test_the_result_is_sorted_paged_and_downloaded(ada: Analyst, tmp_path: Path) -> None:
-    listed = {"sql": "SELECT order_id, status, total, note FROM orders ORDER BY order_id"}
+    all_orders = {"sql": "SELECT order_id, status, total, note FROM orders ORDER BY order_id"}
     reply = {"text": "These are all.", "chart": "none"}
-    tab = await ada.ask_without_stops("List all orders", generate_sql=listed, format_final_response=reply)
+    tab = await ada.ask_without_stops("List all orders", generate_sql=all_orders, format_final_response=reply)
     await expect(tab("result-count")).to_contain_text("first 120 rows")
     await expect(tab("result-row")).to_have_count(25)
     total = tab("result-head").filter(has_text="total")
@@ -68,7 +68,7 @@ async def test_the_result_is_sorted_paged_and_downloaded(ada: Analyst, tmp_path:
 
 
 async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None:
-    proposal = {"flow": "text_to_sql", "name": "explain_plan", "description": COSTS, "why": "It is slow."}
+    proposal = {"flow": "text_to_sql", "name": "explain_plan", "description": PROPOSED_NODE, "why": "It is slow."}
     sums = {"sql": "SELECT month, count(*) AS orders, sum(total) AS revenue FROM orders GROUP BY month ORDER BY month"}
     replies = {
         "path": REPLIES["path"] | {"new_node": proposal},
@@ -92,7 +92,7 @@ async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None
     item = await tab.wait_for("library-item", "Revenue by month")
     await expect(item).to_contain_text("GROUP BY month")
     await tab.click("proposals-tab")
-    await tab.wait_for("proposal-item", COSTS)
+    await tab.wait_for("proposal-item", PROPOSED_NODE)
     await tab.page.get_by_role("tab", name="Questions").click()
     await tab.wait_for("library-item")
     await tab.click("ask-again")
@@ -100,7 +100,7 @@ async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None
     await expect(tab("composer")).to_be_focused()
 
 
-async def test_the_library_on_a_phone(ada: Analyst) -> None:
+async def test_the_library_has_no_visual_problems_on_a_phone(ada: Analyst) -> None:
     tab = await ada.ask_without_stops("By status, for the phone")
     await tab.click("save")
     await expect(tab("save")).to_have_text("Saved to library")
@@ -111,9 +111,8 @@ async def test_the_library_on_a_phone(ada: Analyst) -> None:
     await tab.page.get_by_role("button", name="Sessions", exact=True).click()
     await tab.click("library-open")
     await tab.wait_for("library-item", "for the phone")
-    await expect(
-        tab("library-item").first.locator(".cm-editor")
-    ).to_be_visible()  # it shifts the content below when it appears
+    # The content below moves when the editor appears.
+    await expect(tab("library-item").first.locator(".cm-editor")).to_be_visible()
     await tab.page.evaluate(TRANSITIONS_ENDED)
     problems = [
         problem for check in (LOW_CONTRAST, UNLABELLED, OVERFLOWING) for problem in await tab.page.evaluate(check)

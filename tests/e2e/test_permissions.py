@@ -1,4 +1,4 @@
-"""Each service works with its NATS user's permissions; a service that exceeds them ends, and this is reported."""
+"""Each service works with its NATS user's permissions. A service that exceeds them ends and logs why."""
 
 import asyncio
 import json
@@ -29,17 +29,17 @@ CANCEL = f"Please cancel order {ORDER['order_id']}, I no longer need it. My e-ma
 
 
 async def approve_until_done(session: RemoteSession) -> Snapshot:
-    """Approves everything until nothing waits."""
-    view = await session.wait()
-    while view.phase in ("awaiting_approval", "awaiting_input", "escalated"):
-        await (session.answer(EMAIL) if view.phase == "awaiting_input" else session.approve())
-        view = await session.wait()
-    assert view.phase == "resting", view.failure
-    return view
+    """Answers questions and approves everything until the session rests; returns its last snapshot."""
+    snapshot = await session.wait()
+    while snapshot.phase in ("awaiting_approval", "awaiting_input", "escalated"):
+        await (session.answer(EMAIL) if snapshot.phase == "awaiting_input" else session.approve())
+        snapshot = await session.wait()
+    assert snapshot.phase == "resting", snapshot.failure
+    return snapshot
 
 
 async def conversation(parley: Client) -> RemoteSession:
-    """A session with a plan and code, edited, run, stopped during the next request, and forked."""
+    """A session with a plan and code that was run, stopped during its next request, and renamed."""
     session = await parley.start("Help me create a simple calculator")
     await approve_until_done(session)
     await session.send(type="run")
@@ -52,33 +52,33 @@ async def conversation(parley: Client) -> RemoteSession:
 
 
 async def read_everything(url: str, session: RemoteSession) -> None:
-    """Requests everything that the gateway reads from plan_store and the executor."""
+    """Sends each GET request of the API, most of which the gateway answers from plan_store and the executor."""
     async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
         paths: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
         plans = (await http.get(f"/api/sessions/{session.id}/plans")).json()["plans"]
         version = plans[0]["version"]
-        known = {"{session_id}": session.id, "{version}": str(version), "{turn}": "1", "{action_id}": "1.1"}
-        known["{name}"] = "text_to_sql"
+        values = {"{session_id}": session.id, "{version}": str(version), "{turn}": "1", "{action_id}": "1.1"}
+        values["{name}"] = "text_to_sql"
         for path in [path for path, methods in paths.items() if "get" in methods]:
-            where = path
-            for name, value in known.items():
-                where = where.replace(name, value)
-            answer = await http.get(where, params={"old": version, "new": version} if "diff" in path else {})
+            url_path = path
+            for name, value in values.items():
+                url_path = url_path.replace(name, value)
+            answer = await http.get(url_path, params={"old": version, "new": version} if "diff" in path else {})
             assert answer.status_code < 500, (path, answer.status_code, answer.text)
         assert (await http.get("/readyz")).json()["ready"]
 
 
 async def permission_errors(running: RunningParley) -> list[str]:
-    """The violations that the server refused, and the services that ended because of them."""
+    """The log lines about violations that NATS refused, and about services that ended because of them."""
     logs = [*(running.home / "logs").glob("*.log"), running.home / "up.log"]
     texts = {path.name: path.read_text().splitlines() for path in await asyncio.to_thread(list, logs)}
     words = (" Violation", "nats_forbidden", f"exited with code {FORBIDDEN}")
     return [f"{name}: {line}" for name, lines in texts.items() for line in lines if any(word in line for word in words)]
 
 
-async def test_services_need_no_more_than_their_permissions(running: RunningParley) -> None:
+async def test_services_never_exceed_their_permissions(running: RunningParley) -> None:
     async with Client(running.url) as parley:
-        talk = await conversation(parley)
+        calculator = await conversation(parley)
         waiting = await parley.start("Help me create a simple calculator", settings={"approval_timeout": 1})
         cancelled = await parley.start(CANCEL, workflow="agentflow", settings={"world": "own"})
         await approve_until_done(cancelled)
@@ -89,46 +89,46 @@ async def test_services_need_no_more_than_their_permissions(running: RunningParl
         async for event in waiting.events():
             if event.type == "approval.expired":
                 break
-        await read_everything(running.url, talk)
+        await read_everything(running.url, calculator)
         async with httpx2.AsyncClient(base_url=running.url) as http:
-            assert (await http.delete(f"/api/sessions/{talk.id}")).status_code == 200
-        makers = {event.type for session in (cancelled, question, waiting) for event in await session.journal()}
-    assert makers >= {"turn.planned", "actions.started", "actions.finished", "turn.verified", "answer.given"}
+            assert (await http.delete(f"/api/sessions/{calculator.id}")).status_code == 200
+        types = {event.type for session in (cancelled, question, waiting) for event in await session.journal()}
+    assert types >= {"turn.planned", "actions.started", "actions.finished", "turn.verified", "answer.given"}
     assert await permission_errors(running) == []
 
 
 async def test_a_requester_cannot_redirect_the_reply(running: RunningParley) -> None:
-    """NATS does not check the reply subject of a request, so the responder must."""
+    """NATS does not check the reply subject of a request, so each service does."""
     before = {name: running.pid_of(name) for name in ("planner", "executor", "plan_store")}
     bus = Bus(Settings(nats_url=running.nats_url), "test")
     await bus.connect()
     async with Client(running.url) as parley:
         session = await parley.start("Help me create a simple calculator")
-        view = await session.wait()
+        snapshot = await session.wait()
         for subject in ("tools.list", "flows.list", "plan_store.session.list", f"draft.get.{session.id}"):
             for reply in ("$JS.API.STREAM.PURGE.SESSIONS", f"session.{session.id}.nobody.approval.given"):
                 await bus.client.publish(subject, b"{}", reply=reply)
         for subject in ("tools.list", "flows.list", "plan_store.session.list"):
-            assert await bus.request(subject, b"{}"), "asked after the others, and answered"
+            assert await bus.request(subject, b"{}"), "the service has handled the earlier requests"
         messages = await bus.log.read(session.id)
-        assert len(messages) == view.version, "nothing was stored, nothing was purged"
+        assert len(messages) == snapshot.version, "nothing was stored, nothing was purged"
     await bus.stop()
     assert {name: running.pid_of(name) for name in before} == before
     assert await permission_errors(running) == []
 
 
 def test_each_process_has_only_its_own_secrets(running: RunningParley) -> None:
-    """Compares values in the environments that the kernel shows."""
+    """Searches the environment of each process for the secrets."""
     folder = running.home / "secrets"
     secrets = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert {"signing-secret", "nats-gateway", "nats-parley"} <= secrets.keys()
-    known = {
+    secrets_of = {
         name: {secret for secret, value in secrets.items() if value in environment}
         for name in (*SERVICES, "rehearsal", "nats")
         if (environment := Path(f"/proc/{running.pid_of(name)}/environ").read_bytes())
     }
-    own = {name: {f"nats-{name}"} for name in SERVICES}
-    assert known == own | {"gateway": {"nats-gateway", "signing-secret"}, "rehearsal": set(), "nats": set()}
+    expected = {name: {f"nats-{name}"} for name in SERVICES}
+    assert secrets_of == expected | {"gateway": {"nats-gateway", "signing-secret"}, "rehearsal": set(), "nats": set()}
 
 
 def test_other_users_cannot_read_the_files_of_a_running_parley(running: RunningParley) -> None:
@@ -139,7 +139,7 @@ def test_other_users_cannot_read_the_files_of_a_running_parley(running: RunningP
 
 
 async def test_a_permission_violation_ends_the_service_and_is_reported(running: RunningParley) -> None:
-    """Starts plan_store with the planner's password, which may not read its messages."""
+    """Starts plan_store as the NATS user of the planner, who may not read the messages for plan_store."""
     url = running.nats_url.rpartition("@")[2]
     password = (running.home / "secrets" / "nats-planner").read_text()
     environment = dict(os.environ) | {"NATS_URL": f"nats://planner:{password}@{url}", "PYTHONUNBUFFERED": "1"}
@@ -152,6 +152,6 @@ async def test_a_permission_violation_ends_the_service_and_is_reported(running: 
     last: dict[str, Any] = json.loads(output.decode().splitlines()[-1])
     assert (last["event"], last["level"], last["service"]) == ("nats_forbidden", "critical", "plan_store")
     assert "permissions violation for " in last["error"]
-    # from the subscriber that started first: a durable consumer, or a request
+    # Which subscriber fails first is a race: a durable consumer, or a request subject.
     assert re.search(r"consumer\.info\.\w+\.(plan_store|dead_letters|timers)|\"plan_store\.", last["error"]), last
     assert password not in output.decode()

@@ -1,5 +1,7 @@
-"""Secrets do not leak: marked secrets are set and sent wherever possible, and after all kinds of errors none of them is
-found in logs, output, events, the database, or answers."""
+"""Secrets do not leak: after all kinds of errors, logs, output, events, the database and answers contain none of them.
+
+The tests set and send marked secrets wherever Parley accepts one.
+"""
 
 import asyncio
 import json
@@ -28,7 +30,7 @@ from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support.serving import serving
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
-SPEAKS_OUT = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
+PRINTS_SECRET = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
 
 
 def marked_secret(name: str) -> str:
@@ -36,10 +38,10 @@ def marked_secret(name: str) -> str:
     return f"MARK{name}0123456789"
 
 
-KEY, OTHER = marked_secret("alicekey"), marked_secret("bobkey")
+ALICE_KEY, BOB_KEY = marked_secret("alicekey"), marked_secret("bobkey")
 SETTINGS = {
     "PARLEY_AUTH": "keys",
-    "PARLEY_API_KEYS": f"alice={KEY},bob={OTHER}",
+    "PARLEY_API_KEYS": f"alice={ALICE_KEY},bob={BOB_KEY}",
     "PARLEY_TOKEN": marked_secret("logintoken"),
     "PARLEY_SECRET": marked_secret("signingsecret") * 2,
     "PARLEY_METRICS_TOKEN": marked_secret("metricstoken"),
@@ -60,7 +62,7 @@ SENT = {
 
 
 def _echo() -> Starlette:
-    """A model endpoint and MCP server that quotes the key in each answer, each time in another way."""
+    """A model endpoint and MCP server that quotes the key in each answer, in one of six ways in turn."""
     turns = iter(range(10_000))
 
     async def answer(request: Request) -> Response:
@@ -84,8 +86,13 @@ def _echo() -> Starlette:
 
 
 def _mcp(folder: Path, url: str) -> Path:
+    """The path of an MCP configuration with secrets."""
     servers = {
-        "loud": {"command": sys.executable, "args": ["-c", SPEAKS_OUT], "env": {"SHOP_TOKEN": marked_secret("mcpenv")}},
+        "loud": {
+            "command": sys.executable,
+            "args": ["-c", PRINTS_SECRET],
+            "env": {"SHOP_TOKEN": marked_secret("mcpenv")},
+        },
         "echo": {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {marked_secret('mcpheader')}"}},
         "given": {"url": f"{url}/mcp", "headers": {"X-Shop-Password": "${SHOP_PASSWORD}"}},
     }
@@ -99,24 +106,24 @@ async def _stack(folder: Path) -> AsyncIterator[RunningParley]:
     async with serving(_echo()) as url:
         home = folder / "home"
         home.mkdir()
-        more = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP_CONFIG": str(_mcp(folder, url))}
-        async with running_parley(home, **SETTINGS | more) as running:
+        addresses = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP_CONFIG": str(_mcp(folder, url))}
+        async with running_parley(home, **SETTINGS | addresses) as running:
             yield running
 
 
 def _secrets(running: RunningParley) -> dict[str, str]:
     """The secrets that were set, and those that `parley up` generated."""
     secrets = {name: value for name, value in SETTINGS.items() if "MARK" in value} | SENT
-    secrets |= {"alice": KEY, "bob": OTHER} | {name: marked_secret(name) for name in ("mcpenv", "mcpheader")}
-    del secrets["PARLEY_API_KEYS"]  # each part is present
+    secrets |= {"alice": ALICE_KEY, "bob": BOB_KEY} | {name: marked_secret(name) for name in ("mcpenv", "mcpheader")}
+    del secrets["PARLEY_API_KEYS"]  # both keys in it are listed separately
     for path in (running.home / "secrets").rglob("*"):
         if path.is_file():
             secrets[f"file {path.name}"] = path.read_text().strip()
     for name in ("gateway", "plan_store", "planner", "executor"):
         environment = Path(f"/proc/{running.pid_of(name)}/environ").read_text().split("\0")
         url = dict(part.partition("=")[::2] for part in environment if "=" in part).get("NATS_URL", "")
-        place = urlsplit(url)
-        secrets[f"NATS of {name}"] = place.password or place.username or ""
+        parts = urlsplit(url)
+        secrets[f"NATS of {name}"] = parts.password or parts.username or ""
     return {name: value for name, value in secrets.items() if len(value) >= 8}
 
 
@@ -129,7 +136,7 @@ async def _provoke(running: RunningParley) -> list[str]:
             answer = await http.request(method, path, **options)
             answers.append(f"{answer.status_code} {answer.headers} {answer.text}")
 
-        right = {"authorization": f"Bearer {KEY}"}
+        valid = {"authorization": f"Bearer {ALICE_KEY}"}
         for headers in ({"authorization": f"Bearer {SENT['wrong']}"}, {"authorization": f"Basic {SENT['wrong']}"}):
             await request("GET", "/api/me", headers=headers)
         port = urlsplit(running.url).port
@@ -140,15 +147,16 @@ async def _provoke(running: RunningParley) -> list[str]:
             f'{{"request": "{SENT["body"]}',
             json.dumps({"request": [SENT["body"]], "id": SENT["body"] + "!"}),
         ):
-            await request("POST", "/api/sessions", content=body, headers=right | {"content-type": "application/json"})
-        await request("POST", "/api/sessions/x/messages", json={"type": SENT["body"]}, headers=right)
+            await request("POST", "/api/sessions", content=body, headers=valid | {"content-type": "application/json"})
+        await request("POST", "/api/sessions/x/messages", json={"type": SENT["body"]}, headers=valid)
         await request("GET", "/readyz")
-    for query, headers in ((f"?token={SENT['url']}", {}), (f"?ticket={SENT['url']}", {}), ("", right)):
+    for query, headers in ((f"?token={SENT['url']}", {}), (f"?ticket={SENT['url']}", {}), ("", valid)):
         answers += await _frames(running.socket_url + query, headers)
     return answers
 
 
 async def _frames(url: str, headers: Mapping[str, str]) -> list[str]:
+    """Sends invalid frames on a WebSocket; returns the answers, or the refusal to connect."""
     messages: list[str] = []
     try:
         async with connect(url, additional_headers=headers, proxy=None) as socket:
@@ -168,15 +176,16 @@ async def _frames(url: str, headers: Mapping[str, str]) -> list[str]:
     return messages
 
 
-async def _sessions_fail(running: RunningParley) -> list[str]:
+async def _run_failing_sessions(running: RunningParley) -> list[str]:
     """Starts a session for each way of quoting the key; returns their snapshots, journals and exports."""
     texts: list[str] = []
-    async with httpx2.AsyncClient(base_url=running.url, timeout=30, headers={"authorization": f"Bearer {KEY}"}) as http:
+    headers = {"authorization": f"Bearer {ALICE_KEY}"}
+    async with httpx2.AsyncClient(base_url=running.url, timeout=30, headers=headers) as http:
         for number, workflow in enumerate(["conversation", "agentflow"] * 3 + ["flow"]):
             started = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
             session = f"/api/sessions/{started.json()['session_id']}"
             async with asyncio.timeout(60):
-                while (await http.get(session)).json()["phase"] in SERVICE_OF:  # noqa: ASYNC110  of another process
+                while (await http.get(session)).json()["phase"] in SERVICE_OF:  # noqa: ASYNC110  another process changes it
                     await asyncio.sleep(0.1)
             for path in ("", "/journal", "/export?format=json", "/export"):
                 texts.append((await http.get(session + path)).text)
@@ -193,7 +202,7 @@ async def _ready(running: RunningParley) -> None:
 
 
 def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
-    """All files of this Parley, except the secret files, which only their owner can read."""
+    """Names and contents of all files of this Parley, except secret files, which only their owner may read."""
     for path in sorted(home.rglob("*")):
         private = "secrets" in path.parts or path.name in ("running.json",) or path.suffix in (".conf", ".lock")
         if path.is_file() and not private:
@@ -202,11 +211,11 @@ def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
             assert path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0, path
 
 
-async def test_no_secret_is_disclosed(tmp_path: Path) -> None:
+async def test_no_secret_appears_in_logs_files_or_answers(tmp_path: Path) -> None:
     async with _stack(tmp_path) as running:
         secrets = _secrets(running)
         texts = await _provoke(running)
-        texts += await _sessions_fail(running)
+        texts += await _run_failing_sessions(running)
         for name in ("nats", "plan_store"):
             running.kill9(name)
             texts += await _provoke(running)
@@ -218,7 +227,7 @@ async def test_no_secret_is_disclosed(tmp_path: Path) -> None:
     assert any(name.endswith(".blk") for name in files)
     assert any(name.endswith(".db") for name in files)
     assert b"mcp_stderr" in b"".join(body for name, body in files.items() if name.endswith(".log"))
-    leaks = [f"{name} in {place}" for place, body in files.items() for name, s in secrets.items() if s.encode() in body]
+    leaks = [f"{name} in {path}" for path, body in files.items() for name, s in secrets.items() if s.encode() in body]
     leaks += [f"{name} in an answer: {text[:200]}" for text in texts for name, s in secrets.items() if s in text]
     assert leaks == []
 
@@ -243,10 +252,10 @@ OUT_OF_REACH: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 async def test_unreachable_servers_are_named_without_their_passwords(tmp_path: Path) -> None:
-    secret, at_once = marked_secret("password"), asyncio.Semaphore(4)
+    secret, limit = marked_secret("password"), asyncio.Semaphore(4)
 
     async def output_of(number: int, program: str, settings: dict[str, str]) -> str:
-        async with at_once:
+        async with limit:
             return await asyncio.to_thread(_output, program, settings, tmp_path / str(number), secret)
 
     outputs = await asyncio.gather(*(output_of(number, *each) for number, each in enumerate(OUT_OF_REACH)))
@@ -256,10 +265,10 @@ async def test_unreachable_servers_are_named_without_their_passwords(tmp_path: P
 
 
 def _output(program: str, settings: dict[str, str], home: Path, secret: str) -> str:
-    """Everything printed and logged until shortly after the first output."""
+    """All that the program prints and logs until three seconds after its first output."""
     home.mkdir()
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "NATS_", "DATABASE_", "PARLEY_"))}
-    own = {
+    required = {
         "PARLEY_HOME": str(home),
         "AGENT_PORT": str(free_port()),
         "LOG_LEVEL": "DEBUG",
@@ -274,7 +283,7 @@ def _output(program: str, settings: dict[str, str], home: Path, secret: str) -> 
         process = subprocess.Popen(
             [sys.executable, "-m", *program.split()],
             cwd=ROOT,
-            env=clean | own | arguments,
+            env=clean | required | arguments,
             stdout=output,
             stderr=output,
         )

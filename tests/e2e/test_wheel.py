@@ -1,4 +1,4 @@
-"""The wheel in its own environment, which contains only its dependencies."""
+"""The wheel, installed into a virtual environment with nothing but its dependencies."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the wheel, its virtual environment, and links to its dependencies."""
+    """A folder with the wheel, its virtual environment, and links to its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run([sys.executable, *wheel], cwd=ROOT, check=True, capture_output=True)
@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def link_dependencies(requirement: Requirement, folder: Path) -> None:
-    """Links a requirement and its own dependencies into the folder."""
+    """Link a requirement and its own dependencies into the folder."""
     distribution = metadata.distribution(requirement.name)
     mark = folder / f"{distribution.name}[{','.join(sorted(requirement.extras))}]"
     if mark.exists():
@@ -61,7 +61,7 @@ def site_packages(folder: Path) -> Path:
 
 
 async def run(installed: Path, *words: str, home: Path, **environment: str) -> tuple[int, str, str]:
-    """Runs the installed command outside the checkout; returns exit code, stdout and stderr."""
+    """Run the installed command outside the checkout. Returns exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         installed / "venv" / "bin" / "parley", *words,
         cwd=installed, env={"PATH": os.environ["PATH"], "PARLEY_HOME": str(home), **environment},
@@ -87,17 +87,17 @@ async def test_commands_that_need_a_checkout_say_so(installed: Path, tmp_path: P
 
 
 async def test_all_other_commands_can_be_imported(installed: Path, tmp_path: Path) -> None:
-    """Each command runs without a server, and says so without a traceback."""
+    """Without a server, each command fails with a message, not with a traceback or a usage error."""
     names = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     arguments = {"chat": ("hello",), "publish": ("--text", "x"), "backup": ("copy",), "restore": ("copy",)}
     commands = sorted(names - {*NEED_CHECKOUT})
-    nowhere = {"NATS_URL": f"nats://127.0.0.1:{free_port()}", "AGENT_PORT": str(free_port())}
-    ends = await asyncio.gather(
-        *(run(installed, command, *arguments.get(command, ()), home=tmp_path, **nowhere) for command in commands)
+    unused_ports = {"NATS_URL": f"nats://127.0.0.1:{free_port()}", "AGENT_PORT": str(free_port())}
+    results = await asyncio.gather(
+        *(run(installed, command, *arguments.get(command, ()), home=tmp_path, **unused_ports) for command in commands)
     )
     assert len(commands) == 10
     assert {
-        command: err for command, (code, _, err) in zip(commands, ends, strict=True) if code == 2 or "Error" in err
+        command: err for command, (code, _, err) in zip(commands, results, strict=True) if code == 2 or "Error" in err
     } == {}
 
 

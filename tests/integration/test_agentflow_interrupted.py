@@ -29,8 +29,11 @@ from tests.support import stack
 from tests.support.stack import Person, working
 
 
-class Bench:
-    """A slow read whose first call hangs, and a write that takes until it is let go; and how often each was made."""
+class ControlledTools:
+    """Two tools: the first `look` hangs if its arguments say so, and each `send` waits for `go`.
+
+    `began` and `made` list the calls: `send` is made when it ends, `look` when it begins.
+    """
 
     def __init__(self) -> None:
         self.began: asyncio.Queue[str] = asyncio.Queue()
@@ -73,18 +76,18 @@ def answer(text: str) -> AnswerDraft:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    bench = Bench()
+def controlled(monkeypatch: pytest.MonkeyPatch) -> ControlledTools:
+    controlled = ControlledTools()
 
     def build(settings: Settings, parts: WorkerOverrides) -> WorkerApplication:
-        registry = Registry(bench.tools())
+        registry = Registry(controlled.tools())
         app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_batch)(settings, parts)
         requests = ToolRequests(registry, app.service_context.store)
         app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
         return app
 
     monkeypatch.setitem(stack.BUILD, "executor", build)
-    return bench
+    return controlled
 
 
 @asynccontextmanager
@@ -98,46 +101,46 @@ async def open_session(
         yield ann, model
 
 
-async def test_a_look_that_was_stopped_is_taken_again_after_retry(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+async def test_a_stopped_read_runs_again_after_a_retry(
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
     replies = (turn(LOOK), turn(LOOK), NothingToDo(reason="Seen."), answer("It was seen."))
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
-        await asyncio.wait_for(bench.began.get(), 20)
+        await asyncio.wait_for(controlled.began.get(), 20)
         await ann.does(c.Stop())
         await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
         await ann.does(c.Retry())
         assert (
             await ann.sees(lambda now: now.answer.text != "" or now.phase == "awaiting_input")
         ).answer.text == "It was seen."
-        assert bench.made == ["look", "look"]
+        assert controlled.made == ["look", "look"]
         assert "Stopped by the person." in model.prompts[1].text
 
 
-async def test_a_change_that_was_running_at_a_stop_is_reported_with_its_outcome_and_not_repeated(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+async def test_a_write_running_at_a_stop_ends_and_is_not_repeated_after_a_retry(
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
     replies = (turn(SEND), TurnVerdict(status="success", next_action="continue", reasoning="sent"), turn(SEND))
-    nudged = NothingToDo(reason="It was sent already.")
-    async with open_session(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (
+    after_nudge = NothingToDo(reason="It was sent already.")
+    async with open_session(settings, bus, session_id, *replies, after_nudge, answer("Sent."), approval="never") as (
         ann,
         model,
     ):
-        await asyncio.wait_for(bench.began.get(), 20)
+        await asyncio.wait_for(controlled.began.get(), 20)
         await ann.does(c.Stop())
         await ann.phase("resting")
-        bench.go.set()
+        controlled.go.set()
         ended = await ann.sees(lambda now: not _running(now))
         assert ended.turn is not None
         assert (ended.phase, ended.turn.actions[0].status) == ("resting", "finished")
         await ann.does(c.Retry())
         assert (await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")).answer.text == "Sent."
-        assert bench.made == ["send"]
+        assert controlled.made == ["send"]
         assert "have been made with the same arguments already (send)" in model.prompts[3].text
 
 
 async def test_a_missing_approval_is_reported_and_nothing_runs(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
     replies = (turn(SEND, final=True), NothingToDo(reason="Nobody allowed it."), answer("It was not sent."))
     async with open_session(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
@@ -151,56 +154,56 @@ async def test_a_missing_approval_is_reported_and_nothing_runs(
         session = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
         assert session.answer.text == "It was not sent."
         assert "nobody decided in time" in model.prompts[1].text
-        assert bench.made == []
+        assert controlled.made == []
         assert not [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
 
 
-async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and_changes_nothing_twice(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+async def test_an_exhausted_budget_is_reported_after_the_write_which_is_not_repeated(
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
-    """Each scripted call is 14 tokens: the first turn's call spends the budget, what it planned still runs."""
-    bench.go.set()
+    """Each scripted model call costs 14 tokens. The first one exhausts the budget; its turn still runs."""
+    controlled.go.set()
     replies = (turn(SEND), TurnVerdict(status="success", next_action="complete"), answer("Sent."))
     async with open_session(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
         session = await ann.phase("awaiting_input")
         assert session.question is not None
         assert (session.question.about, session.resume_phase, len(model.prompts)) == ("budget", "verifying", 1)
-        assert bench.made == ["send"]
+        assert controlled.made == ["send"]
         await ann.does(c.RaiseBudget(tokens=1_000))
         assert (await ann.sees(lambda now: now.answer.text != "")).answer.text == "Sent."
-        assert bench.made == ["send"]
+        assert controlled.made == ["send"]
 
 
-async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+async def test_the_turn_limit_ends_a_session_whose_verifier_always_continues(
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
-    goes_on = TurnVerdict(status="partial", next_action="continue", reasoning="more")
+    verdict = TurnVerdict(status="partial", next_action="continue", reasoning="more")
     turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
-    replies = [reply for one in turns for reply in (one, goes_on)]
-    expected = {"quality": "thorough", "max_turns": 3}
-    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **expected) as (ann, model):
+    replies = [reply for draft in turns for reply in (draft, verdict)]
+    limits = {"quality": "thorough", "max_turns": 3}
+    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **limits) as (ann, model):
         assert (await ann.sees(lambda now: now.answer.text != "", seconds=30)).answer.text == "I gave up."
         assert "All 3 turns are used up; the last one was done in part." in model.prompts[-1].text
-        assert bench.made == ["look"] * 3
+        assert controlled.made == ["look"] * 3
 
 
-async def test_a_pause_delays_the_next_step_and_feedback_meanwhile_counts(
-    settings: Settings, bus: Bus, session_id: str, bench: Bench
+async def test_a_pause_delays_the_next_call_which_gets_the_feedback_of_the_pause(
+    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
     replies = (turn(SEND, final=True), TurnVerdict(status="success", next_action="complete"))
-    received = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
-    async with open_session(settings, bus, session_id, *replies, *received, approval="never") as (ann, model):
-        await asyncio.wait_for(bench.began.get(), 20)
+    last_replies = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
+    async with open_session(settings, bus, session_id, *replies, *last_replies, approval="never") as (ann, model):
+        await asyncio.wait_for(controlled.began.get(), 20)
         await ann.does(c.Pause())
         await ann.does(c.Say(text="and tell me when"))
-        bench.go.set()
+        controlled.go.set()
         session = await ann.sees(lambda now: now.phase == "verifying")
         assert (session.paused, session.work, session.words.unread) == (True, None, ("and tell me when",))
         await ann.does(c.Resume())
         outcome = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
         assert outcome.answer.text == "Sent, and heard."
         assert "<feedback>\nand tell me when\n</feedback>" in model.prompts[2].text
-        assert bench.made == ["send"]
+        assert controlled.made == ["send"]
 
 
 def _running(session: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Artefacts on a real nats-server: stored, fetched and deleted, also after a crash or a purge."""
+"""Artefacts on a real nats-server: stored, fetched and deleted, also after a crash and by a purge."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from tests.support.inbox import api
 LARGE = os.urandom(3_000_000)
 
 
-async def state(bus: Bus) -> dict[str, Any]:
+async def stream_state(bus: Bus) -> dict[str, Any]:
     info: dict[str, Any] = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["state"]
     return info
 
@@ -49,9 +49,9 @@ async def test_artefacts_can_have_any_name(bus: Bus) -> None:
 
 async def test_storing_the_same_bytes_again_stores_nothing(bus: Bus) -> None:
     first = await bus.keep("s/1/1.1", LARGE)
-    before = await state(bus)
+    before = await stream_state(bus)
     assert await bus.keep("s/1/1.1", LARGE) == first
-    assert await state(bus) == before
+    assert await stream_state(bus) == before
 
 
 async def test_different_bytes_replace_the_old_ones(bus: Bus) -> None:
@@ -59,45 +59,45 @@ async def test_different_bytes_replace_the_old_ones(bus: Bus) -> None:
     await bus.keep("s/1/1.1", b"new")
     assert await bus.fetch("s/1/1.1") == b"new"
     await bus.drop("s/")
-    assert (await state(bus))["messages"] == 0, "the chunks of the old ones are gone with those of the new ones"
+    assert (await stream_state(bus))["messages"] == 0, "the chunks of the old ones are gone with those of the new ones"
 
 
 async def test_two_writers_can_store_the_same_artefact_concurrently(settings: Settings, bus: Bus) -> None:
-    other = Bus(settings, "other")
-    await other.connect()
-    await asyncio.gather(bus.keep("s/1/1.1", LARGE), other.keep("s/1/1.1", LARGE))
-    assert await other.fetch("s/1/1.1") == LARGE
+    other_bus = Bus(settings, "other")
+    await other_bus.connect()
+    await asyncio.gather(bus.keep("s/1/1.1", LARGE), other_bus.keep("s/1/1.1", LARGE))
+    assert await other_bus.fetch("s/1/1.1") == LARGE
     await bus.drop("s/")
-    assert (await state(bus))["messages"] == 0, "the chunks of the slower one are gone too"
-    await other.stop()
+    assert (await stream_state(bus))["messages"] == 0, "the chunks of the slower one are gone too"
+    await other_bus.stop()
 
 
 async def test_chunks_left_by_a_crash_are_deleted(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(_: Any) -> None:
+    def crash(_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("shared.bus.artefacts.ObjectInfo.as_dict", ended)
+        patch.setattr("shared.bus.artefacts.ObjectInfo.as_dict", crash)
         with pytest.raises(KeyboardInterrupt):
             await bus.keep("s/1/1.1", LARGE)
-    assert (await state(bus))["messages"] > 10
+    assert (await stream_state(bus))["messages"] > 10
     assert await bus.fetch("s/1/1.1") is None, "it was never wholly kept"
     await bus.keep("s/1/1.1", LARGE)
     assert await bus.fetch("s/1/1.1") == LARGE
     await bus.drop("s/")
-    assert (await state(bus))["messages"] == 0
+    assert (await stream_state(bus))["messages"] == 0
 
 
 async def test_only_the_sessions_own_artefacts_are_listed(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There may be millions of other artefacts."""
+    """The bucket may contain millions of artefacts of other sessions."""
     counts: list[int] = []
 
-    async def counted(*args: Any, **how: Any) -> dict[str, int]:
+    async def count_listed(*args: Any, **how: Any) -> dict[str, int]:
         subjects = await subjects_of(*args, **how)
         counts.append(len(subjects))
         return subjects
 
-    monkeypatch.setattr("shared.bus.artefacts.subjects_of", counted)
+    monkeypatch.setattr("shared.bus.artefacts.subjects_of", count_listed)
     for name in ("s/1/1.1", "s/2/1.1", "other/1/1.1", "s2/1/1.1", "s"):
         await bus.keep(name, b"x")
     await bus.drop("s/")
@@ -108,7 +108,7 @@ async def test_only_the_sessions_own_artefacts_are_listed(bus: Bus, monkeypatch:
 async def test_a_body_over_the_limit_is_refused(bus: Bus) -> None:
     with pytest.raises(EventTooLarge, match="33554432 are allowed"):
         await bus.keep("s/1/1.1", bytes(MAX_BYTES + 1))
-    assert (await state(bus))["messages"] == 0
+    assert (await stream_state(bus))["messages"] == 0
 
 
 async def test_a_body_of_the_maximum_size_is_stored(bus: Bus) -> None:
@@ -157,7 +157,7 @@ async def test_an_unreachable_server_is_reported(settings: Settings, bus: Bus) -
             await attempt
 
 
-# --- with their session
+# --- purging
 
 
 async def test_purging_a_session_deletes_its_artefacts(settings: Settings, bus: Bus) -> None:

@@ -1,7 +1,7 @@
-"""Approved writes while executors are killed: each happened exactly once, or is said to be in doubt; none is missing.
+"""Approved writes while executors are killed: each happens exactly once or is reported as uncertain; none is lost.
 
-`PARLEY_SESSIONS=200` runs the long one; by default there are fewer, and the kills come just as often: one for two
-sessions, each at any moment after some action has begun, so that those who are killed were at work.
+By default there are 10 sessions; `PARLEY_SESSIONS=200` is the long run. There is one kill for every two sessions, at a
+random moment up to 0.2 seconds after an action began, so that executors are killed during work.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ AT_ONCE = 12
 SEED = int(os.environ.get("PARLEY_SEED", "7"))
 
 
-class Clerk(ScriptedModel):
-    """A model that cancels the order which the request names: look up the customer, the order, then cancel."""
+class CancellingModel(ScriptedModel):
+    """A model that looks up the request's customer and order, then cancels the order."""
 
     def reply_to(self, prompt: Prompt) -> Scripted:
         if prompt.role == "planner":
@@ -59,7 +59,7 @@ class Clerk(ScriptedModel):
 
 
 class Executors:
-    """Two executors as processes of their own, one of which is killed now and then, and started again."""
+    """Two executor processes; a random one is killed again and again, and replaced."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -82,7 +82,7 @@ class Executors:
             while self.kills < SESSIONS // 2:
                 started.clear()
                 await started.wait()
-                await asyncio.sleep(dice.uniform(0, 0.2))  # the fault itself: at any moment of the others' work
+                await asyncio.sleep(dice.uniform(0, 0.2))  # kill at a random moment of the work
                 victim = self._running.pop(dice.randrange(len(self._running)))
                 victim.kill()
                 await victim.wait()
@@ -114,8 +114,8 @@ async def killed_at_random(settings: Settings, bus: Bus) -> AsyncIterator[Execut
         await plan_store.stop()
 
 
-async def cancels(bus: Bus, session_id: str, order: Any) -> list[Any]:
-    """One session from its request to its end; its events."""
+async def run_cancellation(bus: Bus, session_id: str, order: Any) -> list[Any]:
+    """Run one session from request to end, with its approval. Returns its events."""
     ann = Person(bus, session_id)
     email = STORE["users"][order["user_id"]]["email"]
     request = json.dumps({"email": email, "order_id": order["order_id"]})
@@ -128,8 +128,8 @@ async def cancels(bus: Bus, session_id: str, order: Any) -> list[Any]:
     return await ann.events()
 
 
-def fate(events: list[Any]) -> str:
-    """What the journal says of the write: "done", "in doubt", or "failed"."""
+def write_outcome(events: list[Any]) -> str:
+    """The outcome of the write according to the events: "done", "in doubt", "failed" or "missing"."""
     write = next(e.actions[0].id for e in events if isinstance(e, facts.TurnPlanned) and e.actions[0].effect == "write")
     for event in events:
         if isinstance(event, facts.ActionUncertain) and event.action_id == write:
@@ -148,27 +148,27 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
 
     async def cancel_order(number: int, order: Any) -> str:
         async with slots:
-            return fate(await cancels(bus, f"once-{number}", order))
+            return write_outcome(await run_cancellation(bus, f"once-{number}", order))
 
     async with (
         killed_at_random(settings, bus) as executors,
-        working(settings, Clerk(), "planner", "verifier", "generator"),
+        working(settings, CancellingModel(), "planner", "verifier", "generator"),
     ):
-        fates = await asyncio.gather(*(cancel_order(number, order) for number, order in enumerate(orders)))
+        outcomes = await asyncio.gather(*(cancel_order(number, order) for number, order in enumerate(orders)))
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = await worlds.world("shared").dump()
     await worlds.close()
-    counted = {fate: fates.count(fate) for fate in sorted(set(fates))}
+    counted = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
     print(f"seed {SEED}: {SESSIONS} sessions, {executors.kills} executors killed, writes {counted}")
     assert executors.kills == SESSIONS // 2
     assert set(counted) <= {"done", "in doubt"}
-    for order, came_of_it in zip(orders, fates, strict=True):
+    for order, outcome in zip(orders, outcomes, strict=True):
         changed = after["orders"][order["order_id"]]
         refunds = [entry for entry in changed["payment_history"] if entry["transaction_type"] == "refund"]
         happened = changed["status"] == "cancelled"
-        assert len(refunds) == len(order["payment_history"]) * happened  # once, or not at all
-        assert happened or came_of_it == "in doubt"
+        assert len(refunds) == len(order["payment_history"]) * happened  # each payment is refunded once, or not at all
+        assert happened or outcome == "in doubt"
     untouched = set(STORE["orders"]) - {order["order_id"] for order in orders}
     assert all(after["orders"][name] == STORE["orders"][name] for name in untouched)
     assert balances(after) == balances(
@@ -177,7 +177,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
 
 
 def balances(store: Any, cancelled: Sequence[Any] = ()) -> dict[str, float]:
-    """Every gift card's balance, with what these cancelled orders give back."""
+    """The balance of every gift card, plus the refunds for these cancelled orders."""
     balance_by_id = {
         method["id"]: float(method["balance"])
         for user in store["users"].values()

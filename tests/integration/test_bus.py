@@ -1,4 +1,4 @@
-"""The bus on a real nats-server: provisioning, durable work, the feed, requests and timers, and a server that goes."""
+"""The bus on a real nats-server: provisioning, durable work, the feed, requests, timers, and a lost server."""
 
 import asyncio
 import json
@@ -49,8 +49,8 @@ async def test_drift_is_reported_and_corrected(settings: Settings, bus: Bus) -> 
     assert "duplicate_window (5000000000, wanted 120000000000)" in differences[0]
     assert "missing" in differences[1]
     assert "ack_wait (99000000000, wanted 2000000000)" in differences[2]
-    mended = await provision(settings)
-    assert len(mended) == 5
+    changes = await provision(settings)
+    assert len(changes) == 5
     assert await check(settings) == []
 
 
@@ -84,9 +84,9 @@ async def test_the_feed_carries_exactly_the_stored_messages(bus: Bus, session_id
 # --- durable work
 
 
-async def test_no_more_handlers_run_at_once_than_there_are_slots(settings: Settings, bus: Bus) -> None:
-    go = asyncio.Event()
-    busy = Inbox(lambda _: go.wait())
+async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bus: Bus) -> None:
+    release = asyncio.Event()
+    busy = Inbox(lambda _: release.wait())
     idle = Inbox()
     async with consuming(settings, busy, limit=2):
         await store(bus, *(b"%d" % n for n in range(6)))
@@ -96,7 +96,7 @@ async def test_no_more_handlers_run_at_once_than_there_are_slots(settings: Setti
         async with consuming(settings, idle, limit=2):
             await idle.until(4)
             assert busy.bodies == [b"0", b"1"]
-            go.set()
+            release.set()
             await until_idle(bus)
     assert sorted(busy.bodies + idle.bodies) == [b"%d" % n for n in range(6)]
 
@@ -104,21 +104,21 @@ async def test_no_more_handlers_run_at_once_than_there_are_slots(settings: Setti
 async def test_heartbeats_prevent_the_redelivery_of_a_long_handlers_message(settings: Settings, bus: Bus) -> None:
     done = asyncio.Event()
 
-    async def long(_: Delivery) -> None:
-        await asyncio.sleep(3 * short.ack_wait)
+    async def slow(_: Delivery) -> None:
+        await asyncio.sleep(3 * short_ack_wait.ack_wait)
         done.set()
 
-    short = settings.model_copy(update={"ack_wait": 1.0})
-    await provision(short)
-    mine, other = Inbox(long), Inbox()
+    short_ack_wait = settings.model_copy(update={"ack_wait": 1.0})
+    await provision(short_ack_wait)
+    first, other_replica = Inbox(slow), Inbox()
     await store(bus, b"work")
-    async with consuming(short, mine):
-        await mine.until(1)
-        async with consuming(short, other):
+    async with consuming(short_ack_wait, first):
+        await first.until(1)
+        async with consuming(short_ack_wait, other_replica):
             await asyncio.wait_for(done.wait(), 20)
             await until_idle(bus)
-    assert len(mine.got) == 1
-    assert other.got == []
+    assert len(first.got) == 1
+    assert other_replica.got == []
 
 
 async def test_a_failing_handler_is_retried_after_growing_delays(settings: Settings, bus: Bus) -> None:
@@ -150,12 +150,12 @@ async def test_an_unprocessable_message_becomes_a_dead_letter_and_the_next_is_ha
         await dead.until(1)
         await until_idle(bus)
     assert inbox.bodies == [b"garbage", b"good"]
-    letter = json.loads(dead.got[0].data)
+    dead_letter = json.loads(dead.got[0].data)
     assert dead.got[0].subject == "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner"
-    assert (letter["reason"], letter["stream_seq"]) == ("no event: not at all", 1)
+    assert (dead_letter["reason"], dead_letter["stream_seq"]) == ("no event: not at all", 1)
 
 
-async def test_a_crashed_replicas_messages_are_redelivered_after_ack_wait(settings: Settings, bus: Bus) -> None:
+async def test_messages_of_a_crashed_replica_are_redelivered_after_ack_wait(settings: Settings, bus: Bus) -> None:
     await store(bus, b"work")
     crashed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
     await crashed.fetch(1)
@@ -167,10 +167,10 @@ async def test_a_crashed_replicas_messages_are_redelivered_after_ack_wait(settin
     assert settings.ack_wait * 0.8 < inbox.times[0] - began < settings.ack_wait + 2
 
 
-async def test_a_message_that_ends_every_replica_becomes_a_dead_letter(settings: Settings, bus: Bus) -> None:
-    """Deliveries that nobody answers count, too. The next replica counts them: the broker gives nothing up."""
-    short = settings.model_copy(update={"ack_wait": 0.5, "max_deliver": 2})
-    await provision(short)
+async def test_a_message_that_kills_each_worker_becomes_a_dead_letter(settings: Settings, bus: Bus) -> None:
+    """The next replica counts unacknowledged deliveries and gives up; the broker itself never does."""
+    short_ack_wait = settings.model_copy(update={"ack_wait": 0.5, "max_deliver": 2})
+    await provision(short_ack_wait)
     broker_gave_up: list[str] = []
 
     async def gave_up(subject: str, _: bytes) -> None:
@@ -179,10 +179,10 @@ async def test_a_message_that_ends_every_replica_becomes_a_dead_letter(settings:
     await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>", gave_up)
     await store(bus, b"work")
     killed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
-    for _ in range(short.max_deliver):
+    for _ in range(short_ack_wait.max_deliver):
         await killed.fetch(1, timeout=30)
     inbox, dead = Inbox(), Inbox()
-    async with consuming(short, inbox), consuming(short, dead, durable="dead_letters"):
+    async with consuming(short_ack_wait, inbox), consuming(short_ack_wait, dead, durable="dead_letters"):
         await dead.until(1)
     assert json.loads(dead.got[0].data)["reason"].startswith("given up after 2 deliveries: it ended its worker")
     assert (inbox.got, broker_gave_up) == ([], [])
@@ -221,7 +221,7 @@ async def test_stop_waits_for_handlers_and_releases_those_that_do_not_end(settin
     assert sorted(staying.bodies) == [b"never", b"waits"]
 
 
-# --- consumers that are not there
+# --- missing consumers
 
 
 async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
@@ -234,15 +234,15 @@ async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
         await inbox.until(1)
         await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
         async with asyncio.timeout(10):
-            while "not_provisioned" not in caplog.text:  # noqa: ASYNC110  a line in the log is no event
+            while "not_provisioned" not in caplog.text:  # noqa: ASYNC110  a log line sets no event
                 await asyncio.sleep(0.05)
         assert "consumer_gone" in caplog.text
         busy = time.process_time()
-        await asyncio.sleep(1)  # this much idleness is what is measured
+        await asyncio.sleep(1)  # the CPU time of one idle second is measured
         assert time.process_time() - busy < 0.5, "nothing loops while it is gone"
         assert await provision(settings) == ["consumer SESSIONS/planner: made"]
         await store(bus, b"after")
-        await inbox.until(3)  # a new consumer begins at the beginning
+        await inbox.until(3)  # a new consumer starts at the first message
     assert inbox.bodies == [b"before", b"before", b"after"]
 
 
@@ -264,18 +264,18 @@ async def test_consumers_wait_until_they_are_provisioned(nats: NatsServer, setti
 async def test_a_consumer_deleted_during_the_start_is_waited_for(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FastStream would make it again, with settings of its own; a service's user may not, and the service would end."""
-    look = consumers.wait_until_provisioned
+    """FastStream would recreate it with its own settings; a service's NATS user may not, and the service would exit."""
+    wait_until_provisioned = consumers.wait_until_provisioned
 
-    async def last_seen(client: Client, durable: Consumer) -> None:
-        await look(client, durable)
+    async def delete_after_waiting(client: Client, durable: Consumer) -> None:
+        await wait_until_provisioned(client, durable)
         await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
 
     inbox = Inbox()
     replica = Bus(settings, "late")
     replica.broker.subscriber(durable="planner")(inbox)
     with monkeypatch.context() as patched:
-        patched.setattr(consumers, "wait_until_provisioned", last_seen)
+        patched.setattr(consumers, "wait_until_provisioned", delete_after_waiting)
         await replica.start()
     await store(bus, b"work")
     assert await provision(settings) == ["consumer SESSIONS/planner: made"]
@@ -286,40 +286,40 @@ async def test_a_consumer_deleted_during_the_start_is_waited_for(
 # --- requests
 
 
-async def test_replicas_share_requests_and_may_leave_them_to_each_other(bus: Bus, settings: Settings) -> None:
-    other = Bus(settings, "other")
-    await other.connect()
-    asked: dict[str, int] = {"a": 0, "b": 0}
+async def test_replicas_share_requests_and_may_leave_them_to_another_replica(bus: Bus, settings: Settings) -> None:
+    other_replica = Bus(settings, "other")
+    await other_replica.connect()
+    calls_by_replica: dict[str, int] = {"a": 0, "b": 0}
 
     def answering(name: str) -> Any:
         async def answer(_: str, body: bytes) -> bytes:
-            asked[name] += 1
+            calls_by_replica[name] += 1
             return body.upper()
 
         return answer
 
     async def not_mine(_: str, __: bytes) -> None:
-        asked["silent"] = asked.get("silent", 0) + 1
+        calls_by_replica["silent"] = calls_by_replica.get("silent", 0) + 1
 
     async def broken(_: str, __: bytes) -> bytes:
         raise ValueError("broken")
 
     await bus.answer("shout", answering("a"), queue="q")
-    await other.answer("shout", answering("b"), queue="q")
+    await other_replica.answer("shout", answering("b"), queue="q")
     await bus.answer("whose", not_mine)
-    await other.answer("whose", answering("b"))
+    await other_replica.answer("whose", answering("b"))
     await bus.answer("broken", broken)
     await bus.client.flush()
-    await other.client.flush()
+    await other_replica.client.flush()
     answers = await asyncio.gather(*(bus.request("shout", b"x%d" % n) for n in range(50)))
     assert answers == [b"X%d" % n for n in range(50)]
-    assert asked["a"] + asked["b"] == 50
-    assert min(asked["a"], asked["b"]) > 0
+    assert calls_by_replica["a"] + calls_by_replica["b"] == 50
+    assert min(calls_by_replica["a"], calls_by_replica["b"]) > 0
     assert await bus.request("whose", b"x") == b"X"
-    assert asked["silent"] == 1
+    assert calls_by_replica["silent"] == 1
     with pytest.raises(BusUnavailable):
         await bus.request("broken", b"", timeout=0.2)
-    await other.stop()
+    await other_replica.stop()
 
 
 async def test_a_request_without_responders_fails_at_once(bus: Bus, nats: NatsServer) -> None:
@@ -328,7 +328,7 @@ async def test_a_request_without_responders_fails_at_once(bus: Bus, nats: NatsSe
         await bus.request("nobody", b"", timeout=5)
     kill9(nats)
     async with asyncio.timeout(4):
-        while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
+        while bus.ready:  # noqa: ASYNC110  the bus has a callback for reconnects, none for disconnects
             await asyncio.sleep(0)
     with pytest.raises(BusUnavailable):
         await bus.publish("x", b"")
@@ -368,7 +368,7 @@ async def test_timers_fire_are_replaced_and_cancelled(settings: Settings, bus: B
     assert datetime.now(UTC) >= soon
 
 
-async def test_work_starts_within_milliseconds(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_work_starts_within_half_a_second(settings: Settings, bus: Bus, session_id: str) -> None:
     inbox = Inbox()
     waits: list[float] = []
     async with consuming(settings, inbox):

@@ -1,4 +1,4 @@
-"""Answers that nobody can be given any more: a line in the log, and the service goes on."""
+"""Answers that cannot be sent, or cannot be computed: the service logs one line and continues."""
 
 import asyncio
 
@@ -9,18 +9,18 @@ from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 from tests.support.nats import kill9
 
-GONE = "request_unanswered"
+UNANSWERED = "request_unanswered"
 
 
 async def log_lines(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
-    """The lines about requests, once these words are among them."""
+    """Wait until the log contains these words. Returns the lines about requests."""
     async with asyncio.timeout(10):
-        while words not in caplog.text:  # noqa: ASYNC110  a log tells nobody that it grows
+        while words not in caplog.text:  # noqa: ASYNC110  a log line sets no event
             await asyncio.sleep(0.02)
     return [record.getMessage() for record in caplog.records if "request_" in record.getMessage()]
 
 
-async def test_nats_goes_away_before_the_answer(
+async def test_an_answer_after_the_loss_of_nats_is_logged(
     bus: Bus, settings: Settings, nats: NatsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     requester = Bus(settings, "asking")
@@ -29,7 +29,7 @@ async def test_nats_goes_away_before_the_answer(
     async def late(_: str, body: bytes) -> bytes:
         kill9(nats)
         async with asyncio.timeout(10):
-            while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
+            while bus.ready:  # noqa: ASYNC110  the bus has a callback for reconnects, none for disconnects
                 await asyncio.sleep(0.01)
         return body
 
@@ -37,28 +37,26 @@ async def test_nats_goes_away_before_the_answer(
     await bus.client.flush()
     with pytest.raises(BusUnavailable):
         await requester.request("echo", b"x", timeout=1)
-    [line] = await log_lines(caplog, GONE)
+    [line] = await log_lines(caplog, UNANSWERED)
     assert "echo" in line
     assert "Traceback" not in caplog.text
     await requester.stop()
 
 
-async def test_an_unavailable_dependency_leaves_the_request_unanswered(
-    bus: Bus, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def needs(_: str, __: bytes) -> bytes:
+async def test_only_an_unexpected_error_is_logged_with_a_traceback(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+    async def dependent(_: str, __: bytes) -> bytes:
         raise BusUnavailable("Nobody answers on another.")
 
     async def broken(_: str, __: bytes) -> bytes:
         raise ZeroDivisionError
 
-    await bus.answer("needs", needs)
+    await bus.answer("needs", dependent)
     await bus.answer("broken", broken)
     await bus.client.flush()
     for subject in ("needs", "broken"):
         with pytest.raises(BusUnavailable):
             await bus.request(subject, b"", timeout=0.2)
     first, second = await log_lines(caplog, "request_failed")
-    assert GONE in first
+    assert UNANSWERED in first
     assert "Traceback" not in first
     assert "request_failed" in second, "a fault of ours keeps its traceback"

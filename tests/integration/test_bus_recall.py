@@ -1,4 +1,4 @@
-"""Recall as a planner meets it: a real plan_store on a real bus, asked for what an earlier session came to."""
+"""The planner's recall over a real bus: plan_store returns the outcomes of earlier sessions."""
 
 import asyncio
 from dataclasses import replace
@@ -17,7 +17,7 @@ from shared.store import PlanStoreClient
 from tests.conftest import person
 
 
-async def answered(bus: Bus, session_id: str, request: str, answer: str) -> Session:
+async def answered_session(bus: Bus, session_id: str, request: str, answer: str) -> Session:
     loaded = SessionAtPosition(Session(session_id), 0)
     loaded, _ = await commit(bus.log, loaded, c.Say(text=request, workflow="agentflow"), person())
     for command in (c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text=answer, confidence=1)):
@@ -31,16 +31,16 @@ async def test_a_planner_recalls_an_earlier_session(settings: Settings, bus: Bus
     service = PlanStore(settings)
     await service.start()
     store, off = PlanStoreClient(bus), Embeddings(settings)
-    earlier = await answered(bus, "earlier", "Return my hiking boots", "They go back to your card.")
-    await answered(bus, "other", "Which desk lamps are there?", "Three.")
+    earlier = await answered_session(bus, "earlier", "Return my hiking boots", "They go back to your card.")
+    await answered_session(bus, "other", "Which desk lamps are there?", "Three.")
     for session_id in ("earlier", "other"):
-        await store.ask("session.get", session_id=session_id)  # its rows are there then
-    now = replace(with_words(Session("now"), request="I'd like to return hiking boots, too"), owner=earlier.owner)
-    recalled = await recall(store, off, now)
+        await store.ask("session.get", session_id=session_id)  # plan_store has projected it once it answers
+    current = replace(with_words(Session("now"), request="I'd like to return hiking boots, too"), owner=earlier.owner)
+    recalled = await recall(store, off, current)
     assert [(memory.session_id, memory.request, memory.outcome) for memory in recalled] == [
         ("earlier", "Return my hiking boots", "answered: They go back to your card.")
     ]
-    assert await recall(store, off, replace(now, owner="eve")) == ()
+    assert await recall(store, off, replace(current, owner="eve")) == ()
     await service.stop()
     impatient = PlanStoreClient(bus, wait=0.5)
-    assert await asyncio.wait_for(recall(impatient, off, now), 5) == (), "nobody answers, and the plan goes on"
+    assert await asyncio.wait_for(recall(impatient, off, current), 5) == (), "nobody answers, and the plan goes on"

@@ -32,7 +32,7 @@ ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 
 class Services:
-    """Plays all services with these `commands`, except for requests that contain "wait"."""
+    """Plays all services: commits what `commands` returns, except for requests that contain "wait"."""
 
     def __init__(self, world: World, commands: Callable[[Session], tuple[AnyCommand, ...]]) -> None:
         self.world = world
@@ -80,8 +80,8 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
 
 
 @asynccontextmanager
-async def parley() -> AsyncIterator[tuple[str, Services]]:
-    """A gateway with its services; the URL of its socket."""
+async def gateway_with_services() -> AsyncIterator[tuple[str, Services]]:
+    """A gateway with its services. Yields the URL of its WebSocket, and the services."""
     world = World()
     services = Services(world, _commands)
     await world.bus.subscribe("feed.>", services.on_event)
@@ -90,7 +90,7 @@ async def parley() -> AsyncIterator[tuple[str, Services]]:
 
 
 class Terminal(io.StringIO):
-    """Everything written to a terminal, without colours."""
+    """Records everything written to a terminal; `text` is without escape sequences."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Terminal(io.StringIO):
             raise AssertionError(f"{words} are not on the screen:\n{self.text[-4000:]}") from None
 
 
-class Sitting:
+class TerminalUser:
     """A user at a terminal with `parley chat`."""
 
     def __init__(self, keyboard: PipeInput, terminal: Terminal, talk: ChatSession) -> None:
@@ -129,8 +129,8 @@ class Sitting:
 @asynccontextmanager
 async def sitting(
     url: str, *, columns: int = 80, session_id: str | None = None, yes: bool = False
-) -> AsyncIterator[Sitting]:
-    """A running chat, which must have ended by the end of the block."""
+) -> AsyncIterator[TerminalUser]:
+    """Run `parley chat`; it must end within 10 seconds after the block."""
     terminal = Terminal()
     output = Vt100_Output(terminal, lambda: Size(rows=40, columns=columns), term="xterm", enable_cpr=False)
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
@@ -140,7 +140,7 @@ async def sitting(
             screen.on_interrupt = talk.interrupt
             running = asyncio.create_task(talk.run())
             try:
-                yield Sitting(keyboard, terminal, talk)
+                yield TerminalUser(keyboard, terminal, talk)
                 async with asyncio.timeout(10):
                     assert await running == 0
             finally:
@@ -150,7 +150,7 @@ async def sitting(
 
 @pytest.mark.parametrize("columns", [40, 80])
 async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
-    async with parley() as (url, services), sitting(url, columns=columns) as person:
+    async with gateway_with_services() as (url, services), sitting(url, columns=columns) as person:
         await person.shows("What should we build?")
         person.types("Help me create a calculator" + ENTER)
         await person.shows("Plan 1", "Read two numbers", "1 Approve")
@@ -170,8 +170,8 @@ async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
     assert (session.code.status, session.phase, session.counts.plans) == ("approved", "resting", 2)
 
 
-async def test_ctrl_c_stops_work_and_leaves_at_a_prompt() -> None:
-    async with parley() as (url, services), sitting(url) as person:
+async def test_ctrl_c_stops_work_and_quits_at_a_prompt() -> None:
+    async with gateway_with_services() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("wait for me" + ENTER)
         await person.shows("planner is drafting a plan", "Ctrl-C stops")
@@ -182,7 +182,7 @@ async def test_ctrl_c_stops_work_and_leaves_at_a_prompt() -> None:
 
 
 async def test_ctrl_c_first_clears_a_half_typed_line() -> None:
-    async with parley() as (url, services), sitting(url) as person:
+    async with gateway_with_services() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("not this" + CTRL_C + "but that" + ENTER)
         await person.shows("but that", "1 Approve")
@@ -192,7 +192,7 @@ async def test_ctrl_c_first_clears_a_half_typed_line() -> None:
 
 async def test_a_plan_is_edited_in_the_users_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/Read/Fetch/")
-    async with parley() as (url, services), sitting(url) as person:
+    async with gateway_with_services() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("A calculator" + ENTER)
         await person.shows("1 Approve")
@@ -206,7 +206,7 @@ async def test_a_plan_is_edited_in_the_users_editor(monkeypatch: pytest.MonkeyPa
 
 async def test_without_an_editor_a_plan_is_edited_in_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/no/such/editor")
-    async with parley() as (url, services), sitting(url) as person:
+    async with gateway_with_services() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("A calculator" + ENTER)
         await person.shows("1 Approve")
@@ -221,7 +221,7 @@ async def test_without_an_editor_a_plan_is_edited_in_the_terminal(monkeypatch: p
 
 
 async def test_a_second_terminal_shows_the_session_and_what_the_first_does() -> None:
-    async with parley() as (url, services), sitting(url) as first:
+    async with gateway_with_services() as (url, services), sitting(url) as first:
         await first.shows("What should we build?")
         first.types("A calculator" + ENTER)
         await first.shows("1 Approve")
@@ -236,8 +236,8 @@ async def test_a_second_terminal_shows_the_session_and_what_the_first_does() -> 
         assert second.terminal.text.count("You approved plan 1") == 2  # as it happened, and in the journal
 
 
-async def test_a_failure_can_be_retried_and_yes_approves_automatically() -> None:
-    async with parley() as (url, _), sitting(url, yes=True) as person:
+async def test_a_failure_offers_a_retry_and_yes_approves_automatically() -> None:
+    async with gateway_with_services() as (url, _), sitting(url, yes=True) as person:
         await person.shows("What should we build?")
         person.types("fail please" + ENTER)
         await person.shows("Failed while planning", "1 Retry")
@@ -268,8 +268,8 @@ async def script(url: str, *words: str, stdin: str = "") -> tuple[int, str, str]
     return program.returncode, out.decode(), err.decode()
 
 
-async def test_a_script_without_a_yes_stops_at_the_first_review() -> None:
-    async with parley() as (url, services):
+async def test_a_script_without_yes_stops_at_the_first_review() -> None:
+    async with gateway_with_services() as (url, services):
         code, out, err = await script(url, stdin="A calculator\n")
         assert code == 3
         assert "Read two numbers" in out
@@ -279,15 +279,15 @@ async def test_a_script_without_a_yes_stops_at_the_first_review() -> None:
         assert (await services.session()).phase == "awaiting_approval"
 
 
-async def test_a_script_with_yes_gets_its_code() -> None:
-    async with parley() as (url, services):
+async def test_a_script_with_yes_prints_the_code() -> None:
+    async with gateway_with_services() as (url, services):
         code, out, _ = await script(url, "--yes", "A", "calculator")
         assert (code, (await services.session()).words.request) == (0, "A calculator")
         assert "print(1.5 + 2)" in out.splitlines()
 
 
 async def test_a_script_can_answer_line_by_line_and_resume_later() -> None:
-    async with parley() as (url, services):
+    async with gateway_with_services() as (url, services):
         code, out, _ = await script(url, stdin="A calculator\nShow the result\n1\n")
         assert code == 3, out  # the code is in review now
         assert "Plan 2" in " ".join(out.split())
@@ -296,8 +296,8 @@ async def test_a_script_can_answer_line_by_line_and_resume_later() -> None:
         assert "3.5" in out.splitlines()
 
 
-async def test_scripts_that_cannot_go_on_say_why() -> None:
-    async with parley() as (url, _):
+async def test_a_script_that_cannot_continue_has_an_exit_code_and_a_reason() -> None:
+    async with gateway_with_services() as (url, _):
         assert (await script(url))[0] == 2
         code, out, _ = await script(url, "--session", "nosuch")
         assert code == 1

@@ -20,7 +20,7 @@ TOOLS = tuple(
 )
 
 
-class Agents(Services):
+class AgentflowServices(Services):
     """Plays services that read an order, cancel each named order and answer; also answers requests about tools."""
 
     def __init__(self, world: World) -> None:
@@ -41,8 +41,8 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
     match session.phase:
         case "planning":
             ids = [word for word in session.words.request.split() if word.startswith("#")]
-            looks = session.counts.turns == session.counts.turns_before
-            tool, effect = ("find_order", "read") if looks else ("cancel_order", "write")
+            is_read = session.counts.turns == session.counts.turns_before
+            tool, effect = ("find_order", "read") if is_read else ("cancel_order", "write")
             actions = tuple(
                 ActionSpec.model_validate(
                     {
@@ -54,16 +54,20 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
                 )
                 for n, order_id in enumerate(ids, 1)
             )
-            return (c.PlanTurn(sub_goal="Look" if looks else "Cancel", actions=actions, reasoning="That comes next."),)
+            return (
+                c.PlanTurn(sub_goal="Look" if is_read else "Cancel", actions=actions, reasoning="That comes next."),
+            )
         case "executing" if turn:
-            ran = [a for a in turn.actions if a.status in ("planned", "approved")]
-            return (c.Start(), *(finish_action(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
+            to_run = [a for a in turn.actions if a.status in ("planned", "approved")]
+            return (c.Start(), *(finish_action(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in to_run))
         case "verifying" if turn and "stuck" in session.words.request and not turn.taken_over and turn.number == 1:
             return (c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."),)
         case "verifying" if turn:
-            more = turn.sub_goal == "Look"
+            continues = turn.sub_goal == "Look"
             return (
-                c.VerifyTurn(status="success", next_action="continue" if more else "complete", rule="all finished"),
+                c.VerifyTurn(
+                    status="success", next_action="continue" if continues else "complete", rule="all finished"
+                ),
             )
         case "answering":
             refused = [a for a in turn.actions if a.status == "denied"] if turn else []
@@ -74,10 +78,10 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
 
 
 @asynccontextmanager
-async def agents() -> AsyncIterator[tuple[str, Agents]]:
-    """A gateway with these services; the URL of its socket."""
+async def gateway_with_agentflow() -> AsyncIterator[tuple[str, AgentflowServices]]:
+    """A gateway with these services. Yields the URL of its WebSocket, and the services."""
     world = World()
-    services = Agents(world)
+    services = AgentflowServices(world)
     await world.bus.subscribe("feed.>", services.on_event)
     async with serving(world.app) as address:
         yield f"ws://{address}/ws", services
@@ -85,7 +89,7 @@ async def agents() -> AsyncIterator[tuple[str, Agents]]:
 
 @pytest.mark.parametrize("columns", [80, 120])
 async def test_a_write_is_previewed_approved_and_answered(columns: int) -> None:
-    async with agents() as (url, services), sitting(url, columns=columns) as person:
+    async with gateway_with_agentflow() as (url, services), sitting(url, columns=columns) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
         await person.shows("uses the workflow", "agentflow")
@@ -99,8 +103,8 @@ async def test_a_write_is_previewed_approved_and_answered(columns: int) -> None:
         assert (session.workflow, session.phase) == ("agentflow", "resting")
 
 
-async def test_two_writes_are_two_cards_and_a_rejection_has_a_reason() -> None:
-    async with agents() as (url, services), sitting(url) as person:
+async def test_each_write_needs_an_approval_and_a_rejection_has_a_reason() -> None:
+    async with gateway_with_agentflow() as (url, services), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
         await person.shows("uses the workflow", "agentflow")
@@ -118,7 +122,7 @@ async def test_two_writes_are_two_cards_and_a_rejection_has_a_reason() -> None:
 
 
 async def test_the_user_takes_over_and_hands_back() -> None:
-    async with agents() as (url, _), sitting(url) as person:
+    async with gateway_with_agentflow() as (url, _), sitting(url) as person:
         await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
         await person.shows("uses the workflow", "agentflow")
@@ -137,8 +141,8 @@ async def test_the_user_takes_over_and_hands_back() -> None:
         person.types(CTRL_D)
 
 
-async def test_a_script_with_yes_approves_actions_once_each() -> None:
-    async with agents() as (url, services):
+async def test_a_script_with_yes_approves_each_action() -> None:
+    async with gateway_with_agentflow() as (url, services):
         code, out, err = await script(url, "--yes", "--workflow", "agentflow", "Cancel", "#W1", "#W2")
         assert code == 0, out + err
         assert "orders/#W2/status" in out
@@ -149,15 +153,15 @@ async def test_a_script_with_yes_approves_actions_once_each() -> None:
 
 
 async def test_a_script_without_yes_stops_before_a_write() -> None:
-    async with agents() as (url, services):
+    async with gateway_with_agentflow() as (url, services):
         code, out, _ = await script(url, "--workflow", "agentflow", "Cancel", "#W1")
         assert code == 3
         assert "--yes" in out
         assert (await services.session()).phase == "awaiting_approval"
 
 
-async def test_unavailable_lists_say_why_and_approval_is_still_requested() -> None:
-    async with agents() as (url, services), sitting(url) as person:
+async def test_without_an_executor_lists_say_why_and_approval_is_still_requested() -> None:
+    async with gateway_with_agentflow() as (url, services), sitting(url) as person:
         services.world.bus.answers = {}
         await person.shows("What should we build?")
         person.types("/tools" + ENTER)

@@ -1,4 +1,4 @@
-"""Three nats-servers: Parley finds its way to those that are left, and the loss of a leader costs seconds, no event."""
+"""A cluster of three nats-servers: clients use the remaining servers, and a lost leader costs seconds but no event."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ from tests.support.lost_servers import LOSES_SERVERS
 from tests.support.lost_servers import sockets_collected as sockets_collected
 
 pytestmark = [*LOSES_SERVERS, pytest.mark.long]
-LONGEST = 15.0  # seconds that appends may be interrupted
+MAX_INTERRUPTION = 15.0  # seconds that appends may be interrupted
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ async def test_everything_has_three_replicas(cluster: Cluster, settings: Setting
     assert await check(settings) == []
     bus = Bus(settings, "test")
     await bus.connect()
-    for place in ("STREAM.INFO.SESSIONS", "CONSUMER.INFO.SESSIONS.planner", "STREAM.INFO.OBJ_ARTEFACTS"):
-        await kept_thrice(bus, place)
+    for subject in ("STREAM.INFO.SESSIONS", "CONSUMER.INFO.SESSIONS.planner", "STREAM.INFO.OBJ_ARTEFACTS"):
+        await wait_for_three_replicas(bus, subject)
     await bus.stop()
 
 
@@ -59,7 +59,7 @@ async def test_only_force_lowers_the_number_of_replicas(settings: Settings) -> N
 
 
 async def test_a_service_reads_the_replica_count_from_the_stream_and_not_a_setting(settings: Settings) -> None:
-    """What a stranger's message overtakes is noticed also where NATS_REPLICAS is not set."""
+    """Without NATS_REPLICAS, too, a writer then detects that a foreign message got in ahead of its event."""
     unset = settings.model_copy(update={"nats_replicas": 1})
     bus = Bus(unset, "early")
     await bus.connect()
@@ -70,11 +70,11 @@ async def test_a_service_reads_the_replica_count_from_the_stream_and_not_a_setti
     await bus.stop()
 
 
-async def kept_thrice(bus: Bus, place: str) -> None:
+async def wait_for_three_replicas(bus: Bus, subject: str) -> None:
     async with asyncio.timeout(20):
-        while True:  # the servers add one peer after the other, and tell nobody when they are through
-            others = (await api(bus, place, {})).get("cluster", {}).get("replicas", [])
-            if len(others) == 2 and all(other["current"] for other in others):
+        while True:  # the servers add one peer after the other, without a notification
+            peers = (await api(bus, subject, {})).get("cluster", {}).get("replicas", [])
+            if len(peers) == 2 and all(peer["current"] for peer in peers):
                 return
 
 
@@ -90,7 +90,7 @@ async def test_a_single_server_has_one_replica_of_everything(tmp_path: Path) -> 
             await provision(settings)
 
 
-async def test_the_remaining_servers_are_found(cluster: Cluster, settings: Settings) -> None:
+async def test_the_doctor_uses_the_remaining_servers(cluster: Cluster, settings: Settings) -> None:
     await provision(settings)
     first = cluster.nodes[0]
     await first.kill()
@@ -102,7 +102,7 @@ async def test_the_remaining_servers_are_found(cluster: Cluster, settings: Setti
 
 
 class DeliveryRecorder:
-    """The positions that a worker was given, and how to wait for some of them."""
+    """A handler that records the positions of its deliveries, and can wait for some of them."""
 
     def __init__(self) -> None:
         self._positions: set[int] = set()
@@ -121,7 +121,7 @@ class DeliveryRecorder:
 
 @pytest.mark.timeout(150)
 async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settings: Settings) -> None:
-    """Appenders race for the same sessions, and a consumer is given each of their events, while leaders go."""
+    """Writers race for the same sessions while leaders fail; a consumer receives each acknowledged event."""
     await provision(settings)
     recorder, interrupted = DeliveryRecorder(), {}
     async with (
@@ -138,24 +138,27 @@ async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settin
         await recorder.all_of({acked.position for acked in race.acknowledged}, seconds=15)
         assert await cluster.wait_until_replicated() >= len(race.acknowledged)
         assert await race.violations() == []
-    assert max(interrupted.values()) < LONGEST, interrupted
+    assert max(interrupted.values()) < MAX_INTERRUPTION, interrupted
 
 
 @pytest.mark.timeout(120)
 async def test_unguarded_appends_lose_no_event(cluster: Cluster, settings: Settings) -> None:
-    """The servers acknowledge what a stranger's message has overtaken; whoever appended it looks, and does it again."""
+    """The servers acknowledge an append even if a foreign message got in ahead of it.
+
+    The writer reads the stream back, notices this, and appends again.
+    """
     await provision(settings)
     sessions, strangers = 2, Bus(settings, "strangers")
     await strangers.connect()
 
-    async def interfere(session_id: str) -> None:
+    async def publish_foreign_messages(session_id: str) -> None:
         while True:
             await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=20)
-            await asyncio.sleep(0.02)  # without a pause nobody else would ever win
+            await asyncio.sleep(0.02)  # without a pause the writers would never succeed
 
     async with AppendRace(settings, sessions=sessions, writers=3) as race:
         await race.wait_until_resumed(time.monotonic())
-        tasks = [asyncio.create_task(interfere(f"s{number}")) for number in range(sessions)]
+        tasks = [asyncio.create_task(publish_foreign_messages(f"s{number}")) for number in range(sessions)]
         overtaken: list[int] = []
         async with asyncio.timeout(60):
             while len(overtaken) < 10:

@@ -29,7 +29,7 @@ async def person(settings: Settings, bus: Bus, rehearsal: str, session_id: str) 
     await model.aclose()
 
 
-async def to_code(person: Person) -> None:
+async def reach_code_review(person: Person) -> None:
     await person.does(c.Say(text="Help me create a simple calculator"))
     plan = (await person.phase("awaiting_approval", "failed")).plan
     assert plan
@@ -37,7 +37,7 @@ async def to_code(person: Person) -> None:
     await person.sees(lambda s: s.phase in ("awaiting_approval", "failed") and s.code is not None)
 
 
-async def test_from_a_request_to_a_run_of_approved_code_and_on(person: Person) -> None:
+async def test_a_request_becomes_a_plan_code_and_a_run_and_the_next_request_follows(person: Person) -> None:
     await person.does(c.Say(text="Help me create a simple calculator"))
     first = (await person.phase("awaiting_approval")).plan
     assert first
@@ -84,24 +84,24 @@ async def test_from_a_request_to_a_run_of_approved_code_and_on(person: Person) -
     assert [event.version for event in await person.events()] == list(range(1, again.version + 1))
 
 
-async def test_other_plans_and_other_code_on_demand(person: Person) -> None:
-    await to_code(person)
+async def test_a_rejected_plan_or_code_is_replaced_by_a_different_one(person: Person) -> None:
+    await reach_code_review(person)
     code = (await person.load()).session.code
     assert code
     await person.does(c.Reject(version=code.version, replan=True, target="code"))
-    other = (await person.sees(lambda s: s.counts.codes == 2 and s.is_awaiting_user)).code
-    assert other
-    assert other.code != code.code
+    new_code = (await person.sees(lambda s: s.counts.codes == 2 and s.is_awaiting_user)).code
+    assert new_code
+    assert new_code.code != code.code
     plan = (await person.load()).session.plan
     assert plan
     await person.does(c.Reject(replan=True, target="text"))
-    new = (await person.sees(lambda s: s.counts.plans == 2 and s.is_awaiting_user)).plan
-    assert new
-    assert new.steps != plan.steps
+    new_plan = (await person.sees(lambda s: s.counts.plans == 2 and s.is_awaiting_user)).plan
+    assert new_plan
+    assert new_plan.steps != plan.steps
 
 
-async def test_broken_code_of_a_person_is_shown_with_what_is_wrong(person: Person) -> None:
-    await to_code(person)
+async def test_broken_code_from_the_user_is_shown_with_its_failed_check(person: Person) -> None:
+    await reach_code_review(person)
     code = (await person.load()).session.code
     assert code
     await person.does(c.EditCode(base=code.version, code="def broken(:\n"))
@@ -110,7 +110,7 @@ async def test_broken_code_of_a_person_is_shown_with_what_is_wrong(person: Perso
     assert [(check.name, check.ok) for check in edited.checks] == [("parses", False)]
 
 
-async def test_an_edited_plan_is_what_the_code_is_made_from(person: Person) -> None:
+async def test_the_code_is_written_from_the_edited_plan(person: Person) -> None:
     await person.does(c.Say(text="Help me create a simple calculator"))
     plan = (await person.phase("awaiting_approval")).plan
     assert plan
@@ -122,7 +122,7 @@ async def test_an_edited_plan_is_what_the_code_is_made_from(person: Person) -> N
     assert "float" in code.code
 
 
-async def test_a_word_during_work_is_taken_in_before_anything_is_shown(person: Person, rehearsal: str) -> None:
+async def test_a_message_during_planning_is_in_the_plan_before_review(person: Person, rehearsal: str) -> None:
     async with httpx2.AsyncClient() as http:
         await http.post(f"{rehearsal}/faults", json={"task": "text_plan", "latency": 0.5, "times": 1})
     await person.does(c.Say(text="Help me create a simple calculator"))

@@ -25,7 +25,7 @@ from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.newer_release import newer_message
 from tests.support.stack import Person, working
 
-Said = pytest.CaptureFixture[str]
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the console wide, so that no cell is wrapped."""
     monkeypatch.setenv("COLUMNS", "300")
 
 
 @pytest.fixture(autouse=True)
-def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait long for an answer if no plan_store runs."""
+def short_wait_for_plan_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the wait for plan_store in tests that do not run it."""
     if "plan_store" not in request.fixturenames:
         monkeypatch.setattr("cli.doctor_session.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
 
@@ -54,19 +54,19 @@ def ann(bus: Bus, session_id: str) -> Person:
     return Person(bus, session_id)
 
 
-async def diagnose(settings: Settings, ann: Person, captured: Said) -> tuple[int, str]:
+async def diagnose(settings: Settings, ann: Person, captured: Capture) -> tuple[int, str]:
     """The command's exit code, and its output as one line."""
     captured.readouterr()
     code = await doctor_session(settings, ann.id)
     return code, " ".join(captured.readouterr().out.split())
 
 
-async def test_a_session_that_does_not_exist(settings: Settings, ann: Person) -> None:
+async def test_a_missing_session_is_an_error(settings: Settings, ann: Person) -> None:
     with pytest.raises(Declined, match="There is no session"):
         await doctor_session(settings, ann.id)
 
 
-async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_a_missing_planner_and_plan_store_are_reported(settings: Settings, ann: Person, capsys: Capture) -> None:
     await ann.does(c.Say(text="A calculator"))
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
@@ -76,41 +76,47 @@ async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Pers
     assert "It waits because planner does not take it: start it" in text
 
 
-async def test_messages_of_which_none_is_an_event(settings: Settings, bus: Bus, ann: Person, capsys: Said) -> None:
+async def test_messages_without_a_valid_event_are_reported(
+    settings: Settings, bus: Bus, ann: Person, capsys: Capture
+) -> None:
     await store(bus, b"nonsense", subject=f"session.{ann.id}.planner.plan.drafted")
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1
     assert "No session has begun: none of the messages with this id is one of its events." in text
 
 
-async def test_a_planner_has_it_and_no_plan_store_is_up(settings: Settings, ann: Person, capsys: Said) -> None:
-    go = asyncio.Event()
-    inbox = Inbox(lambda _: go.wait())
+async def test_a_planner_that_cannot_load_the_session_is_reported(
+    settings: Settings, ann: Person, capsys: Capture
+) -> None:
+    release = asyncio.Event()
+    inbox = Inbox(lambda _: release.wait())
     async with consuming(settings, inbox):
         await ann.does(c.Say(text="A calculator"))
         await inbox.until(1)
         code, text = await diagnose(settings, ann, capsys)
         assert code == 1
         assert "planner cannot load the session, because plan_store does not answer: start it, or see its log." in text
-        go.set()
+        release.set()
 
 
-async def test_a_planner_is_working_on_it(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
-    go = asyncio.Event()
-    inbox = Inbox(lambda _: go.wait())
+async def test_a_working_planner_is_reported_and_so_is_an_unavailable_model(
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture
+) -> None:
+    release = asyncio.Event()
+    inbox = Inbox(lambda _: release.wait())
     async with consuming(settings, inbox):
         await ann.does(c.Say(text="A calculator"))
         await inbox.until(1)
         _, text = await diagnose(settings, ann, capsys)
         assert "planner has been working on it since" in text
         assert "is running and asks for work" in text
-        away = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
-        _, text = await diagnose(away, ann, capsys)
+        without_model = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
+        _, text = await diagnose(without_model, ann, capsys)
         assert "planner is running, but the model is unavailable" in text
-        go.set()
+        release.set()
 
 
-async def test_the_worker_that_had_it_is_gone(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_a_killed_worker_is_reported(settings: Settings, ann: Person, capsys: Capture) -> None:
     async def hang(_: Delivery) -> None:
         await asyncio.Event().wait()
 
@@ -121,7 +127,7 @@ async def test_the_worker_that_had_it_is_gone(settings: Settings, ann: Person, c
     await bus.start()
     await ann.does(c.Say(text="A calculator"))
     await inbox.until(1)
-    await bus.client.close()  # as the server sees a process that was killed
+    await bus.client.close()  # to the server, the process looks killed
     assert bus.broker._connection
     await bus.broker._connection.close()
     code, text = await diagnose(settings, ann, capsys)
@@ -130,7 +136,9 @@ async def test_the_worker_that_had_it_is_gone(settings: Settings, ann: Person, c
     await bus.stop()
 
 
-async def test_work_that_was_acknowledged_and_lost(settings: Settings, bus: Bus, ann: Person, capsys: Said) -> None:
+async def test_acknowledged_work_without_a_result_is_reported(
+    settings: Settings, bus: Bus, ann: Person, capsys: Capture
+) -> None:
     inbox = Inbox()
     async with consuming(settings, inbox):
         await ann.does(c.Say(text="A calculator"))
@@ -142,8 +150,8 @@ async def test_work_that_was_acknowledged_and_lost(settings: Settings, bus: Bus,
     assert "The work was lost: plan_store fails it after 120 s" in text
 
 
-async def test_dead_letters_and_quarantined_messages(
-    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Said
+async def test_dead_letters_and_quarantined_messages_are_reported(
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Capture
 ) -> None:
     async def refuse(_: Delivery) -> None:
         raise Unprocessable("it is cursed")
@@ -160,7 +168,9 @@ async def test_dead_letters_and_quarantined_messages(
     assert "plan_store answers" in text
 
 
-async def test_it_waits_for_the_user(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
+async def test_a_session_that_waits_for_its_user_is_healthy(
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture
+) -> None:
     model = ScriptedModel(PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"]))
     async with working(settings, model, "planner"):
         await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=100_000)))
@@ -173,7 +183,7 @@ async def test_it_waits_for_the_user(settings: Settings, plan_store: PlanStore, 
 
 @pytest.mark.parametrize("priced", [True, False])
 async def test_a_cost_budget_without_prices_is_a_warning(
-    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said, priced: bool
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture, priced: bool
 ) -> None:
     await ann.does(c.Say(text="A calculator", settings=SessionSettings(cost_budget=2)))
     prices: dict[str, tuple[float, float, float]] = {"big": (1, 1, 1)} if priced else {}
@@ -182,7 +192,9 @@ async def test_a_cost_budget_without_prices_is_a_warning(
     assert ("the cost budget never triggers" in " ".join(text.split())) is not priced
 
 
-async def test_control_characters_of_a_question_are_made_visible(settings: Settings, ann: Person, capsys: Said) -> None:
+async def test_control_characters_of_a_question_are_made_visible(
+    settings: Settings, ann: Person, capsys: Capture
+) -> None:
     async def asks(_: WorkContext) -> c.Ask:
         return c.Ask(about="request", text="Which \x1b[31mone?")
 
@@ -207,8 +219,8 @@ async def test_a_fork_includes_its_parents_events(settings: Settings, bus: Bus, 
     assert (await fold_session(bus.log, ann.id, until=1)).session.phase == "planning"
 
 
-async def test_a_session_that_a_newer_release_has_continued(
-    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Said
+async def test_an_upgrade_is_advised_if_a_newer_release_continued_the_session(
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Capture
 ) -> None:
     await ann.does(c.Say(text="A calculator"))
     subject, body, headers = newer_message(await ann.load())

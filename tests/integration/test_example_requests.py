@@ -1,4 +1,4 @@
-"""Every request that the page and the documents show works with the rehearsal model, and so does each of its options.
+"""Each example request of the page and the documents, and each option offered, works with the rehearsal model.
 
 The services' own handlers run in this process, with the sample store behind them.
 """
@@ -15,7 +15,7 @@ from tests.support.path_play import LocalServices, ScriptedSession, local_servic
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "web/src/app/Welcome.tsx").read_text(encoding="utf-8")
-SENTENCES: list[tuple[str, Workflow, tuple[str, ...]]] = [  # where they stand, and what is said one after the other
+SENTENCES: list[tuple[str, Workflow, tuple[str, ...]]] = [  # document, workflow, consecutive messages
     ("README.md", "conversation", ("Help me create a simple calculator", "Add a step to write a short help text")),
     ("README.md", "conversation", ("Write FizzBuzz",)),
     ("README.md", "conversation", ("Write a program that prints Roman numerals",)),
@@ -24,19 +24,21 @@ SENTENCES: list[tuple[str, Workflow, tuple[str, ...]]] = [  # where they stand, 
     ("docs/flows.md", "flow", ("How many orders are pending?", "Only in Wisconsin")),
     ("docs/protocol.md", "conversation", ("Now make a to-do list",)),
 ]
-ACTS = ("agentflow", "execution_plan")  # their requests are carried out, whatever is asked for on the way
-HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello")
+RUNS_TO_THE_END = ("agentflow", "execution_plan")  # their requests run to the end: all approvals are given
+UNSUPPORTED = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello")
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LocalServices]:
-    async with local_services(Settings(parley_home=tmp_path)) as services:
-        yield services
+async def services(tmp_path: Path) -> AsyncIterator[LocalServices]:
+    async with local_services(Settings(parley_home=tmp_path)) as running:
+        yield running
 
 
-async def works(talk: ScriptedSession, workflow: Workflow, text: str) -> None:
-    """Whether the request leads to a plan, or to an answer with evidence; all writes are approved."""
-    session = await talk.says(text, workflow=workflow, until=() if workflow in ACTS else ("awaiting_approval",))
+async def assert_works(talk: ScriptedSession, workflow: Workflow, text: str) -> None:
+    """Check that the request leads to a plan, or to an answer with evidence; all writes are approved."""
+    session = await talk.says(
+        text, workflow=workflow, until=() if workflow in RUNS_TO_THE_END else ("awaiting_approval",)
+    )
     if workflow == "conversation":
         assert session.phase == "awaiting_approval", (session.phase, session.question)
         assert session.plan
@@ -56,28 +58,28 @@ def test_the_example_requests_occur_in_the_documents() -> None:
 
 
 @pytest.mark.parametrize("workflow", EXAMPLES)
-async def test_the_examples_of_the_documents_work(house: LocalServices, workflow: Workflow) -> None:
+async def test_the_examples_of_the_documents_work(services: LocalServices, workflow: Workflow) -> None:
     for texts in (texts for _, shown_for, texts in SENTENCES if shown_for == workflow):
-        talk = house.talk(recall=False)
+        talk = services.talk(recall=False)
         for text in texts:
-            await works(talk, workflow, text)
+            await assert_works(talk, workflow, text)
 
 
 @pytest.mark.parametrize("workflow", EXAMPLES)
-async def test_the_examples_of_the_page_work(house: LocalServices, workflow: Workflow) -> None:
+async def test_the_examples_of_the_page_work(services: LocalServices, workflow: Workflow) -> None:
     part = PAGE[PAGE.index(f"  {workflow}: [") :]
     examples = re.findall(r"text: [\"'](.*)[\"'] \}", part[: part.index("\n  ],")])
     assert len(examples) == 3
     for text in examples:
-        await works(house.talk(recall=False), workflow, text)
+        await assert_works(services.talk(recall=False), workflow, text)
 
 
 @pytest.mark.parametrize("workflow", EXAMPLES)
-async def test_every_offered_option_works(house: LocalServices, workflow: Workflow) -> None:
-    for hopeless in HOPELESS:
-        asked = await house.talk(recall=False).says(hopeless, workflow=workflow)
-        assert asked.phase == "awaiting_input", asked.answer.text
-        assert asked.question
-        assert tuple(option.label for option in asked.question.options) == EXAMPLES[workflow]
+async def test_every_offered_option_works(services: LocalServices, workflow: Workflow) -> None:
+    for request in UNSUPPORTED:
+        session = await services.talk(recall=False).says(request, workflow=workflow)
+        assert session.phase == "awaiting_input", session.answer.text
+        assert session.question
+        assert tuple(option.label for option in session.question.options) == EXAMPLES[workflow]
     for option in EXAMPLES[workflow]:
-        await works(house.talk(option, recall=False), workflow, HOPELESS[0])
+        await assert_works(services.talk(option, recall=False), workflow, UNSUPPORTED[0])

@@ -1,4 +1,4 @@
-"""Execution plans over a real bus and the real store: drafted, approved, carried out, reported."""
+"""Execution plans over a real bus and the retail store: drafted, approved, executed, reported."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -68,9 +68,7 @@ async def order_status(settings: Settings) -> str:
         await worlds.close()
 
 
-async def test_what_the_plan_shows_is_approved_once_and_carried_out(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_one_approval_of_the_plan_covers_its_writes(settings: Settings, bus: Bus, session_id: str) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, model):
         session = await ann.phase("awaiting_approval")
         assert session.plan
@@ -88,10 +86,10 @@ async def test_what_the_plan_shows_is_approved_once_and_carried_out(
         ]
         assert ended.answer.text.startswith("All 3 steps were carried out.")
         assert "\n3. Cancel it" in ended.answer.text
-        assert len(model.prompts) == 1  # neither verdict nor report asks a model
+        assert len(model.prompts) == 1  # verdict and report need no model
 
 
-async def test_a_change_whose_values_come_from_a_step_is_shown_with_them(
+async def test_a_write_with_values_from_another_step_needs_its_own_approval(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE)) as (ann, _):
@@ -105,7 +103,7 @@ async def test_a_change_whose_values_come_from_a_step_is_shown_with_them(
         assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
 
 
-async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
+async def test_a_reference_to_a_missing_value_fails_its_step_before_it_starts(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     lost = BY_REFERENCE.model_copy(
@@ -121,7 +119,7 @@ async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
         assert "actions.started" in [event.type for event in await ann.events()]
 
 
-async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
+async def test_a_plan_that_cannot_run_goes_back_to_the_model_with_all_problems(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     fly = StepDraft(id="s1", tool="fly", arguments={}, text="Fly", after=["s9"])
@@ -138,7 +136,7 @@ async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
         assert "order_id" in result
 
 
-async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_new_version_keeps_the_ids_of_its_steps(settings: Settings, bus: Bus, session_id: str) -> None:
     new = StepDraft(tool="get_user_details", arguments={"user_id": "{{steps.s1.output}}"}, text="Look the customer up")
     async with open_session(settings, bus, session_id, plan(WHO, LOOK), plan(WHO, LOOK, new)) as (ann, model):
         first = await ann.phase("awaiting_approval")
@@ -160,17 +158,15 @@ async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus
 WRONG = LOOK.model_copy(update={"arguments": {"order_id": "#W0000000"}})
 
 
-async def test_a_step_that_failed_is_retried_then_left_out_and_the_rest_is_done(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_a_failed_step_can_be_retried_and_skipped(settings: Settings, bus: Bus, session_id: str) -> None:
     look = LOOK.model_copy(update={"id": "s4"})
     last = CANCEL.model_copy(update={"after": ["s2", "s4"]})
     async with open_session(settings, bus, session_id, plan(WHO, WRONG, look, last)) as (ann, _):
         await approve(ann)
-        stuck = await ann.phase("resting", "failed")
-        assert (stuck.plan and stuck.plan.status, await order_status(settings)) == ("failed", "pending")
+        failed = await ann.phase("resting", "failed")
+        assert (failed.plan and failed.plan.status, await order_status(settings)) == ("failed", "pending")
         await ann.does(c.Retry())
-        again = await ann.sees(lambda session: session.version > stuck.version + 2 and session.phase == "resting")
+        again = await ann.sees(lambda session: session.version > failed.version + 2 and session.phase == "resting")
         assert again.turn
         step = again.turn.actions[1]
         assert (step.status, step.attempt, await order_status(settings)) == ("failed", 2, "pending")
@@ -183,20 +179,18 @@ async def test_a_step_that_failed_is_retried_then_left_out_and_the_rest_is_done(
         assert "You left out “Look the order up”" in outcome.answer.text
 
 
-async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_what_was_done(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    right = LOOK.model_copy(update={"id": "s4"})
+async def test_a_changed_plan_does_not_repeat_finished_steps(settings: Settings, bus: Bus, session_id: str) -> None:
+    corrected = LOOK.model_copy(update={"id": "s4"})
     last = CANCEL.model_copy(update={"after": ["s4"]})
-    async with open_session(settings, bus, session_id, plan(WHO, WRONG, CANCEL), plan(WHO, right, last)) as (
+    async with open_session(settings, bus, session_id, plan(WHO, WRONG, CANCEL), plan(WHO, corrected, last)) as (
         ann,
         model,
     ):
         await approve(ann)
-        stuck = await ann.phase("resting", "failed")
+        failed = await ann.phase("resting", "failed")
         await ann.does(c.Say(text="You have the wrong order: it is another one"))
-        screen = await approve(ann)
-        assert screen.task == stuck.task
+        approved = await approve(ann)
+        assert approved.task == failed.task
         assert "t2.s1 find_user_id_by_email: finished" in model.prompts[1].text
         assert "t2.s2 get_order_details: failed" in model.prompts[1].text
         session = await ann.phase("resting", "failed")
@@ -207,7 +201,7 @@ async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_wha
         assert started == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]
 
 
-async def test_a_reference_to_no_field_of_a_result_goes_back_with_what_there_is(
+async def test_a_reference_to_an_unknown_field_goes_back_with_the_known_fields(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     wrong = BY_REFERENCE.model_copy(
@@ -221,7 +215,7 @@ async def test_a_reference_to_no_field_of_a_result_goes_back_with_what_there_is(
         assert all(step.fingerprint for step in session.plan.steps)
 
 
-async def test_what_the_tools_declare_is_as_they_are_when_the_plan_runs_or_it_does_not_run(
+async def test_a_plan_does_not_run_if_a_tool_has_changed_or_is_gone(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
@@ -231,15 +225,15 @@ async def test_what_the_tools_declare_is_as_they_are_when_the_plan_runs_or_it_do
         older = (*others, cancel.model_copy(update={"fingerprint": "0" * 64}))
         await ann.does(c.EditPlan(base=ended.plan.version, steps=older))
         await approve(ann)
-        done = await ann.phase("resting", "failed")
-        assert (done.plan and done.plan.status, await order_status(settings)) == ("failed", "pending")
-        assert "The tool cancel_pending_order has changed since this plan was made" in done.answer.text
+        failed = await ann.phase("resting", "failed")
+        assert (failed.plan and failed.plan.status, await order_status(settings)) == ("failed", "pending")
+        assert "The tool cancel_pending_order has changed since this plan was made" in failed.answer.text
         await ann.does(c.Retry())
-        again = await ann.sees(lambda session: session.phase == "resting" and session.version > done.version + 1)
+        again = await ann.sees(lambda session: session.phase == "resting" and session.version > failed.version + 1)
         assert (again.plan and again.plan.status, await order_status(settings)) == ("failed", "pending")
         assert again.plan
-        gone = cancel.model_copy(update={"tool": "cancel_it_all", "id": "s4"})
-        await ann.does(c.EditPlan(base=again.plan.version, steps=(*others, gone)))
+        unknown_tool = cancel.model_copy(update={"tool": "cancel_it_all", "id": "s4"})
+        await ann.does(c.EditPlan(base=again.plan.version, steps=(*others, unknown_tool)))
         await approve(ann)
         lost = await ann.sees(lambda session: session.phase == "resting" and session.version > again.version + 2)
         assert "The tool cancel_it_all is gone: it was there when this plan was made." in lost.answer.text

@@ -1,5 +1,7 @@
-"""One request of each flow through all services on a real server, opened afterwards; and one whose executors are killed
-in the middle of a node, which ends as if nothing had happened.
+"""Flows through all services on a real nats-server, with the rehearsal model.
+
+One request of each flow runs to its end, and its session can be opened. A request whose executor is killed within a
+node ends with the same result.
 """
 
 import asyncio
@@ -30,23 +32,23 @@ ORDER: Any = next(order for order in STORE["orders"].values() if order["status"]
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 QUESTION = "How many orders are pending?"
 COMPLAINT = f"I no longer need order {ORDER['order_id']}, please cancel it. My e-mail is {EMAIL}."
-WAY = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
-HANGS = 120.0  # seconds, longer than the test: only whoever is killed waits for it
+COMPLAINT_PATH = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
+LATENCY = 120.0  # seconds; longer than the test, so that only a killed executor waits for this reply
 
 
-async def says(bus: Bus, session_id: str, text: str) -> Person:
+async def start_session(bus: Bus, session_id: str, text: str) -> Person:
     ann = Person(bus, session_id)
     await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(confirm="nothing")))
     return ann
 
 
-async def allows(ann: Person, session: Session) -> None:
+async def approve(ann: Person, session: Session) -> None:
     assert session.phase == "awaiting_approval", (session.failure, session.answer.text)
     action = waiting(session)
     await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
 
-async def refunds(settings: Settings) -> int:
+async def count_refunds(settings: Settings) -> int:
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
@@ -55,7 +57,7 @@ async def refunds(settings: Settings) -> int:
 
 
 @asynccontextmanager
-async def folding(settings: Settings) -> AsyncIterator[None]:
+async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
     plan_store = PlanStore(settings)
     await plan_store.start()
     try:
@@ -65,47 +67,47 @@ async def folding(settings: Settings) -> AsyncIterator[None]:
 
 
 async def assert_views_match(bus: Bus, person: Person, session: Session) -> None:
-    """What plan_store folded is what the log says, and the page is shown the whole walk."""
+    """Check that plan_store's session equals the log's, and that the snapshot contains the whole path."""
     assert session.rest_reason == "answered", (session.failure, session.answer.text)
     stored = await PlanStoreClient(bus).load(person.id, at_least=(await person.load()).position)
     assert stored.session == session
-    observed = snapshot(stored.session)
-    assert observed.path is not None
-    assert [tool.partition(".")[2] for tool in observed.path.walked] == walked(session)
-    assert (observed.path.planned_execution_path, observed.path.remaining) == (observed.path.walked, ())
-    assert (observed.path.current_path_index, observed.path.fallback) == (len(observed.path.walked) - 1, False)
+    shown = snapshot(stored.session)
+    assert shown.path is not None
+    assert [tool.partition(".")[2] for tool in shown.path.walked] == walked(session)
+    assert (shown.path.planned_execution_path, shown.path.remaining) == (shown.path.walked, ())
+    assert (shown.path.current_path_index, shown.path.fallback) == (len(shown.path.walked) - 1, False)
 
 
 async def test_a_request_of_each_flow_ends_and_can_be_opened(settings: Settings, bus: Bus) -> None:
-    async with folding(settings), rehearsal_server(settings) as model, working(model.settings, model.model):
-        bob, ann = await says(bus, "asks", QUESTION), await says(bus, "complains", COMPLAINT)
+    async with running_plan_store(settings), rehearsal_server(settings) as model, working(model.settings, model.model):
+        bob, ann = await start_session(bus, "asks", QUESTION), await start_session(bus, "complains", COMPLAINT)
         session = await bob.phase("resting", "failed")
-        await allows(ann, await ann.phase("awaiting_approval", "resting", "failed"))
+        await approve(ann, await ann.phase("awaiting_approval", "resting", "failed"))
         complained = await ann.phase("resting", "failed")
         await assert_views_match(bus, bob, session)
         await assert_views_match(bus, ann, complained)
     pending = sum(order["status"] == "pending" for order in STORE["orders"].values())
     assert str(pending) in session.answer.text
-    assert walked(complained) == WAY
-    assert await refunds(settings) == len(ORDER["payment_history"])
+    assert walked(complained) == COMPLAINT_PATH
+    assert await count_refunds(settings) == len(ORDER["payment_history"])
 
 
 class KillableExecutor:
-    """One executor at a time; `dies` kills it and starts the next."""
+    """One executor process at a time; `restart_killed` kills it and starts the next."""
 
     def __init__(self, model: RehearsalServer) -> None:
         self.model = model
-        self.deaths: list[int] = []
+        self.exit_codes: list[int] = []
 
-    async def begins(self) -> None:
+    async def start(self) -> None:
         self._process = await executor(self.model.settings)
 
-    async def dies(self) -> None:
+    async def restart_killed(self) -> None:
         self._process.kill()
-        self.deaths.append(await self._process.wait())
-        await self.begins()
+        self.exit_codes.append(await self._process.wait())
+        await self.start()
 
-    async def ends(self) -> None:
+    async def stop(self) -> None:
         with suppress(ProcessLookupError):
             self._process.terminate()
         await self._process.wait()
@@ -113,48 +115,46 @@ class KillableExecutor:
 
 @asynccontextmanager
 async def killable_executor(settings: Settings) -> AsyncIterator[KillableExecutor]:
-    async with folding(settings), rehearsal_server(settings) as model, AsyncExitStack() as opened:
-        item = KillableExecutor(model)
-        await item.begins()
-        opened.push_async_callback(item.ends)
-        await opened.enter_async_context(working(model.settings, model.model, "planner", "verifier", "generator"))
-        yield item
+    async with running_plan_store(settings), rehearsal_server(settings) as model, AsyncExitStack() as stack:
+        running_executor = KillableExecutor(model)
+        await running_executor.start()
+        stack.push_async_callback(running_executor.stop)
+        await stack.enter_async_context(working(model.settings, model.model, "planner", "verifier", "generator"))
+        yield running_executor
 
 
 async def kill_at_start_of(executor: KillableExecutor, bus: Bus, session: Session, node: str) -> asyncio.Event:
-    """The executor is killed as soon as this node is recorded as begun; the event is set then."""
+    """Kill the executor as soon as the log says that this node has begun. Returns an event that is set at the kill."""
     assert session.turn
-    (meant,) = (action.spec.id for action in session.turn.actions if action.spec.tool == f"complaint_triage.{node}")
-    died = asyncio.Event()
+    (target,) = (action.spec.id for action in session.turn.actions if action.spec.tool == f"complaint_triage.{node}")
+    killed = asyncio.Event()
 
     async def stored(_: str, data: bytes) -> None:
         event = parse_event(data)
         begun = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
-        if meant in begun and not died.is_set():
-            died.set()
-            await executor.dies()
+        if target in begun and not killed.is_set():
+            killed.set()
+            await executor.restart_killed()
 
     await bus.subscribe(f"feed.{session.id}.>", stored)
-    return died
+    return killed
 
 
 @pytest.mark.timeout(90)
-async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would_have_been(
-    settings: Settings, bus: Bus
-) -> None:
-    async with killable_executor(settings) as outcome:
-        await outcome.model.fault(task="complaint_triage.assess", latency=HANGS, times=1)
-        ann = await says(bus, "complains", COMPLAINT)
-        await outcome.model.wait_for_calls(
+async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settings: Settings, bus: Bus) -> None:
+    async with killable_executor(settings) as killable:
+        await killable.model.fault(task="complaint_triage.assess", latency=LATENCY, times=1)
+        ann = await start_session(bus, "complains", COMPLAINT)
+        await killable.model.wait_for_calls(
             lambda calls: any(call["task"].endswith("assess") for call in calls), seconds=30
         )
-        await outcome.dies()  # while the model is asked
+        await killable.restart_killed()  # during the call of the model
         paused = await ann.phase("awaiting_approval", "resting", "failed", seconds=40)
-        died = await kill_at_start_of(outcome, bus, paused, "cancel_order")
-        await allows(ann, paused)
+        killed = await kill_at_start_of(killable, bus, paused, "cancel_order")
+        await approve(ann, paused)
         session = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
-        assert died.is_set()
-        assert (session.rest_reason, walked(session)) == ("answered", WAY), (
+        assert killed.is_set()
+        assert (session.rest_reason, walked(session)) == ("answered", COMPLAINT_PATH), (
             session.phase,
             session.failure,
             session.question,
@@ -165,6 +165,6 @@ async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would
             if isinstance(event, facts.ActionsFinished)
             for outcome in event.outcomes
         ]
-        assert len(finished) == len(set(finished)) == len(WAY)
-        assert outcome.deaths == [-9, -9]
-    assert await refunds(settings) == len(ORDER["payment_history"])
+        assert len(finished) == len(set(finished)) == len(COMPLAINT_PATH)
+        assert killable.exit_codes == [-9, -9]
+    assert await count_refunds(settings) == len(ORDER["payment_history"])

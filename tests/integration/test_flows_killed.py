@@ -1,4 +1,4 @@
-"""Executors killed right before a change: it is made exactly once, and every path ends."""
+"""Executors are killed right before a write: it happens exactly once, and every path ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,55 +21,55 @@ from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 
-PAIRS = 2  # a question and a complaint each
+PAIRS = 2  # each is a question and a complaint
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
-COMPLAINT = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
+COMPLAINT_PATH = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
 
 
-async def kill_before_changes(settings: Settings, bus: Bus, running: list[asyncio.subprocess.Process]) -> None:
-    """Whenever a path has just been changed for a node that writes, the only executor dies, and the next one starts."""
-    message: asyncio.Queue[SessionEvent] = asyncio.Queue()
+async def kill_before_changes(settings: Settings, bus: Bus, processes: list[asyncio.subprocess.Process]) -> None:
+    """Kill the only executor at each `turn.changed` whose next node writes, then start another one."""
+    writes: asyncio.Queue[SessionEvent] = asyncio.Queue()
 
     async def stored(_: str, data: bytes) -> None:
         event = parse_event(data)
         if isinstance(event, facts.TurnChanged) and event.actions[0].effect == "write":
-            message.put_nowait(event)
+            writes.put_nowait(event)
 
     feed = await bus.subscribe("feed.>", stored)
     try:
-        while await message.get():
-            running[-1].kill()
-            await running[-1].wait()
-            running.append(await executor(settings))
+        while await writes.get():
+            processes[-1].kill()
+            await processes[-1].wait()
+            processes.append(await executor(settings))
     finally:
         await feed.stop()
 
 
 @asynccontextmanager
-async def killed(
+async def killing_executors(
     settings: Settings, bus: Bus
 ) -> AsyncIterator[tuple[RehearsalServer, list[asyncio.subprocess.Process]]]:
-    """The model, and all executors there have been: the last one runs."""
+    """Kill executors before writes. Yields the model and all executor processes; only the last one runs."""
     async with rehearsal_server(settings) as model:
         plan_store = PlanStore(model.settings)
         await plan_store.start()
-        running = [await executor(model.settings)]
-        killing = asyncio.create_task(kill_before_changes(model.settings, bus, running))
+        processes = [await executor(model.settings)]
+        killing = asyncio.create_task(kill_before_changes(model.settings, bus, processes))
         try:
-            yield model, running
+            yield model, processes
         finally:
             killing.cancel()
             with suppress(asyncio.CancelledError):
                 await killing
-            running[-1].terminate()
-            await running[-1].wait()
+            processes[-1].terminate()
+            await processes[-1].wait()
             await plan_store.stop()
 
 
 async def run_question(bus: Bus, number: int) -> Session:
     ann = Person(bus, f"asks-{number}")
-    chosen = SessionSettings(confirm="nothing")
-    await ann.does(c.Say(text="How many orders are pending?", workflow="flow", settings=chosen))
+    session_settings = SessionSettings(confirm="nothing")
+    await ann.does(c.Say(text="How many orders are pending?", workflow="flow", settings=session_settings))
     return await ann.phase("resting", "failed", seconds=90)
 
 
@@ -78,8 +78,8 @@ async def run_complaint(bus: Bus, number: int) -> Session:
     ann = Person(bus, f"complains-{number}")
     email = STORE["users"][order["user_id"]]["email"]
     text = f"I want to complain: I no longer need order {order['order_id']}, please cancel it. My e-mail is {email}."
-    chosen = SessionSettings(confirm="nothing", approval="never")
-    await ann.does(c.Say(text=text, workflow="flow", settings=chosen))
+    session_settings = SessionSettings(confirm="nothing", approval="never")
+    await ann.does(c.Say(text=text, workflow="flow", settings=session_settings))
     return await ann.phase("resting", "failed", seconds=90)
 
 
@@ -87,29 +87,29 @@ async def run_complaint(bus: Bus, number: int) -> Session:
 @pytest.mark.timeout(120)
 async def test_every_path_ends_and_every_change_is_made_once(settings: Settings, bus: Bus) -> None:
     async with (
-        killed(settings, bus) as (model, running),
+        killing_executors(settings, bus) as (model, processes),
         working(model.settings, model.model, "planner", "verifier", "generator"),
     ):
         complaints = await asyncio.gather(*(run_complaint(bus, number) for number in range(PAIRS)))
         questions = await asyncio.gather(*(run_question(bus, number) for number in range(PAIRS)))
     for complaint in complaints:
-        assert (complaint.rest_reason, walked(complaint)) == ("answered", COMPLAINT), (
+        assert (complaint.rest_reason, walked(complaint)) == ("answered", COMPLAINT_PATH), (
             complaint.phase,
             complaint.answer.text,
             complaint.failure,
         )
-    for complaint in questions:
-        assert str(len(PENDING) - PAIRS) in complaint.answer.text, (
-            complaint.phase,
-            complaint.answer.text,
-            complaint.failure,
+    for question in questions:
+        assert str(len(PENDING) - PAIRS) in question.answer.text, (
+            question.phase,
+            question.answer.text,
+            question.failure,
         )
-    assert [process.returncode for process in running[:-1]] == [-9] * PAIRS
+    assert [process.returncode for process in processes[:-1]] == [-9] * PAIRS
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = (await worlds.world("shared").dump())["orders"]
     await worlds.close()
     for order in PENDING[:PAIRS]:
-        paid = after[order["order_id"]]["payment_history"]
-        refunds = [entry for entry in paid if entry["transaction_type"] == "refund"]
+        payments = after[order["order_id"]]["payment_history"]
+        refunds = [entry for entry in payments if entry["transaction_type"] == "refund"]
         assert len(refunds) == len(order["payment_history"])

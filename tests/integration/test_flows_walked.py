@@ -21,12 +21,12 @@ ORDER: Any = next(order for order in STORE["orders"].values() if order["status"]
 USER: Any = STORE["users"][ORDER["user_id"]]
 PENDING = sum(order["status"] == "pending" for order in STORE["orders"].values())
 SQL = "SELECT count(*) AS n FROM orders WHERE status = 'pending'"
-QUESTION = (
+QUESTION_PATH = (
     *("classify_prompt", "get_relevant_tables", "has_user_approved", "generate_sql"),
     *("validate_sql", "execute_sql", "format_final_response"),
 )
-COMPLAINT = ("classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply")
-SAYS: dict[str, Any] = {
+COMPLAINT_PATH = ("classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply")
+REPLIES: dict[str, Any] = {
     "classify_prompt": {"category": "data", "reason": ""},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "their status"}], "missing": ""},
     "generate_sql": {"sql": SQL, "explanation": "Counts them."},
@@ -42,7 +42,7 @@ SAYS: dict[str, Any] = {
 }
 
 
-def planned(flow: str, *nodes: str) -> dict[str, Any]:
+def path_reply(flow: str, *nodes: str) -> dict[str, Any]:
     return {"paths": [{"flow": flow, "nodes": nodes}], "reasoning": "As usual."}
 
 
@@ -50,71 +50,74 @@ def planned(flow: str, *nodes: str) -> dict[str, Any]:
 async def open_session(
     settings: Settings, bus: Bus, session_id: str, text: str, path: dict[str, Any], **session_settings: Any
 ) -> AsyncIterator[tuple[Person, ModelByTask]]:
-    model = ModelByTask({"path": path} | SAYS)
+    model = ModelByTask({"path": path} | REPLIES)
     async with working(settings, model):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(**session_settings)))
         yield ann, model
 
 
-async def allow(ann: Person) -> None:
+async def approve_planned_action(ann: Person) -> None:
     session = await ann.phase("awaiting_approval", "resting", "failed")
     assert session.turn, session.failure
-    action = next(one for one in session.turn.actions if one.status == "planned" and one.spec.approval_reason)
+    action = next(
+        action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason
+    )
     await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
 
-async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_were_seen(
+async def test_a_question_is_answered_after_its_tables_and_sql_were_approved(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    path = planned("text_to_sql", *QUESTION)
+    path = path_reply("text_to_sql", *QUESTION_PATH)
     async with open_session(settings, bus, session_id, "How many orders are pending?", path) as (ann, model):
         paused = await ann.phase("awaiting_input", "failed")
         assert paused.question, paused.failure
         assert paused.question.form
         await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
-        await allow(ann)
+        await approve_planned_action(ann)
         session = await ann.phase("resting", "failed")
         assert (session.rest_reason, session.answer.text) == ("answered", f"{PENDING} orders.")
-        assert tuple(walked(session)) == QUESTION
+        assert tuple(walked(session)) == QUESTION_PATH
         assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
-        spent = [call.action_id for event in await ann.events() for call in event.usage]
-        assert spent[0] == ""  # the planner's
-        assert len(set(spent[1:])) == len(spent) - 1 == 4  # one a node that asks a model
+        calling_actions = [call.action_id for event in await ann.events() for call in event.usage]
+        assert calling_actions[0] == ""  # the planner's
+        # one call for each node that uses a model
+        assert len(set(calling_actions[1:])) == len(calling_actions) - 1 == 4
 
 
-async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_approved(
+async def test_a_complaint_uses_the_retail_tools_and_its_change_needs_approval(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    path = planned("complaint_triage", *COMPLAINT)
+    path = path_reply("complaint_triage", *COMPLAINT_PATH)
     async with open_session(settings, bus, session_id, "I don't want it any more", path) as (ann, _):
         waiting = await ann.phase("awaiting_approval", "failed")
         assert waiting.turn, waiting.failure
         spec = next(action.spec for action in waiting.turn.actions if action.spec.approval_reason)
         assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
-        await allow(ann)
+        await approve_planned_action(ann)
         session = await ann.phase("resting", "failed")
-        assert (session.answer.text, tuple(walked(session))) == ("Your order is cancelled.", COMPLAINT)
+        assert (session.answer.text, tuple(walked(session))) == ("Your order is cancelled.", COMPLAINT_PATH)
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
     await worlds.close()
 
 
-async def test_another_customer_s_order_is_left_alone(settings: Settings, bus: Bus, session_id: str) -> None:
-    other = next(user for user in STORE["users"].values() if ORDER["order_id"] not in user["orders"])
-    says = {"outputs": SAYS["complaint_triage.classify_complaint"]["outputs"] | {"email": other["email"]}}
-    path = planned("complaint_triage", *COMPLAINT)
+async def test_another_customers_order_is_not_changed(settings: Settings, bus: Bus, session_id: str) -> None:
+    other_customer = next(user for user in STORE["users"].values() if ORDER["order_id"] not in user["orders"])
+    reply = {"outputs": REPLIES["complaint_triage.classify_complaint"]["outputs"] | {"email": other_customer["email"]}}
+    path = path_reply("complaint_triage", *COMPLAINT_PATH)
     async with open_session(settings, bus, session_id, "I don't want it any more", path) as (ann, model):
-        model.replies["complaint_triage.classify_complaint"] = says
+        model.replies["complaint_triage.classify_complaint"] = reply
         session = await ann.phase("resting", "failed", "awaiting_approval")
         assert walked(session) == ["classify_complaint", "find_customer", "read_order", "write_reply"]
 
 
-async def test_the_executor_tells_of_its_flows(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_the_executor_lists_its_flows_but_not_their_nodes(settings: Settings, bus: Bus, session_id: str) -> None:
     async with working(settings, ModelByTask({}), "executor"):
-        ask = ListFlows(session_id=session_id).model_dump_json().encode()
-        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, ask, timeout=20))
+        request = ListFlows(session_id=session_id).model_dump_json().encode()
+        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, request, timeout=20))
         assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]
         assert page.troubles == ()
         tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=20))

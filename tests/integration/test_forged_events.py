@@ -1,9 +1,9 @@
-"""What is published past `decide`, with a service's NATS user: parked, or ruled by the executor."""
+"""Events published with a service's NATS user but without `decide`: refused by readers, or ruled on by the executor."""
 
 import json
 from typing import Any
 
-import nats as client_of
+import nats as nats_client
 import pytest
 
 from cli.nats_server import NatsServer
@@ -24,12 +24,14 @@ from shared.story import Story
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, open_session, stored, turn
 from tests.support.stack import Person, working
 
-OWN = ActionSpec.model_validate({"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"})
+CANCEL_SPEC = ActionSpec.model_validate(
+    {"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"}
+)
 
 
 async def append_as(nats: NatsServer, user: str, loaded: SessionAtPosition, event: SessionEvent) -> None:
-    """Store the event as a reader of the log accepts it, with the rights of this service's user."""
-    client = await client_of.connect(**address(Settings(nats_url=nats.url_of(user))).options)
+    """Append the event with valid subject and headers, with the rights of this service's NATS user."""
+    client = await nats_client.connect(**address(Settings(nats_url=nats.url_of(user))).options)
     subject = subject_of(event, due(evolve(loaded.session, event)))
     headers = guard_headers(loaded.session.id, loaded.position, event.id)
     try:
@@ -39,14 +41,14 @@ async def append_as(nats: NatsServer, user: str, loaded: SessionAtPosition, even
         await client.close()
 
 
-def next_one(loaded: SessionAtPosition, event: SessionEvent, **fields: Any) -> SessionEvent:
-    """The event again, with these fields, as the next one of the session."""
+def as_next_event(loaded: SessionAtPosition, event: SessionEvent, **fields: Any) -> SessionEvent:
+    """A copy of the event with these fields, numbered as the session's next event."""
     version = loaded.session.version + 1
     return event.model_copy(update={"id": f"{event.id}-{version}", "version": version} | fields)
 
 
-async def refused(bus: Bus, session_id: str) -> list[str]:
-    """Why messages of this session are no events of it, oldest first."""
+async def refusal_reasons(bus: Bus, session_id: str) -> list[str]:
+    """Why readers of the log refuse messages of this session, oldest first."""
     loaded, reasons = SessionAtPosition(Session(session_id), 0), []
     for raw in await bus.log.read(session_id, leader=True):
         loaded, event, why = accept(loaded, raw)
@@ -54,7 +56,7 @@ async def refused(bus: Bus, session_id: str) -> list[str]:
     return reasons
 
 
-async def test_a_forged_plan_approval_gets_no_code_written(
+async def test_a_forged_plan_approval_starts_no_coding(
     settings: Settings, nats: NatsServer, bus: Bus, session_id: str
 ) -> None:
     model = ScriptedModel(CodeDraft(code="print(1)", explanation=""))
@@ -64,26 +66,26 @@ async def test_a_forged_plan_approval_gets_no_code_written(
         await ann.does(c.DraftPlan(goal="A calculator", steps=(Step(text="add"),)))
         session = (await ann.load()).session
         assert session.plan
-        yes = c.Approve(version=session.plan.version, hash=session.plan.hash)
-        honest = decide(session, yes, Story(session).meta(yes))
+        approve = c.Approve(version=session.plan.version, hash=session.plan.hash)
+        valid = decide(session, approve, Story(session).meta(approve))
         forged: tuple[dict[str, Any], ...] = (
             {"hash": "deadbeef"},
             {"plan_version": 99},
             {"actor": "planner", "hash": ""},
             {"actor": "planner"},
-            {"turn": 1, "actions": (OWN,)},
+            {"turn": 1, "actions": (CANCEL_SPEC,)},
         )
         for fields in forged:
             loaded = await ann.load()
-            await append_as(nats, "gateway", loaded, next_one(loaded, honest, **fields))
-        assert await refused(bus, session_id) == [
+            await append_as(nats, "gateway", loaded, as_next_event(loaded, valid, **fields))
+        assert await refusal_reasons(bus, session_id) == [
             "its hash is not that of plan 2: load the session and decide again",
             "version 99 is not in review: load the session and decide again",
             "its hash is not that of plan 2: load the session and decide again",
             "its actor is “planner”, but only a person (user:<id>) says this",
             "its turn is 1, but with this plan it must be None: load the session and decide again",
         ]
-        await ann.does(yes)
+        await ann.does(approve)
         await ann.phase("verifying")
         assert len(model.prompts) == 1, "asked for the one approval that was"
         assert [event.type for event in await ann.events()].count("plan.approved") == 1
@@ -96,10 +98,10 @@ async def test_only_a_users_approval_of_this_call_lets_a_write_run(
     async with open_session(settings, bus, session_id, *replies, world="own") as (ann, _):
         waiting = await ann.phase("awaiting_approval")
         [action] = undecided_actions(waiting.turn)
-        yes = c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash)
-        honest = decide(waiting, yes, Story(waiting).meta(yes))
+        approve = c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash)
+        valid = decide(waiting, approve, Story(waiting).meta(approve))
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][-1]
-        bold = tuple(
+        without_approval = tuple(
             spec.model_copy(update={"decision": "proceed", "approval_reason": None}) for spec in planned.actions
         )
         envelope = {name: getattr(planned, name) for name in ("id", "session_id", "version", "at")}
@@ -114,24 +116,24 @@ async def test_only_a_users_approval_of_this_call_lets_a_write_run(
         answered = facts.QuestionAnswered(
             **envelope, actor="gateway", question_id=action.spec.id, text="x", key="again"
         )
-        never = facts.PolicySet(**envelope, actor="gateway", tool=CANCEL.tool, policy="never")
-        raised = facts.BudgetRaised(**envelope, actor="gateway", tokens=1)
+        policy_set = facts.PolicySet(**envelope, actor="gateway", tool=CANCEL.tool, policy="never")
+        budget_raised = facts.BudgetRaised(**envelope, actor="gateway", tokens=1)
         forged: tuple[tuple[str, SessionEvent, dict[str, Any]], ...] = (
-            ("gateway", honest, {"hash": "deadbeef"}),
-            ("gateway", honest, {"actor": "planner", "hash": ""}),
-            ("gateway", honest, {"actor": "planner"}),
-            ("gateway", honest, {"action_id": "9.9"}),
-            ("planner", planned, {"actions": bold}),
-            ("planner", planned, {"actions": bold, "actor": f"user:{waiting.owner}"}),
+            ("gateway", valid, {"hash": "deadbeef"}),
+            ("gateway", valid, {"actor": "planner", "hash": ""}),
+            ("gateway", valid, {"actor": "planner"}),
+            ("gateway", valid, {"action_id": "9.9"}),
+            ("planner", planned, {"actions": without_approval}),
+            ("planner", planned, {"actions": without_approval, "actor": f"user:{waiting.owner}"}),
             ("generator", question, {}),
             ("gateway", answered, {}),
-            ("gateway", never, {}),
-            ("gateway", raised, {}),
+            ("gateway", policy_set, {}),
+            ("gateway", budget_raised, {}),
         )
         for user, event, fields in forged:
             loaded = await ann.load()
-            await append_as(nats, user, loaded, next_one(loaded, event, **fields))
-        assert [why.partition(":")[0] for why in await refused(bus, session_id)] == [
+            await append_as(nats, user, loaded, as_next_event(loaded, event, **fields))
+        assert [why.partition(":")[0] for why in await refusal_reasons(bus, session_id)] == [
             f"its hash is not that of action {action.spec.id}",
             f"its hash is not that of action {action.spec.id}",
             "its actor is “planner”, but only a person (user",
@@ -165,10 +167,10 @@ async def test_a_planner_cannot_make_the_executor_run_an_unapproved_write(
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Cancel my order", workflow="agentflow"))
         loaded = await ann.load()
-        command = c.PlanTurn(sub_goal="Cancel", actions=(OWN,))
-        honest = decide(loaded.session, command, Story(loaded.session).meta(command))
-        bold = OWN.model_copy(update={"decision": "proceed", "approval_reason": None} | understated)
-        await append_as(nats, "planner", loaded, honest.model_copy(update={"actions": (bold,)}))
+        command = c.PlanTurn(sub_goal="Cancel", actions=(CANCEL_SPEC,))
+        valid = decide(loaded.session, command, Story(loaded.session).meta(command))
+        without_approval = CANCEL_SPEC.model_copy(update={"decision": "proceed", "approval_reason": None} | understated)
+        await append_as(nats, "planner", loaded, valid.model_copy(update={"actions": (without_approval,)}))
         waiting = await ann.phase("awaiting_approval")
         assert [action.spec.approval_reason for action in undecided_actions(waiting.turn)] == [reason]
         types = [event.type for event in await ann.events()]

@@ -23,23 +23,23 @@ KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_sec
 LOGIN = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
 
 
-PASTED = {"sec-fetch-site": "none"}  # as a browser says of an address that its person gave it
+PASTED = {"sec-fetch-site": "none"}  # what a browser sends for an address that the user typed or pasted
 
 
 @asynccontextmanager
-async def _http(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def _http_client(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as http:
         yield http
 
 
-async def _pieces() -> AsyncIterator[bytes]:
-    """A request body without a length."""
+async def _chunks() -> AsyncIterator[bytes]:
+    """A request body of 1 MB without a Content-Length."""
     for _ in range(10):
         yield b" " * 100_000
 
 
-async def _refused(address: str, path: str = "/ws", **options: Any) -> int:
-    """The status of a refused handshake; 101 if it is accepted."""
+async def _handshake(address: str, path: str = "/ws", **options: Any) -> int:
+    """The status of the WebSocket handshake: 101 if it is accepted."""
     try:
         async with client(address, path, **options):
             return 101
@@ -47,9 +47,9 @@ async def _refused(address: str, path: str = "/ws", **options: Any) -> int:
         return int(refused.response.status_code)
 
 
-async def test_login_by_url() -> None:
+async def test_a_login_link_sets_a_cookie() -> None:
     world = World(**LOGIN)
-    async with serving(world.app) as address, _http(address) as browser:
+    async with serving(world.app) as address, _http_client(address) as browser:
         assert (await browser.get("/api/me")).status_code == 401
         assert (await browser.get("/", params={"token": "wrong"})).status_code == 401
         answer = await browser.get("/", params={"view": "inbox", "token": TOKEN}, headers=PASTED)
@@ -60,12 +60,12 @@ async def test_login_by_url() -> None:
         assert TOKEN not in cookie
         me = (await browser.get("/api/me")).json()
         assert (me["user"], me["everything"], me["auth"]) == ("local", True, "token")
-        assert await _refused(address, additional_headers={"Cookie": "=".join(*browser.cookies.items())}) == 101
+        assert await _handshake(address, additional_headers={"Cookie": "=".join(*browser.cookies.items())}) == 101
 
 
 async def test_a_redirect_never_leaves_this_host() -> None:
     world = World(**LOGIN)
-    async with serving(world.app) as address, _http(address) as browser:
+    async with serving(world.app) as address, _http_client(address) as browser:
         answer = await browser.get(f"//evil.example/?token={TOKEN}", headers=PASTED)
         assert not answer.headers.get("location", "/").startswith("//")
 
@@ -73,15 +73,16 @@ async def test_a_redirect_never_leaves_this_host() -> None:
 async def test_programs_use_bearer_tokens() -> None:
     world = World(**LOGIN)
     async with serving(world.app) as address:
-        async with _http(address, authorization=f"Bearer {TOKEN}") as program:
+        async with _http_client(address, authorization=f"Bearer {TOKEN}") as program:
             assert (await program.get("/api/me")).status_code == 200
-        assert await _refused(address) == 401
-        assert await _refused(address, "/ws?token=wrong") == 401
-        assert await _refused(address, f"/ws?token={TOKEN}") == 401  # nothing that lasts belongs into a URL
-        assert await _refused(address, additional_headers={"Authorization": f"Bearer {TOKEN}"}) == 101
+        assert await _handshake(address) == 401
+        assert await _handshake(address, "/ws?token=wrong") == 401
+        # a WebSocket URL must not contain a lasting secret
+        assert await _handshake(address, f"/ws?token={TOKEN}") == 401
+        assert await _handshake(address, additional_headers={"Authorization": f"Bearer {TOKEN}"}) == 101
 
 
-async def test_forged_and_expired_cookies() -> None:
+async def test_forged_and_expired_cookies_are_refused() -> None:
     world = World(**LOGIN)
     now = int(time.time())
     known, key = world.app.state.gateway.authenticator.login_with_secret(TOKEN), derive_key(SECRET.encode(), COOKIE)
@@ -94,7 +95,7 @@ async def test_forged_and_expired_cookies() -> None:
         jwt.encode(good | {"proof": ""}, key, algorithm="HS256"),
         "nonsense",
     ]
-    async with serving(world.app) as address, _http(address) as browser:
+    async with serving(world.app) as address, _http_client(address) as browser:
         name = world.app.state.gateway.authenticator.cookie_name(secure=False)
         for cookie in bad:
             assert (await browser.get("/api/me", headers={"cookie": f"{name}={cookie}"})).status_code == 401
@@ -107,7 +108,7 @@ async def test_sessions_belong_to_their_owner() -> None:
     story = world.story("s")
     await story.plan(user="alice")
     alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
-    async with serving(world.app) as address, _http(address, authorization="Bearer kb") as http:
+    async with serving(world.app) as address, _http_client(address, authorization="Bearer kb") as http:
         async with client(address, additional_headers=bob) as he:
             for message in ("resume", "stop", "user_message", "fork"):
                 content = {"content": "mine!"} if message == "user_message" else {}
@@ -132,13 +133,13 @@ async def test_sessions_belong_to_their_owner() -> None:
             await she.until("snapshot")
 
 
-async def test_jwt() -> None:
+async def test_only_a_valid_jwt_logs_in() -> None:
     world = World(parley_auth="jwt", parley_secret=SECRET)
     token = jwt.encode({"sub": "carol", "exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
     unsigned = jwt.encode({"sub": "carol"}, "", algorithm="none")
     no_subject = jwt.encode({"exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
     strange = [jwt.encode({"sub": name}, SECRET, algorithm="HS256") for name in ("ca\0rol", "carol\ud800")]
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         for bad in (unsigned, no_subject, *strange, "x"):
             assert (await http.get("/api/me", headers={"authorization": f"Bearer {bad}"})).status_code == 401
         me = await http.get("/api/me", headers={"authorization": f"Bearer {token}"})
@@ -162,42 +163,42 @@ async def test_jwt() -> None:
         ("http://[", 403),
     ],
 )
-async def test_origins(origin: str | None, status: int) -> None:
+async def test_a_handshake_needs_an_allowed_origin(origin: str | None, status: int) -> None:
     world = World(parley_allowed_origins=("https://parley.example",))
     async with serving(world.app) as address:
         headers = {"Origin": origin.format(address=address)} if origin else {}
-        assert await _refused(address, additional_headers=headers) == status
+        assert await _handshake(address, additional_headers=headers) == status
 
 
 async def test_a_foreign_host_name_that_resolves_to_this_machine_is_refused() -> None:
     world = World()
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         rebound = {"host": "evil.example", "origin": "http://evil.example"}
         assert (await http.get("/api/me", headers=rebound)).status_code == 403
         assert (await http.get("/api/me", headers={"host": "["})).status_code in (400, 403)
         assert (await http.get("/api/me")).status_code == 200
 
 
-async def test_changes_by_cookie_come_from_our_own_page() -> None:
+async def test_changes_with_a_cookie_are_accepted_only_from_our_own_page() -> None:
     world = World(**LOGIN)
     await world.story("s").plan()
     url, stop = "/api/sessions/s/messages", {"type": "rename", "title": "x"}
-    async with serving(world.app) as address, _http(address) as browser:
+    async with serving(world.app) as address, _http_client(address) as browser:
         await browser.get("/", params={"token": TOKEN}, headers=PASTED)
-        own = f"http://{address}"
+        our_origin = f"http://{address}"
         assert (await browser.post(url, json=stop)).status_code == 403
         assert (await browser.post(url, json=stop, headers={"origin": "http://evil.example"})).status_code == 403
         assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "cross-site"})).status_code == 403
         assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "same-site"})).status_code == 403
-        assert (await browser.post(url, json=stop, headers={"origin": own})).status_code == 200
+        assert (await browser.post(url, json=stop, headers={"origin": our_origin})).status_code == 200
         assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "same-origin"})).status_code == 200
-        async with _http(address, authorization=f"Bearer {TOKEN}") as program:
+        async with _http_client(address, authorization=f"Bearer {TOKEN}") as program:
             assert (await program.post(url, json=stop)).status_code == 200
 
 
 async def test_responses_have_security_headers_and_clear_errors() -> None:
     world = World()
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         page = await http.get("/")
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
         assert page.headers["x-content-type-options"] == "nosniff"
@@ -211,7 +212,7 @@ async def test_responses_have_security_headers_and_clear_errors() -> None:
         assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_type")
         large = await http.post("/api/sessions", json={"request": "x" * 400_000})
         assert (large.status_code, large.json()["code"]) == (413, "too_large")
-        endless = await http.post("/api/sessions", content=_pieces(), headers={"content-type": "application/json"})
+        endless = await http.post("/api/sessions", content=_chunks(), headers={"content-type": "application/json"})
         assert (endless.status_code, endless.json()["code"]) == (413, "too_large")
         paths = (await http.get("/openapi.json")).json()["paths"]
         assert "/api/sessions/{session_id}/messages" in paths
@@ -221,7 +222,7 @@ async def test_responses_have_security_headers_and_clear_errors() -> None:
 
 async def test_behind_https_the_cookie_has_the_host_prefix() -> None:
     world = World(**LOGIN, trusted_proxies=("127.0.0.1",))
-    async with serving(world.app) as address, _http(address, **{"x-forwarded-proto": "https"}) as browser:
+    async with serving(world.app) as address, _http_client(address, **{"x-forwarded-proto": "https"}) as browser:
         answer = await browser.get("/", params={"token": TOKEN}, headers=PASTED)
         cookie = answer.headers["set-cookie"]
         name, _, value = cookie.partition(";")[0].partition("=")
@@ -231,16 +232,16 @@ async def test_behind_https_the_cookie_has_the_host_prefix() -> None:
         assert "Domain" not in cookie
         assert "max-age=" in answer.headers["strict-transport-security"]
         assert (await browser.get("/api/me", headers={"cookie": f"{name}={value}"})).status_code == 200
-        # one that a page of plain http could have set is not looked at
+        # without the prefix, a page on plain HTTP could have set the cookie
         assert (await browser.get("/api/me", headers={"cookie": f"{name[7:]}={value}"})).status_code == 401
-    async with serving(world.app) as address, _http(address) as browser:
+    async with serving(world.app) as address, _http_client(address) as browser:
         answer = await browser.get("/", params={"token": TOKEN}, headers=PASTED)
         assert "strict-transport-security" not in answer.headers
 
 
 async def test_every_response_has_security_headers() -> None:
     world = World(**LOGIN)
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         for path in ("/", "/?token=wrong", "/api/me", "/api/no", "/healthz", "/readyz", "/openapi.json", "/no.html"):
             headers = (await http.get(path)).headers
             assert "default-src 'self'" in headers["content-security-policy"], path
@@ -273,29 +274,29 @@ async def test_error_responses_have_security_headers(
     world = World()
     (tmp_path / "index.html").write_text("")
     app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
-    (tmp_path / "index.html").unlink()  # a fault of ours outside of the API
+    (tmp_path / "index.html").unlink()  # makes the page handler fail, outside of the API
 
     async def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
     world.store.load = broken  # type: ignore[method-assign]
-    async with serving(app) as address, _http(address) as http:
+    async with serving(app) as address, _http_client(address) as http:
         answer = await http.request(method, path, content=body)
         assert answer.status_code == status
         for name, value in SAFE_HEADERS.items():
             assert answer.headers[name] == value
 
 
-async def test_the_rate_limit_applies_to_one_user_and_for_a_while() -> None:
-    world = World(**KEYS, max_requests_per_second=1.67, max_sockets_per_user=2)  # five messages at once
-    world.app.state.gateway.quotas._clock = lambda: 0.0  # and no more, however long it takes
+async def test_the_rate_limit_applies_per_user() -> None:
+    world = World(**KEYS, max_requests_per_second=1.67, max_sockets_per_user=2)  # a burst of five
+    world.app.state.gateway.quotas._clock = lambda: 0.0  # the clock stands still, so that no quota comes back
     alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         for _ in range(2):
             assert (await http.get("/api/me", headers=bob)).status_code == 200
         async with client(address, additional_headers=bob), client(address, additional_headers=bob):
-            assert await _refused(address, additional_headers=bob) == 429
-            assert await _refused(address, additional_headers=alice) == 101
+            assert await _handshake(address, additional_headers=bob) == 429
+            assert await _handshake(address, additional_headers=alice) == 101
         answer = await http.get("/api/me", headers=bob)
         assert (answer.status_code, answer.json()["code"]) == (429, "slow_down")
         assert int(answer.headers["retry-after"]) >= 1
@@ -304,14 +305,14 @@ async def test_the_rate_limit_applies_to_one_user_and_for_a_while() -> None:
 
 async def test_guessing_keys_is_throttled() -> None:
     world = World(**KEYS, max_failed_logins_per_minute=3)
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         right, wrong = {"authorization": "Bearer ka"}, {"authorization": "Bearer no"}
         assert (await http.get("/api/me", headers=right)).status_code == 200
         statuses = [(await http.get("/api/me", headers=wrong)).status_code for _ in range(4)]
         assert statuses == [401, 401, 401, 429]
         assert (await http.get("/", params={"token": "kb"})).status_code == 429
-        assert await _refused(address, additional_headers={"Authorization": "Bearer kb"}) == 429
-        assert (await http.get("/api/me", headers=right)).status_code == 200  # known before: nobody locks alice out
+        assert await _handshake(address, additional_headers={"Authorization": "Bearer kb"}) == 429
+        assert (await http.get("/api/me", headers=right)).status_code == 200  # a key that worked before still works
 
 
 @pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 401), (("127.0.0.0/8",), 401)])
@@ -319,7 +320,7 @@ async def test_forwarded_addresses_are_accepted_from_trusted_proxies_only(
     trusted: tuple[str, ...], status: int
 ) -> None:
     world = World(**KEYS, max_failed_logins_per_minute=3, trusted_proxies=trusted)
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         for number in range(4):
             claimed = {"authorization": "Bearer no", "x-forwarded-for": f"192.0.2.{number}"}
             answer = await http.get("/api/me", headers=claimed)
@@ -327,13 +328,13 @@ async def test_forwarded_addresses_are_accepted_from_trusted_proxies_only(
 
 
 async def test_a_refusal_behind_an_untrusted_proxy_names_the_setting() -> None:
-    async with serving(World(**LOGIN).app) as address, _http(address, authorization=f"Bearer {TOKEN}") as http:
+    async with serving(World(**LOGIN).app) as address, _http_client(address, authorization=f"Bearer {TOKEN}") as http:
         behind = {"origin": f"https://{address}", "x-forwarded-proto": "https"}
         answer = await http.get("/api/me", headers=behind)
         assert answer.status_code == 403
         assert "TRUSTED_PROXIES" in answer.json()["hint"]
     trusting = World(**LOGIN, trusted_proxies=("127.0.0.1",))
-    async with serving(trusting.app) as address, _http(address, authorization=f"Bearer {TOKEN}") as http:
+    async with serving(trusting.app) as address, _http_client(address, authorization=f"Bearer {TOKEN}") as http:
         behind = {"origin": f"https://{address}", "x-forwarded-proto": "https"}
         assert (await http.get("/api/me", headers=behind)).status_code == 200
 
@@ -345,17 +346,17 @@ async def test_an_internal_error_reveals_no_details() -> None:
         raise ZeroDivisionError("postgresql://parley:hunter2@db/parley")
 
     world.store.load = broken  # type: ignore[method-assign]
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         answer = await http.get("/api/sessions/s")
         assert (answer.status_code, answer.json()["code"]) == (500, "failed")
         assert "hunter2" not in answer.text
         assert "ZeroDivision" not in answer.text
 
 
-async def test_readiness_reveals_what_is_missing_but_no_hosts() -> None:
+async def test_readiness_names_failed_dependencies_but_no_hosts() -> None:
     world = World(nats_url="nats://hunter2@nats.internal:4222")
     world.bus.down = world.store.down = True
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         answer = await http.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["checks"]["nats"].startswith("no connection")
@@ -366,7 +367,7 @@ async def test_readiness_reveals_what_is_missing_but_no_hosts() -> None:
 async def test_readiness_names_a_silent_worker_and_is_ready_without_it() -> None:
     world = World()
     world.bus.answers = {f"ping.{worker}": lambda _: b"ok" for worker in ("executor", "verifier", "generator")}
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         answer = await http.get("/readyz")
         checks = answer.json()["checks"]
         assert answer.status_code == 200
@@ -375,31 +376,31 @@ async def test_readiness_names_a_silent_worker_and_is_ready_without_it() -> None
 
 
 async def test_concurrent_readiness_requests_run_the_checks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, asked, go = World(), 0, asyncio.Event()
+    world, reads, go = World(), 0, asyncio.Event()
     read = world.log.read
 
     async def counted(*args: Any, **options: Any) -> Any:
-        nonlocal asked
-        asked += 1
+        nonlocal reads
+        reads += 1
         await go.wait()
         return await read(*args, **options)
 
     world.log.read = counted  # type: ignore[method-assign]
     monkeypatch.setattr(readiness, "RESULT_TTL", 3600)
-    async with serving(world.app) as address, _http(address) as http:
+    async with serving(world.app) as address, _http_client(address) as http:
         requests = [asyncio.create_task(http.get("/readyz")) for _ in range(20)]
         async with asyncio.timeout(20):
-            while not asked:  # noqa: ASYNC110  the log tells nobody that it is read
+            while not reads:  # noqa: ASYNC110  the log has no event for a read
                 await asyncio.sleep(0.01)
         go.set()
         answers = [*(await asyncio.gather(*requests)), await http.get("/readyz")]
         assert {answer.status_code for answer in answers} == {200}
-        assert asked == 1
+        assert reads == 1
         monkeypatch.setattr(readiness, "RESULT_TTL", 0)
-        other = readiness.ReadinessChecker(world.app.state.gateway.core)
+        checker = readiness.ReadinessChecker(world.app.state.gateway.core)
         for _ in range(2):
-            await other.checks()
-        assert asked == 3, "an old answer is no answer"
+            await checker.checks()
+        assert reads == 3, "an old answer is no answer"
 
 
 async def test_each_page_has_its_own_nonce(tmp_path: Path) -> None:
@@ -407,7 +408,7 @@ async def test_each_page_has_its_own_nonce(tmp_path: Path) -> None:
     (tmp_path / "app.js").write_text("1")
     world, nonces = World(), set()
     app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
-    async with serving(app) as address, _http(address) as http:
+    async with serving(app) as address, _http_client(address) as http:
         for path in ("/", "/", "/index.html", "/s/some-session"):
             answer = await http.get(path)
             nonce = answer.text.split('"')[3]

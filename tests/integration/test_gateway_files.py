@@ -1,4 +1,4 @@
-"""A session's files over REST: listed, downloaded, never displayed, copied for a fork. The object store is a fake."""
+"""A session's files over REST: the list, downloads (never inline) and copies for a fork. The object store is fake."""
 
 from hashlib import sha256
 from typing import Any
@@ -16,13 +16,13 @@ PAGE = b"<script>alert(1)</script>"
 NAMES = {"notes/today.html": PAGE, "ü; filename=x.exe": b"two", 'say "hi".txt': b""}
 
 
-def rest(address: str, key: str = "") -> httpx2.AsyncClient:
+def rest_client(address: str, key: str = "") -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
 
 
-async def holding(world: World, files: dict[str, bytes], owner: str = "local") -> None:
-    """Session s, at rest, with the given files."""
+async def create_session_with_files(world: World, files: dict[str, bytes], owner: str = "local") -> None:
+    """Create session s, at rest, with these files."""
     story = world.story("s")
     await story.commit(c.Say(text="Note it", workflow="agentflow"), user=owner)
     actions = (ActionSpec(id="1.1", tool="write_file", arguments={}, effect="write"),)
@@ -40,21 +40,21 @@ async def holding(world: World, files: dict[str, bytes], owner: str = "local") -
 
 
 async def test_every_file_is_sent_as_a_download() -> None:
-    await holding(world := World(), NAMES)
-    async with serving(world.app) as address, rest(address) as http:
-        listed = (await http.get("/sessions/s/files")).json()
-        assert [file["name"] for file in listed["files"]] == sorted(NAMES)
-        assert (listed["bytes"], listed["files"][0]["size"]) == (len(PAGE) + 3, len(PAGE))
+    await create_session_with_files(world := World(), NAMES)
+    async with serving(world.app) as address, rest_client(address) as http:
+        page = (await http.get("/sessions/s/files")).json()
+        assert [file["name"] for file in page["files"]] == sorted(NAMES)
+        assert (page["bytes"], page["files"][0]["size"]) == (len(PAGE) + 3, len(PAGE))
         for name, data in NAMES.items():
-            got = await http.get(
+            download = await http.get(
                 f"/sessions/s/files/{httpx2.URL('http://x/').copy_with(path=f'/{name}').raw_path[1:].decode()}"
             )
-            assert (got.status_code, got.content) == (200, data)
-            assert got.headers["content-type"] == "application/octet-stream"
-            assert got.headers["x-content-type-options"] == "nosniff"
-            assert got.headers["content-disposition"].startswith("attachment; filename=")
-        page = await http.get("/sessions/s/files/notes/today.html")
-        assert page.headers["content-disposition"] == (
+            assert (download.status_code, download.content) == (200, data)
+            assert download.headers["content-type"] == "application/octet-stream"
+            assert download.headers["x-content-type-options"] == "nosniff"
+            assert download.headers["content-disposition"].startswith("attachment; filename=")
+        html = await http.get("/sessions/s/files/notes/today.html")
+        assert html.headers["content-disposition"] == (
             "attachment; filename=\"today.html\"; filename*=UTF-8''today.html"
         )
         strange = await http.get("/sessions/s/files/u%CC%88; filename=x.exe")
@@ -67,33 +67,33 @@ async def test_every_file_is_sent_as_a_download() -> None:
     "name", ["notes", "NOTES/today.html", "%2E%2E/x", "a%00b", "%2Fetc%2Fpasswd", "x" * 1_001, "%FF"]
 )
 async def test_a_missing_file_is_not_found(name: str) -> None:
-    await holding(world := World(), NAMES)
-    async with serving(world.app) as address, rest(address) as http:
+    await create_session_with_files(world := World(), NAMES)
+    async with serving(world.app) as address, rest_client(address) as http:
         refused = await http.get(f"/sessions/s/files/{name}")
         assert refused.status_code in (404, 422), refused.text
         assert PAGE.decode() not in refused.text
 
 
 async def test_a_file_with_the_wrong_hash_is_not_sent() -> None:
-    await holding(world := World(), NAMES)
+    await create_session_with_files(world := World(), NAMES)
     world.bus.objects = dict.fromkeys(world.bus.objects, b"another's")
-    async with serving(world.app) as address, rest(address) as http:
+    async with serving(world.app) as address, rest_client(address) as http:
         assert (await http.get("/sessions/s/files/notes/today.html")).status_code == 404
         assert (await fork(http)).status_code == 404
     assert world.log.messages[-1].subject.endswith("session.stopped")
 
 
 async def test_an_unreachable_object_store_is_reported() -> None:
-    await holding(world := World(), NAMES)
-    async with serving(world.app) as address, rest(address) as http:
+    await create_session_with_files(world := World(), NAMES)
+    async with serving(world.app) as address, rest_client(address) as http:
         world.bus.down = True
         assert (await http.get("/sessions/s/files/notes/today.html")).status_code == 503
         assert (await fork(http)).status_code == 503
 
 
 async def test_files_require_permission_to_read_the_session() -> None:
-    await holding(world := World(**KEYS), NAMES, "alice")
-    async with serving(world.app) as address, rest(address, "a") as alice, rest(address, "b") as bob:
+    await create_session_with_files(world := World(**KEYS), NAMES, "alice")
+    async with serving(world.app) as address, rest_client(address, "a") as alice, rest_client(address, "b") as bob:
         for path in ("/sessions/s/files", "/sessions/s/files/notes/today.html"):
             assert (await alice.get(path)).status_code == 200
             refused = await bob.get(path)
@@ -108,8 +108,8 @@ async def fork(http: httpx2.AsyncClient, **fields: Any) -> httpx2.Response:
 
 
 async def test_a_fork_has_its_own_files() -> None:
-    await holding(world := World(), NAMES)
-    async with serving(world.app) as address, rest(address) as http:
+    await create_session_with_files(world := World(), NAMES)
+    async with serving(world.app) as address, rest_client(address) as http:
         child = (await fork(http, id="f")).json()["fork_id"]
         assert (await fork(http, id="f")).json()["fork_id"] == child
         world.bus.objects = {name: data for name, data in world.bus.objects.items() if not name.startswith("s/")}
@@ -119,8 +119,10 @@ async def test_a_fork_has_its_own_files() -> None:
 
 
 async def test_files_copied_by_a_fork_count_as_stored_bytes() -> None:
-    await holding(world := World(max_stored_bytes_per_day=60_000), {"a": b"x" * 40_000, "b": b"x" * 40_000})
-    async with serving(world.app) as address, rest(address) as http:
+    await create_session_with_files(
+        world := World(max_stored_bytes_per_day=60_000), {"a": b"x" * 40_000, "b": b"x" * 40_000}
+    )
+    async with serving(world.app) as address, rest_client(address) as http:
         assert (await fork(http)).status_code == 200
         before = set(world.bus.objects)
         assert (await fork(http)).status_code == 429

@@ -1,4 +1,4 @@
-"""Login links: no user is switched to another account because a page sent them to a link."""
+"""Login links: a link on another site cannot switch a user to another account without confirmation."""
 
 import re
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=
 LOGIN: dict[str, Any] = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
 
 
-HERE = r"/([^/\\\t].*)?"  # a path, and nothing that a browser takes for a host
+LOCAL_PATH = r"/([^/\\\t].*)?"  # a path that no browser takes for a host
 
 
 class Browser:
@@ -84,7 +84,7 @@ async def test_the_confirmation_must_come_from_our_own_page() -> None:
         bare = await browser.http.post("/login", data={"token": "kb"})
         assert bare.status_code == 403
         assert await browser.user() == ""
-        # Without a Referer there would be no Origin, and the form could not be told from a foreign one.
+        # With `no-referrer` the browser would send `Origin: null`, and the gateway would refuse the form.
         assert page.headers["referrer-policy"] == "strict-origin"
         assert "no-store" in page.headers["cache-control"]
 
@@ -104,11 +104,11 @@ async def test_neither_confirming_nor_cancelling_leads_to_another_host(path: str
         page = await browser.open(f"{path}?token=ka", "cross-site")
         (cancel,) = re.findall(r'<a href="([^"]*)"', page.text)
         for target in (unescape(cancel), (await browser.confirm(page)).headers["location"]):
-            assert re.fullmatch(HERE, target), target
-        evil = {"origin": browser.origin}
+            assert re.fullmatch(LOCAL_PATH, target), target
+        our_origin = {"origin": browser.origin}
         for link in ("//evil.example/", "/\t/evil.example", "https://evil.example/", "\\evil.example"):
-            answer = await browser.http.post("/login", data={"token": "ka", "next": link}, headers=evil)
-            assert re.fullmatch(HERE, answer.headers["location"]), answer.headers["location"]
+            answer = await browser.http.post("/login", data={"token": "ka", "next": link}, headers=our_origin)
+            assert re.fullmatch(LOCAL_PATH, answer.headers["location"]), answer.headers["location"]
 
 
 async def test_the_confirmation_page_escapes_its_values() -> None:
@@ -125,7 +125,7 @@ async def test_the_confirmation_page_escapes_its_values() -> None:
 async def test_failed_logins_by_link_are_counted_and_refused() -> None:
     async with browsing(World(**KEYS, max_failed_logins_per_minute=2)) as browser:
         assert (await browser.open("/?token=wrong", "cross-site")).status_code == 401
-        own = {"origin": browser.origin}
-        assert (await browser.http.post("/login", data={"token": "wrong"}, headers=own)).status_code == 401
-        assert (await browser.http.post("/login", data={"token": "ka"}, headers=own)).status_code == 429
+        headers = {"origin": browser.origin}
+        assert (await browser.http.post("/login", data={"token": "wrong"}, headers=headers)).status_code == 401
+        assert (await browser.http.post("/login", data={"token": "ka"}, headers=headers)).status_code == 429
         assert await browser.user() == ""

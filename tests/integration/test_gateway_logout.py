@@ -1,4 +1,4 @@
-"""Logout: what it ends, where, and for how long."""
+"""Logout: which cookies and sockets it ends, at which gateways, and for how long."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,31 +27,31 @@ KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=
 @asynccontextmanager
 async def browser(address: str, key: str = "ka") -> AsyncIterator[httpx2.AsyncClient]:
     """A browser that has opened the login link, and sends requests from our own page."""
-    own = {"origin": f"http://{address}", "sec-fetch-site": "none"}
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=own) as http:
+    page_headers = {"origin": f"http://{address}", "sec-fetch-site": "none"}
+    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=page_headers) as http:
         assert (await http.get("/", params={"token": key})).status_code == 303
         yield http
 
 
 def cookie(browser: httpx2.AsyncClient) -> dict[str, str]:
-    """The cookie, as a thief would send it even after the browser has deleted it."""
+    """The Cookie header with the browser's cookies, which a thief can still send after the browser has deleted them."""
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
 
 
 async def status(address: str, headers: dict[str, str]) -> int:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as other:
-        return (await other.get("/api/me")).status_code
+    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as http:
+        return (await http.get("/api/me")).status_code
 
 
 async def until_status(expected: int, address: str, headers: dict[str, str]) -> None:
     async with asyncio.timeout(20):
-        while await status(address, headers) != expected:  # noqa: ASYNC110  of another task, or process
+        while await status(address, headers) != expected:  # noqa: ASYNC110  set by another task or process
             await asyncio.sleep(0.02)
 
 
 async def test_logout_invalidates_the_cookie_and_other_browsers_stay_logged_in() -> None:
     world = World(**KEYS)
-    async with serving(world.app) as address, browser(address) as http, browser(address) as other:
+    async with serving(world.app) as address, browser(address) as http, browser(address) as other_browser:
         stolen = cookie(http)
         assert await status(address, stolen) == 200
         answer = await http.post("/api/logout")
@@ -61,28 +61,28 @@ async def test_logout_invalidates_the_cookie_and_other_browsers_stay_logged_in()
         with pytest.raises(InvalidStatus):
             async with client(address, additional_headers=stolen):
                 pass
-        assert (await other.get("/api/me")).status_code == 200
+        assert (await other_browser.get("/api/me")).status_code == 200
         assert (await http.get("/", params={"token": "ka"})).status_code == 303
         assert (await http.get("/api/me")).status_code == 200
 
 
 async def test_logout_closes_the_sockets_of_this_login_only() -> None:
     world = World(**KEYS)
-    async with serving(world.app) as address, browser(address) as http, browser(address) as other:
+    async with serving(world.app) as address, browser(address) as http, browser(address) as other_browser:
         ticket = (await http.post("/api/tickets")).json()["ticket"]
         unused = (await http.post("/api/tickets")).json()["ticket"]
         async with (
             client(address, additional_headers=cookie(http)) as by_cookie,
             client(address, f"/ws?ticket={ticket}") as by_ticket,
-            client(address, additional_headers=cookie(other)) as by_other,
+            client(address, additional_headers=cookie(other_browser)) as by_other,
             client(address, additional_headers={"Authorization": "Bearer ka"}) as by_key,
         ):
             assert (await http.post("/api/logout")).status_code == 204
             assert await by_cookie.closed() == 4401
             assert await by_ticket.closed() == 4401
-            for still in (by_other, by_key):
-                await still.send("resume", session_id="nobody")
-                await still.error("not_found")
+            for socket in (by_other, by_key):
+                await socket.send("resume", session_id="nobody")
+                await socket.error("not_found")
         with pytest.raises(InvalidStatus):
             async with client(address, f"/ws?ticket={unused}"):
                 pass
@@ -121,13 +121,13 @@ async def test_cookies_are_refused_until_the_logouts_are_loaded() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address, browser(address) as http:
         stolen = cookie(http)
-    later = World(**KEYS)
-    later.bus.down = True
-    async with serving(later.app) as address:
+    restarted = World(**KEYS)
+    restarted.bus.down = True
+    async with serving(restarted.app) as address:
         assert await status(address, stolen) == 503
         assert await status(address, {"Authorization": "Bearer ka"}) == 200
-        later.bus.down = False
-        await later.app.state.gateway.logouts._load()
+        restarted.bus.down = False
+        await restarted.app.state.gateway.logouts._load()
         assert await status(address, stolen) == 200
 
 
@@ -135,7 +135,8 @@ async def test_logouts_missed_during_a_lost_connection_are_loaded() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address, browser(address) as http:
         (value,) = http.cookies.values()
-        world.bus.ended.add(jwt.decode(value, options={"verify_signature": False})["login"])  # at another gateway
+        login = jwt.decode(value, options={"verify_signature": False})["login"]
+        world.bus.ended.add(login)  # a logout at another gateway
         assert await status(address, cookie(http)) == 200
         await world.bus.reconnect()
         await until_status(401, address, cookie(http))
@@ -154,20 +155,24 @@ async def test_logouts_are_rate_limited(monkeypatch: pytest.MonkeyPatch) -> None
 
 async def test_a_logout_holds_at_every_gateway_and_after_a_restart(settings: Settings, nats: NatsServer) -> None:
     await provision(gateway_settings(nats_url=nats.url))
-    chosen = gateway_settings(**KEYS, nats_url=nats.url_of("gateway"))
+    config = gateway_settings(**KEYS, nats_url=nats.url_of("gateway"))
 
     def gateway() -> FastAPI:
-        bus = Bus(chosen, "gateway")
-        return build(chosen, bus, PlanStoreClient(bus), DeferredLog(bus))
+        bus = Bus(config, "gateway")
+        return build(config, bus, PlanStoreClient(bus), DeferredLog(bus))
 
-    async with serving(gateway()) as here, serving(gateway()) as there, browser(here) as http:
+    async with (
+        serving(gateway()) as first_gateway,
+        serving(gateway()) as second_gateway,
+        browser(first_gateway) as http,
+    ):
         stolen = cookie(http)
-        await until_status(200, there, stolen)
-        async with client(there, additional_headers=stolen) as socket:
-            await until_status(200, here, stolen)
+        await until_status(200, second_gateway, stolen)
+        async with client(second_gateway, additional_headers=stolen) as socket:
+            await until_status(200, first_gateway, stolen)
             assert (await http.post("/api/logout")).status_code == 204
             assert await socket.closed() == 4401
-        assert await status(there, stolen) == 401
-    async with serving(gateway()) as later, browser(later) as another:
-        await until_status(200, later, cookie(another))  # from here on it knows who has logged out
-        assert await status(later, stolen) == 401
+        assert await status(second_gateway, stolen) == 401
+    async with serving(gateway()) as restarted, browser(restarted) as another:
+        await until_status(200, restarted, cookie(another))  # from now on the logouts are loaded
+        assert await status(restarted, stolen) == 401

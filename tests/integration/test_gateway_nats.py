@@ -1,4 +1,4 @@
-"""The gateway on a real nats-server with the real plan_store; the test appends drafts to the log."""
+"""The gateway with a real nats-server and plan_store; the tests append the workers' events."""
 
 import asyncio
 import random
@@ -39,9 +39,9 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 @pytest.fixture
 async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[tuple[str, str]]:
     """Two gateways on the same NATS."""
-    mine = settings.model_copy(update={"parley_auth": "none"})
-    buses = Bus(mine, "gateway"), Bus(mine, "gateway")
-    gateway, other_gateway = (build(mine, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
+    without_login = settings.model_copy(update={"parley_auth": "none"})
+    buses = Bus(without_login, "gateway"), Bus(without_login, "gateway")
+    gateway, other_gateway = (build(without_login, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
     async with serving(gateway) as first, serving(other_gateway) as second:
         await asyncio.gather(*(_ready(address) for address in (first, second)))
         yield first, second
@@ -55,7 +55,7 @@ async def _ready(address: str, status: int = 200) -> Any:
         return (await http.get("/readyz")).json()
 
 
-async def test_a_conversation_seen_through_another_gateway(addresses: tuple[str, str], bus: Bus) -> None:
+async def test_two_gateways_show_the_same_conversation(addresses: tuple[str, str], bus: Bus) -> None:
     async with client(addresses[0]) as her, client(addresses[1]) as him:
         await her.send("user_message", content="Help me create a simple calculator")
         session_id = (await her.event("message.received"))["session_id"]
@@ -75,7 +75,7 @@ async def test_a_conversation_seen_through_another_gateway(addresses: tuple[str,
         assert her.versions == him.versions == list(range(1, len(her.versions) + 1))
 
 
-async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) -> None:
+async def test_a_session_over_rest_from_creation_to_deletion(addresses: tuple[str, str], bus: Bus) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
         created = await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
         assert created.status_code == 201, created.text
@@ -83,36 +83,36 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
             await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
         ).json() == created.json()
         session_id = created.json()["session_id"]
-        where = f"/api/sessions/{session_id}"
+        url = f"/api/sessions/{session_id}"
         story = Conversation(bus.log, session_id, "local")
         await story.drafts()
-        snapshot = (await http.get(where)).json()
+        snapshot = (await http.get(url)).json()
         assert snapshot["state"] == "text_plan_approval"
 
-        refused = await http.post(f"{where}/messages", json={"type": "approval", "approved": True})
+        refused = await http.post(f"{url}/messages", json={"type": "approval", "approved": True})
         assert (refused.status_code, refused.json()["code"]) == (409, "nothing_shown")
-        stale = await http.post(f"{where}/messages", json={"type": "approval", "approved": True, "version": 1})
+        stale = await http.post(f"{url}/messages", json={"type": "approval", "approved": True, "version": 1})
         assert (stale.status_code, stale.json()["code"]) == (409, "stale_version")
         edit = {"type": "edit", "version": 2, "steps": ["Only this"]}
-        assert (await http.post(f"{where}/messages", json=edit)).json()["version"] == 3
-        diff = (await http.get(f"{where}/plans/diff", params={"from": 2, "to": 3})).json()
+        assert (await http.post(f"{url}/messages", json=edit)).json()["version"] == 3
+        diff = (await http.get(f"{url}/plans/diff", params={"from": 2, "to": 3})).json()
         assert "+1. Only this" in diff["unified"]
-        assert [plan["number"] for plan in (await http.get(f"{where}/plans")).json()["plans"]] == [1, 2]
-        assert (await http.get(f"{where}/plans/3")).json()["by"] == "user:local"
-        assert (await http.get(f"{where}/plans/9")).status_code == 404
+        assert [plan["number"] for plan in (await http.get(f"{url}/plans")).json()["plans"]] == [1, 2]
+        assert (await http.get(f"{url}/plans/3")).json()["by"] == "user:local"
+        assert (await http.get(f"{url}/plans/9")).status_code == 404
 
-        plan_hash = (await http.get(f"{where}/plans/3")).json()["hash"]
+        plan_hash = (await http.get(f"{url}/plans/3")).json()["hash"]
         yes = {"type": "approval", "approved": True, "version": 3, "hash": plan_hash}
-        assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
-        assert (await http.get(f"{where}/export", params={"format": "py"})).status_code == 404
+        assert (await http.post(f"{url}/messages", json=yes)).status_code == 200
+        assert (await http.get(f"{url}/export", params={"format": "py"})).status_code == 404
         await story.codes()
-        assert [code["code"] for code in (await http.get(f"{where}/codes")).json()["codes"]] == [CODE]
-        program = await http.get(f"{where}/export", params={"format": "py"})
+        assert [code["code"] for code in (await http.get(f"{url}/codes")).json()["codes"]] == [CODE]
+        program = await http.get(f"{url}/export", params={"format": "py"})
         assert program.text == CODE
         assert program.headers["content-disposition"] == f'attachment; filename="a-calculator-{session_id[:8]}.py"'
-        assert "1. Only this" in (await http.get(f"{where}/export")).text
-        whole = (await http.get(f"{where}/export", params={"format": "json"})).json()
-        journal = (await http.get(f"{where}/journal", params={"after": 2})).json()
+        assert "1. Only this" in (await http.get(f"{url}/export")).text
+        whole = (await http.get(f"{url}/export", params={"format": "json"})).json()
+        journal = (await http.get(f"{url}/journal", params={"after": 2})).json()
         assert journal["events"] == whole["journal"][2:]
         assert whole["session"]["version"] == journal["version"] == 6
 
@@ -123,62 +123,64 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
         assert (await http.get("/api/usage")).json() == {"rows": []}
         assert (await http.get("/api/dead")).json()["parked_total"] == 0
 
-        fork = (await http.post(f"{where}/messages", json={"type": "fork"})).json()["fork_id"]
-        assert (await http.delete(where)).status_code == 200
-        assert (await http.get(where)).status_code == 404
+        fork = (await http.post(f"{url}/messages", json={"type": "fork"})).json()["fork_id"]
+        assert (await http.delete(url)).status_code == 200
+        assert (await http.get(url)).status_code == 404
         assert (await http.get(f"/api/sessions/{fork}/plans")).json()["plans"][0]["goal"] == "A calculator"
 
 
 async def test_racing_clients_produce_one_history_and_clear_refusals(addresses: tuple[str, str], bus: Bus) -> None:
-    """Approvals, edits, stops and retries of one session from two gateways: one history, every refusal has a reason."""
+    """Clients at two gateways approve, edit, stop and retry one session: one history, and a reason for each refusal."""
     session_id = uuid4().hex
     story = Conversation(bus.log, session_id, "local")
     await story.plan()
     rounds = 100
     async with client(addresses[0]) as her, client(addresses[1]) as him:
-        tallies = await asyncio.gather(*(_act_wildly(who, session_id, rounds, n) for n, who in enumerate((her, him))))
-        assert sum(won + lost for won, lost in tallies) == 2 * rounds
-        assert all(won for won, _ in tallies)
-        assert sum(lost for _, lost in tallies) > 0
+        counts = await asyncio.gather(
+            *(_send_random_messages(sender, session_id, rounds, n) for n, sender in enumerate((her, him)))
+        )
+        assert sum(accepted + refused for accepted, refused in counts) == 2 * rounds
+        assert all(accepted for accepted, _ in counts)
+        assert sum(refused for _, refused in counts) > 0
         async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
             url = f"/api/sessions/{session_id}/journal"
             journal = (await http.get(url, params={"limit": 1000})).json()
         versions = [event["version"] for event in journal["events"]]
         assert versions == list(range(1, len(versions) + 1))
-        assert len(versions) == 2 + sum(won for won, _ in tallies)
-        for who in (her, him):
-            while who.versions[-1] < versions[-1]:
-                await who.next()
-            assert who.versions == versions
+        assert len(versions) == 2 + sum(accepted for accepted, _ in counts)
+        for sender in (her, him):
+            while sender.versions[-1] < versions[-1]:
+                await sender.next()
+            assert sender.versions == versions
 
 
-async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> tuple[int, int]:
-    """Send `rounds` random messages. Returns how many were carried out and how many refused, each with a reason."""
+async def _send_random_messages(sender: Client, session_id: str, rounds: int, seed: int) -> tuple[int, int]:
+    """Send `rounds` random messages. Returns the numbers of accepted and refused ones."""
     dice = random.Random(seed)
-    await who.send("resume", session_id=session_id)
-    await who.until("event", version=2)
-    version, won, lost = 2, 0, 0
+    await sender.send("resume", session_id=session_id)
+    await sender.until("event", version=2)
+    version, accepted, refused = 2, 0, 0
     for number in range(rounds):
         key = f"{seed}-{number}"
         kind = dice.choice(["approval", "edit", "stop", "retry", "replan"])
-        known: dict[str, dict[str, Any]] = {
+        fields: dict[str, dict[str, Any]] = {
             "approval": {"approved": True, "version": version},
             "edit": {"version": version, "steps": [f"Step {key}"]},
         }
-        await asyncio.sleep(0.06)  # a person's pace, and below the limit for one socket
-        await who.send(kind, id=key, **known.get(kind, {}))
+        await asyncio.sleep(0.06)  # stays below the rate limit
+        await sender.send(kind, id=key, **fields.get(kind, {}))
         while True:
-            message = await who.next()
+            message = await sender.next()
             if message["type"] == "text_plan_review":
                 version = message["version"]
             if message["type"] == "error" and message["reply_to"] == key:
                 assert message["code"] in ("not_now", "stale_version", "already_done", "invalid"), message
-                lost += 1
+                refused += 1
                 break
             if message["type"] == "event" and message["event"]["id"] == f"{session_id}:{key}":
-                won += 1
+                accepted += 1
                 break
-    return won, lost
+    return accepted, refused
 
 
 async def test_every_stop_of_a_session_is_stored(addresses: tuple[str, str], bus: Bus) -> None:
@@ -197,8 +199,8 @@ async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str
         kill9(nats)
         async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
             assert (await http.get("/healthz")).status_code == 200
-        away = await _ready(address=addresses[0], status=503)
-        assert away["checks"]["nats"].startswith("no connection")
+        readiness = await _ready(address=addresses[0], status=503)
+        assert readiness["checks"]["nats"].startswith("no connection")
         await her.send("rename", title="Lost?", id="r1")
         await her.error("unavailable")
         await asyncio.to_thread(nats.restart)
@@ -227,7 +229,7 @@ async def test_the_gateway_can_start_before_nats_and_plan_store(tmp_path: Path) 
 
 
 async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: tuple[str, str], bus: Bus) -> None:
-    asked: list[PreviewCall] = []
+    previewed: list[PreviewCall] = []
 
     async def list_tools(_: str, data: bytes) -> bytes:
         words = ListTools.model_validate_json(data).query
@@ -235,7 +237,7 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         return ToolPage(tools=(spec,), total=1).model_dump_json().encode()
 
     async def preview(_: str, data: bytes) -> bytes:
-        asked.append(PreviewCall.model_validate_json(data))
+        previewed.append(PreviewCall.model_validate_json(data))
         return Preview(known=False).model_dump_json().encode()
 
     async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
@@ -246,25 +248,25 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
 
         created = await http.post("/sessions", json={"request": "Cancel #W1", "workflow": "agentflow"})
         session_id = created.json()["session_id"]
-        where = f"/sessions/{session_id}"
+        url = f"/sessions/{session_id}"
         story = Conversation(bus.log, session_id, "local")
         actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
         await story.commit(c.PlanTurn(sub_goal="Cancel it", actions=actions))
-        assert (await http.get(f"{where}/actions/1.1/preview")).json()["known"] is False
-        assert asked == [PreviewCall(session_id=session_id, tool="cancel_order", arguments={"order_id": "#W1"})]
-        waiting = await _listed(http, "/inbox", "sessions")
+        assert (await http.get(f"{url}/actions/1.1/preview")).json()["known"] is False
+        assert previewed == [PreviewCall(session_id=session_id, tool="cancel_order", arguments={"order_id": "#W1"})]
+        waiting = await _rows_once_projected(http, "/inbox", "sessions")
         assert [(row["id"], row["state"]) for row in waiting] == [(session_id, "action_approval")]
 
         await bus.keep(f"{session_id}/1/1.1/1", b"much" * 50_000)
-        assert (await http.get(f"{where}/artefacts/1/1.1")).content == b"much" * 50_000
-        assert (await http.get(f"{where}/artefacts/1/1.2")).status_code == 404
+        assert (await http.get(f"{url}/artefacts/1/1.1")).content == b"much" * 50_000
+        assert (await http.get(f"{url}/artefacts/1/1.2")).status_code == 404
         await story.commit(c.Stop())
         assert (await http.get("/memories", params={"q": "nothing like it"})).json()["total"] == 0
-        memories = await _listed(http, "/memories?q=cancel", "items")
+        memories = await _rows_once_projected(http, "/memories?q=cancel", "items")
         assert memories[0]["request"] == "Cancel #W1"
-        for nothing in (f"{session_id}.2", "nobody.1", "nonsense", f"{session_id}.0", "a.b.1", "x" * 80):
-            refused = await http.delete(f"/memories/{nothing}")
-            assert (refused.status_code, refused.json()["message"]) == (404, f"You have no memory {nothing}.")
+        for memory_id in (f"{session_id}.2", "nobody.1", "nonsense", f"{session_id}.0", "a.b.1", "x" * 80):
+            refused = await http.delete(f"/memories/{memory_id}")
+            assert (refused.status_code, refused.json()["message"]) == (404, f"You have no memory {memory_id}.")
         async with Parley(f"http://{addresses[0]}") as parley:
             assert [row.id for row in (await parley.memories()).items] == [memories[0]["id"]] == [f"{session_id}.1"]
             await parley.forget(memories[0]["id"])
@@ -276,21 +278,21 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
 async def test_dead_letters_are_dismissed_over_rest(addresses: tuple[str, str], bus: Bus) -> None:
     await bus.client.jetstream().publish("session.zzz.planner.x", b"what?")
     async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
-        [dead_letter] = await _listed(http, "/dead", "parked")
-        where = f"/dead/SESSIONS/{dead_letter['position']}"
-        gone = await http.delete(where)
-        assert (gone.status_code, gone.json()) == (200, {"stream": "SESSIONS", "stream_seq": 1, "entries": 1})
-        again = await http.delete(where)
-        assert (again.status_code, again.json()["message"]) == (404, "Nothing is listed of SESSIONS#1.")
+        [dead_letter] = await _rows_once_projected(http, "/dead", "parked")
+        url = f"/dead/SESSIONS/{dead_letter['position']}"
+        dismissed = await http.delete(url)
+        assert (dismissed.status_code, dismissed.json()) == (200, {"stream": "SESSIONS", "stream_seq": 1, "entries": 1})
+        repeated = await http.delete(url)
+        assert (repeated.status_code, repeated.json()["message"]) == (404, "Nothing is listed of SESSIONS#1.")
         assert (await http.get("/dead")).json()["parked_total"] == 0
-        [away] = (await http.get("/dead", params={"dismissed": True})).json()["parked"]
-        assert (away["session_id"], away["dismissed_by"]) == ("zzz", "local")
+        [entry] = (await http.get("/dead", params={"dismissed": True})).json()["parked"]
+        assert (entry["session_id"], entry["dismissed_by"]) == ("zzz", "local")
         assert (await http.delete("/dead/SESSIONS/0")).status_code == 422
-        assert (await http.post(where)).status_code == 405
+        assert (await http.post(url)).status_code == 405
 
 
-async def _listed(http: httpx2.AsyncClient, path: str, name: str) -> Any:
-    """The list, once the projection has caught up."""
+async def _rows_once_projected(http: httpx2.AsyncClient, path: str, name: str) -> Any:
+    """Poll the list until the projection has caught up and it has rows."""
     async with asyncio.timeout(10):
         while not (rows := (await http.get(path)).json().get(name)):  # noqa: ASYNC110  a list over REST is polled
             await asyncio.sleep(0.05)

@@ -1,5 +1,7 @@
-"""The endpoints of flows, chats and the library against /openapi.json, on a real nats-server and plan_store: no input
-causes an internal error, and all responses match the description. By schemathesis."""
+"""Schemathesis against the endpoints of flows, chats and the library, with a real nats-server and plan_store.
+
+No input causes an internal error, and all responses match /openapi.json.
+"""
 
 import asyncio
 from collections import Counter
@@ -41,18 +43,21 @@ ENDPOINTS = (
     "/api/library",
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 20  # of each endpoint and mode; `python -m bench.fuzz` sends as many as one likes
+EXAMPLES = 20  # per endpoint and mode; `python -m bench.fuzz` can send more
 
 
 @pytest.fixture
 async def address(settings: Settings, bus: Bus) -> AsyncIterator[str]:
-    """A gateway whose services follow paths by rules."""
-    mine = settings.model_copy(update={"parley_auth": "none"})
-    plan_store, own = PlanStore(mine), Bus(mine, "gateway")
+    """The address of a gateway with rule-based services."""
+    without_login = settings.model_copy(update={"parley_auth": "none"})
+    plan_store, gateway_bus = PlanStore(without_login), Bus(without_login, "gateway")
     await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
     try:
-        async with serving(build(mine, own, PlanStoreClient(own), DeferredLog(own))) as host, Services(bus, bus.log):
+        async with (
+            serving(build(without_login, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))) as host,
+            Services(bus, bus.log),
+        ):
             yield host
     finally:
         await plan_store.stop()
@@ -65,12 +70,12 @@ def _fuzz(address: str) -> Counter[tuple[str, int]]:
     for result in schema.include(path=list(ENDPOINTS)).get_all_operations():
         for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
             assert isinstance(result, Ok), result
-            _sent(result.ok(), mode, f"http://{address}", counts)
+            _fuzz_operation(result.ok(), mode, f"http://{address}", counts)
     return counts
 
 
-def _sent(operation: Any, mode: GenerationMode, url: str, counts: Counter[tuple[str, int]]) -> None:
-    wrong = mode is GenerationMode.NEGATIVE
+def _fuzz_operation(operation: Any, mode: GenerationMode, url: str, counts: Counter[tuple[str, int]]) -> None:
+    negative = mode is GenerationMode.NEGATIVE
 
     @hypothesis_settings(
         max_examples=EXAMPLES, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -78,26 +83,26 @@ def _sent(operation: Any, mode: GenerationMode, url: str, counts: Counter[tuple[
     @given(case=operation.as_strategy(generation_mode=mode))
     def send_case(case: schemathesis.Case[Any]) -> None:
         answer = case.call(base_url=url, timeout=20)
-        refused = answer.status_code == 413  # a body over all bounds; the check knows nothing of this status
-        checks = [*CHECKS, negative_data_rejection] if wrong and not refused else CHECKS
+        too_large = answer.status_code == 413  # too large a body: negative_data_rejection does not know 413
+        checks = [*CHECKS, negative_data_rejection] if negative and not too_large else CHECKS
         case.validate_response(answer, checks=checks)
         counts[operation.path, answer.status_code] += 1
-        if answer.status_code != 200 and not wrong and isinstance(case.body, dict):
-            case.body = _mended(case.body)
+        if answer.status_code != 200 and not negative and isinstance(case.body, dict):
+            case.body = _without_schema_gaps(case.body)
             answer = case.call_and_validate(base_url=url, checks=CHECKS, timeout=20)
             counts[operation.path, answer.status_code] += 1
 
-    with suppress(Unsatisfiable) if wrong else nullcontext():  # nothing wrong can be sent where nothing is asked
+    with suppress(Unsatisfiable) if negative else nullcontext():  # without parameters there is no invalid data
         send_case()
 
 
-def _mended(body: dict[str, Any]) -> dict[str, Any]:
-    """The request without unknown flows or sessions, and with a last message of the user: a schema cannot say so."""
+def _without_schema_gaps(body: dict[str, Any]) -> dict[str, Any]:
+    """The request without unknown flows or sessions, and with a last message of the user: rules beyond the schema."""
     messages = [*body.get("messages", ()), {"role": "user", "content": "How many orders are pending?"}]
-    return {name: each for name, each in body.items() if name not in ("flow", "session_id")} | {"messages": messages}
+    return {name: value for name, value in body.items() if name not in ("flow", "session_id")} | {"messages": messages}
 
 
 async def test_all_responses_match_the_openapi_description(address: str) -> None:
     counts = await asyncio.to_thread(_fuzz, address)
-    for endpoint in ENDPOINTS:  # it was not all refusals
+    for endpoint in ENDPOINTS:  # not every request was refused
         assert counts[endpoint, 200] > 0, counts

@@ -81,12 +81,12 @@ async def test_the_rest_of_a_running_path_is_changed() -> None:
         assert [action["tool"] for action in changed["actions"]] == rest
         waiting = await her.until("approval_request")
         assert waiting["actions"][0]["arguments"] == {"sql": SQL}
-        mine = SQL.replace("pending", "delivered")
+        edited_sql = SQL.replace("pending", "delivered")
         last = (await _snapshot(her))["turn"]["actions"][-3]["action_id"]
-        await her.send("edit_path", after=last, nodes=rest[1:], given={"sql": mine})
-        again = await her.until("approval_request")
-        assert again["actions"][0]["arguments"] == {"sql": mine}
-        action = again["actions"][0]
+        await her.send("edit_path", after=last, nodes=rest[1:], given={"sql": edited_sql})
+        changed_request = await her.until("approval_request")
+        assert changed_request["actions"][0]["arguments"] == {"sql": edited_sql}
+        action = changed_request["actions"][0]
         await her.send("approval", approved=True, action_id=action["action_id"], hash=action["hash"])
         await her.until("answer")
         path = (await _snapshot(her))["path"]
@@ -95,55 +95,56 @@ async def test_the_rest_of_a_running_path_is_changed() -> None:
         assert len(path["planned_execution_path"]) == 6
 
 
-def _checking(address: str, her: Client) -> Callable[..., Awaitable[httpx2.Response]]:
-    """A function that checks nodes, in the session or in another one."""
+def _path_checker(address: str, her: Client) -> Callable[..., Awaitable[httpx2.Response]]:
+    """A function that posts nodes to the path check, of the client's session unless another one is named."""
 
-    async def ask(nodes: Sequence[str], *, session_id: str = "", **more: Any) -> httpx2.Response:
+    async def check(nodes: Sequence[str], *, session_id: str = "", **more: Any) -> httpx2.Response:
         async with httpx2.AsyncClient(base_url=f"http://{address}/api") as http:
             path = f"/sessions/{session_id or her.session_id}/path/check"
             return await http.post(path, json={"nodes": nodes, **more})
 
-    return ask
+    return check
 
 
 async def test_edits_of_a_path_in_review_are_checked() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
-        ask = _checking(address, her)
+        check = _path_checker(address, her)
         await _begin(her, "path")
         await her.until("text_plan_review")
         whole = _tools("classify_prompt", "get_relevant_tables", "generate_sql", "format_final_response")
-        assert (await ask(whole)).json() == {"problems": [], "lacking": [], "rest": []}
-        left_out = (await ask((whole[0], whole[2]))).json()
+        assert (await check(whole)).json() == {"problems": [], "lacking": [], "rest": []}
+        left_out = (await check((whole[0], whole[2]))).json()
         assert left_out["problems"][0].startswith("classify prompt is not followed by generate sql;")
         assert left_out["rest"] == _tools("execute_sql", "format_final_response")
-        assert left_out["lacking"] == []  # nothing is set by hand before it is walked
-        assert "has to lead to an end" in (await ask(())).json()["problems"][0]
-        assert "There is no flow “sql”" in (await ask(("sql.x",))).json()["problems"][0]
-        assert (await ask(whole, session_id="nobodys")).status_code == 404
-        assert (await ask(whole * 16)).status_code == 422
-        assert (await ask(whole, more=1)).status_code == 422
+        assert left_out["lacking"] == []  # values can be set by hand only while a path runs
+        assert "has to lead to an end" in (await check(())).json()["problems"][0]
+        assert "There is no flow “sql”" in (await check(("sql.x",))).json()["problems"][0]
+        assert (await check(whole, session_id="nobodys")).status_code == 404
+        assert (await check(whole * 16)).status_code == 422
+        assert (await check(whole, more=1)).status_code == 422
 
 
 async def test_the_rest_of_a_running_path_is_checked_from_its_position() -> None:
     world = _world()
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
-        ask = _checking(address, her)
+        check = _path_checker(address, her)
         await _begin(her, "nodes")
         await her.until("question", about="action")
         version = (await world.story(her.session_id).load()).version
         rest = _tools("generate_sql", "execute_sql", "format_final_response")
-        assert (await ask(rest)).json() == {"problems": [], "lacking": [], "rest": []}
-        assert (await ask(())).json()["rest"][0] == "text_to_sql.has_user_approved"  # from the node that ran last
-        short = (await ask(rest[1:])).json()
+        assert (await check(rest)).json() == {"problems": [], "lacking": [], "rest": []}
+        whole_rest = (await check(())).json()["rest"]
+        assert whole_rest[0] == "text_to_sql.has_user_approved"  # the node after the last one that ran
+        short = (await check(rest[1:])).json()
         assert [sentence.split(";")[0] for sentence in short["problems"]] == [
             "get relevant tables is not followed by execute sql",
             "execute sql needs sql, which nothing before it makes.",
         ]
         assert short["lacking"] == ["sql"]
-        by_hand = await ask(rest[1:], given={"sql": SQL})
+        by_hand = await check(rest[1:], given={"sql": SQL})
         assert by_hand.json() == {"problems": [], "lacking": ["sql"], "rest": []}
-        assert "Do you mean sql?" in (await ask(rest, given={"sqll": SQL})).json()["problems"][0]
+        assert "Do you mean sql?" in (await check(rest, given={"sqll": SQL})).json()["problems"][0]
         assert (await world.story(her.session_id).load()).version == version
 
 

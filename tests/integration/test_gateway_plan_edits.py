@@ -21,17 +21,17 @@ LOOK = Step(text="Look", tool="look", arguments={"id": "1"}, id="s1", effect="re
 CANCEL = Step(text="Cancel", tool="cancel", arguments={"id": "1"}, id="s2", after=("s1",), effect="write")
 
 
-def _listed(_: bytes) -> bytes:
+def _list_tools(_: bytes) -> bytes:
     return ToolPage(tools=TOOLS, total=len(TOOLS)).model_dump_json().encode()
 
 
 def _world() -> World:
     world = World()
-    world.bus.answers[TOOLS_LIST] = _listed
+    world.bus.answers[TOOLS_LIST] = _list_tools
     return world
 
 
-async def _in_review(world: World, her: Client) -> dict[str, Any]:
+async def _plan_in_review(world: World, her: Client) -> dict[str, Any]:
     await her.send("user_message", content="Cancel my order", workflow="execution_plan")
     await her.until("event", version=1)
     story = world.story(her.session_id)
@@ -47,7 +47,7 @@ async def _plan(world: World, her: Client) -> Any:
 async def test_new_steps_get_ids_and_the_effects_of_their_tools() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _in_review(world, her)
+        review = await _plan_in_review(world, her)
         steps = [
             {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"},
             {"text": "Look there", "tool": "look", "arguments": {"id": "{{steps.s1.output}}"}},
@@ -92,7 +92,7 @@ async def test_new_steps_get_ids_and_the_effects_of_their_tools() -> None:
 async def test_plans_that_cannot_be_executed_are_refused(step: dict[str, Any], words: str) -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _in_review(world, her)
+        review = await _plan_in_review(world, her)
         steps = [
             original.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
             for original in (LOOK, CANCEL)
@@ -105,7 +105,7 @@ async def test_plans_that_cannot_be_executed_are_refused(step: dict[str, Any], w
 async def test_one_refusal_lists_the_problems_of_every_step() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _in_review(world, her)
+        review = await _plan_in_review(world, her)
         steps = [
             {"text": "Look", "tool": "look", "arguments": {}, "id": "s1"},
             {"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2"},
@@ -123,23 +123,23 @@ async def test_one_refusal_lists_the_problems_of_every_step() -> None:
         ]
         await her.send("edit", version=review["version"], steps=circle)
         assert (await her.error("invalid"))["steps"] == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
-        same = [
+        unchanged = [
             step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
             for step in (LOOK, CANCEL)
         ]
-        await her.send("edit", version=review["version"], steps=same)
-        review = await her.until("text_plan_review")  # held against the tools as they are now
-        await her.send("edit", version=review["version"], steps=same)
+        await her.send("edit", version=review["version"], steps=unchanged)
+        review = await her.until("text_plan_review")  # a saved version is checked against the current tools
+        await her.send("edit", version=review["version"], steps=unchanged)
         assert "steps" not in await her.error("invalid")
 
 
-def _now(*tools: ToolSpec) -> Any:
+def _answer_with(*tools: ToolSpec) -> Any:
     return lambda _: ToolPage(tools=tools, total=len(tools)).model_dump_json().encode()
 
 
-async def _reviewed(world: World, her: Client) -> dict[str, Any]:
-    """A version in review that was checked against the current tools."""
-    review = await _in_review(world, her)
+async def _checked_plan_in_review(world: World, her: Client) -> dict[str, Any]:
+    """Bring a plan into review that was checked against the current tools."""
+    review = await _plan_in_review(world, her)
     steps = [
         step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for step in (LOOK, CANCEL)
     ]
@@ -150,9 +150,9 @@ async def _reviewed(world: World, her: Client) -> dict[str, Any]:
 async def test_a_plan_with_a_changed_tool_is_approved_only_after_saving_it_again() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _reviewed(world, her)
-        looser = TOOLS[1].model_copy(update={"effect": "irreversible"})
-        world.bus.answers[TOOLS_LIST] = _now(looser)
+        review = await _checked_plan_in_review(world, her)
+        riskier = TOOLS[1].model_copy(update={"effect": "irreversible"})
+        world.bus.answers[TOOLS_LIST] = _answer_with(riskier)
         await her.send("approval", approved=True, version=review["version"], hash=review["hash"])
         error = await her.error("invalid")
         assert list(error["steps"]) == ["s1", "s2"]
@@ -161,19 +161,19 @@ async def test_a_plan_with_a_changed_tool_is_approved_only_after_saving_it_again
             "The tool cancel has changed since this plan was made: the plan says that"
         )
         assert (await _plan(world, her)).status == "pending_approval"
-        world.bus.answers[TOOLS_LIST] = _now(TOOLS[0], looser)
+        world.bus.answers[TOOLS_LIST] = _answer_with(TOOLS[0], riskier)
         await her.send("edit", version=review["version"], steps=review["steps"])
-        again = await her.until("text_plan_review")
-        assert (again["steps"][1]["effect"], again["hash"] != review["hash"]) == ("irreversible", True)
-        await her.send("approval", approved=True, version=again["version"], hash=again["hash"])
-        await her.until("event", version=again["version"] + 1)
+        saved = await her.until("text_plan_review")
+        assert (saved["steps"][1]["effect"], saved["hash"] != review["hash"]) == ("irreversible", True)
+        await her.send("approval", approved=True, version=saved["version"], hash=saved["hash"])
+        await her.until("event", version=saved["version"] + 1)
         assert (await _plan(world, her)).status == "executing"
 
 
 async def test_a_plan_can_be_approved_while_no_executor_answers() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _reviewed(world, her)
+        review = await _checked_plan_in_review(world, her)
         del world.bus.answers[TOOLS_LIST]
         await her.send("approval", approved=True, version=review["version"])
         await her.until("event", version=review["version"] + 1)
@@ -183,7 +183,7 @@ async def test_a_plan_can_be_approved_while_no_executor_answers() -> None:
 async def test_a_clients_claims_about_a_tool_are_ignored_and_the_checks_recorded() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _in_review(world, her)
+        review = await _plan_in_review(world, her)
         step = {"text": "cancel", "tool": "cancel", "arguments": {"id": "1"}, "id": "s2", "fingerprint": "f"}
         await her.send("edit", version=review["version"], steps=[step, step | {"id": "s3"}])
         await her.until("text_plan_review")
@@ -201,17 +201,21 @@ async def test_a_clients_claims_about_a_tool_are_ignored_and_the_checks_recorded
 
 async def test_a_session_can_restrict_the_tools_of_its_plans() -> None:
     world = _world()
-    only = {"tools": ["look"], "instructions": "Be careful."}
+    restriction = {"tools": ["look"], "instructions": "Be careful."}
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="x", workflow="execution_plan", settings={"tools": ["lok"]})
         assert "There is no tool lok. Do you mean look" in (await her.error("invalid"))["message"]
-        await her.send("user_message", content="x", workflow="agentflow", settings=only)
+        await her.send("user_message", content="x", workflow="agentflow", settings=restriction)
         assert "for plans that act" in (await her.error("invalid"))["message"]
         steps = [{"text": "Cancel", "tool": "cancel", "arguments": {"id": "1"}}]
-        await her.send("user_message", content="x", workflow="execution_plan", settings=only, plan={"steps": steps})
+        await her.send(
+            "user_message", content="x", workflow="execution_plan", settings=restriction, plan={"steps": steps}
+        )
         assert "cancel is not among the tools that this plan may use: look." in (await her.error("invalid"))["message"]
         look = {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"}
-        await her.send("user_message", content="x", workflow="execution_plan", settings=only, plan={"steps": [look]})
+        await her.send(
+            "user_message", content="x", workflow="execution_plan", settings=restriction, plan={"steps": [look]}
+        )
         review = await her.until("text_plan_review")
         await her.send("edit", version=review["version"], steps=[look, *steps])
         assert (await her.error("invalid"))["steps"] == {
@@ -222,7 +226,7 @@ async def test_a_session_can_restrict_the_tools_of_its_plans() -> None:
 async def test_a_plan_may_have_a_hundred_steps_and_no_more() -> None:
     world = _world()
     async with serving(world.app) as address, client(address) as her:
-        review = await _in_review(world, her)
+        review = await _plan_in_review(world, her)
         steps = [
             {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": f"n{number}"} for number in range(101)
         ]

@@ -1,4 +1,4 @@
-"""Quotas through the real gateway: one per user over all their sockets and REST, separate from other users."""
+"""Quotas at a running gateway: each user has one quota for all sockets and REST requests."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ CHAT = {"messages": [{"role": "user", "content": "How many orders are pending?"}
 
 
 @asynccontextmanager
-async def rest(address: str, headers: dict[str, str] | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+async def rest_client(address: str, headers: dict[str, str] | None = None) -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers) as http:
         yield http
 
@@ -43,20 +43,20 @@ def quota_of(world: World, user: str = "local") -> Quota:
 async def until_idle(world: World) -> None:
     """Wait until no session of this user is at work."""
     async with asyncio.timeout(20):
-        while quota_of(world).working_sessions:  # noqa: ASYNC110  a quota tells nobody
+        while quota_of(world).working_sessions:  # noqa: ASYNC110  a quota sets no event
             await asyncio.sleep(0.01)
 
 
 async def test_sockets_and_rest_share_the_message_quota() -> None:
-    world = World(**KEYS, max_requests_per_second=2)  # six at once
-    world.app.state.gateway.quotas._clock = lambda: 0.0  # and no more, however long it takes
+    world = World(**KEYS, max_requests_per_second=2)  # a burst of six
+    world.app.state.gateway.quotas._clock = lambda: 0.0  # the clock stands still, so that no quota comes back
     async with (
         serving(world.app) as address,
-        rest(address) as http,
+        rest_client(address) as http,
         client(address, additional_headers=ALICE) as first,
-        client(address, additional_headers=ALICE) as two,
+        client(address, additional_headers=ALICE) as second,
     ):
-        for her in (first, two):
+        for her in (first, second):
             await her.send("stop")
             await her.error("not_now")
             await her.send("stop")
@@ -65,18 +65,18 @@ async def test_sockets_and_rest_share_the_message_quota() -> None:
         assert (await http.get("/me", headers=BOB)).status_code == 200
 
 
-# --- sessions at work
+# --- working sessions
 
 
 async def test_a_session_counts_as_working_until_idle_even_if_clients_leave() -> None:
     world = World(max_running_sessions_per_user=1)
-    begins: dict[str, Any] = {"session_id": "one", "content": "A calculator"}
-    async with serving(world.app) as address, rest(address) as http:
+    message: dict[str, Any] = {"session_id": "one", "content": "A calculator"}
+    async with serving(world.app) as address, rest_client(address) as http:
         async with client(address) as her:
-            await her.send("user_message", **begins)
+            await her.send("user_message", **message)
             await her.event("message.received")
         async with client(address) as her:
-            await her.send("user_message", **begins | {"session_id": "two"})
+            await her.send("user_message", **message | {"session_id": "two"})
             error = await her.error("slow_down")
             assert error["retry_after"] >= 1
             assert "MAX_RUNNING_SESSIONS_PER_USER" in error["hint"]
@@ -103,18 +103,16 @@ async def test_working_sessions_accept_guidance_and_stops() -> None:
         assert [message["type"] for message in her.received if message["type"] == "error"] == []
 
 
-async def test_a_working_session_is_counted_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world, leaving = World(max_running_sessions_per_user=1), asyncio.Event()
+async def test_a_working_session_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, may_close = World(max_running_sessions_per_user=1), asyncio.Event()
     close = hub.SessionChannel.close
 
-    async def slowly(channel: hub.SessionChannel) -> None:
-        await leaving.wait()
+    async def close_later(channel: hub.SessionChannel) -> None:
+        await may_close.wait()
         await close(channel)
 
-    monkeypatch.setattr(hub.SessionChannel, "close", slowly)  # the last watch is still leaving when the next one begins
-    async with serving(world.app) as address, rest(address) as http:
+    monkeypatch.setattr(hub.SessionChannel, "close", close_later)  # a channel is still closing when the next one opens
+    async with serving(world.app) as address, rest_client(address) as http:
         body: dict[str, Any] = {"request": "A calculator", "id": "one"}
         session_id = (await http.post("/sessions", json=body)).json()["session_id"]
         story = world.story(session_id)
@@ -124,7 +122,7 @@ async def test_a_working_session_is_counted_once(
             feedback = {"type": "feedback", "content": f"Bigger {number}"}
             assert (await http.post(f"/sessions/{session_id}/messages", json=feedback)).status_code == 200
             assert list(quota_of(world).working_sessions) == [session_id]
-        leaving.set()
+        may_close.set()
         await story.drafts()
         await until_idle(world)
 
@@ -133,7 +131,7 @@ async def test_an_approval_counts_as_starting_work() -> None:
     world = World(max_running_sessions_per_user=1)
     session = await world.story("planned").plan(user="local")
     assert session.plan
-    async with serving(world.app) as address, rest(address) as http:
+    async with serving(world.app) as address, rest_client(address) as http:
         assert (await http.post("/sessions", json={"request": "A calculator", "id": "m1"})).status_code == 201
         approval = {"type": "approval", "approved": True, "version": session.plan.version, "hash": session.plan.hash}
         assert (await http.post("/sessions/planned/messages", json=approval)).status_code == 429
@@ -147,7 +145,7 @@ async def test_the_sdk_honours_retry_after(monkeypatch: pytest.MonkeyPatch) -> N
         first = await parley.start("A calculator")
         second = asyncio.create_task(parley.start("Another one"))
         async with asyncio.timeout(20):
-            while quota_of(world)._refused == 0:  # noqa: ASYNC110  it has been refused once
+            while quota_of(world)._refused == 0:  # noqa: ASYNC110  polls until the first refusal
                 await asyncio.sleep(0.01)
         assert not second.done()
         await first.stop()
@@ -169,60 +167,60 @@ async def test_the_sdk_does_not_wait_for_a_long_retry_after() -> None:
 async def test_a_fork_counts_its_size_as_stored_bytes() -> None:
     world = World(max_stored_bytes_per_day=60_000)
     await world.story("s").plan("A calculator. " * 3_000, user="local")
-    async with serving(world.app) as address, rest(address) as http:
+    async with serving(world.app) as address, rest_client(address) as http:
         forks = [(await http.post("/sessions/s/messages", json={"type": "fork"})).status_code for _ in range(2)]
         assert forks == [200, 429]
         assert (await http.post("/sessions/s/messages", json={"type": "stop"})).status_code == 200
 
 
-# --- requests that wait
+# --- pending requests
 
 
 async def test_waiting_requests_are_limited_per_user() -> None:
     world = World(**KEYS, max_pending_requests_per_user=1)
-    async with serving(world.app) as address, rest(address) as http:
+    async with serving(world.app) as address, rest_client(address) as http:
         async with http.stream("POST", "/chat", json=CHAT, headers=ALICE) as first:
             assert first.status_code == 200
             assert (await http.post("/chat", json=CHAT, headers=ALICE)).status_code == 429
-            async with http.stream("POST", "/chat", json=CHAT, headers=BOB) as his:
-                assert his.status_code == 200
+            async with http.stream("POST", "/chat", json=CHAT, headers=BOB) as bobs:
+                assert bobs.status_code == 200
         assert (await http.get("/me", headers=ALICE)).status_code == 200
 
 
-async def test_requests_of_disconnected_clients_are_dropped() -> None:
+async def test_a_request_is_cancelled_when_its_client_disconnects() -> None:
     cancelled = asyncio.Event()
 
     async def receive() -> Message:
         return {"type": "http.disconnect"}
 
-    async def works() -> None:
+    async def work() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.set()
 
     with pytest.raises(ApiError):
-        await while_connected(Request({"type": "http"}, receive), works())
+        await while_connected(Request({"type": "http"}, receive), work())
     assert cancelled.is_set()
 
 
-# --- what is not read
+# --- unread messages
 
 
-def _unread() -> socket.socket:
+def _socket_with_small_buffer() -> socket.socket:
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
     return connection
 
 
-async def test_messages_of_a_client_that_does_not_read_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    largest, hold = [0], Quota.add_unread
+async def test_the_gateway_stops_reading_from_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest, add_unread = [0], Quota.add_unread
 
-    def counted(self: Quota, buffer: Any, size: int) -> None:
-        hold(self, buffer, size)
+    def record_unread(self: Quota, buffer: Any, size: int) -> None:
+        add_unread(self, buffer, size)
         largest.append(self.unread)
 
-    monkeypatch.setattr(Quota, "add_unread", counted)
+    monkeypatch.setattr(Quota, "add_unread", record_unread)
     world = World()
     story = world.story("s")
     session = await story.plan()
@@ -230,7 +228,7 @@ async def test_messages_of_a_client_that_does_not_read_are_not_read(monkeypatch:
     times = 6
     async with serving(world.app) as address:
         host, port = address.split(":")
-        with _unread() as connection:
+        with _socket_with_small_buffer() as connection:
             connection.connect((host, int(port)))
             async with client(address, sock=connection, max_queue=1, compression=None) as slow, client(address) as her:
                 for _ in range(times):
@@ -244,12 +242,12 @@ async def test_messages_of_a_client_that_does_not_read_are_not_read(monkeypatch:
 
 
 async def test_large_responses_count_until_they_are_read() -> None:
-    mine = Quotas(gateway_settings(max_send_buffer_bytes_per_user=500_000)).for_user("alice")
+    alice_quota = Quotas(gateway_settings(max_send_buffer_bytes_per_user=500_000)).for_user("alice")
     app, body = FastAPI(), b"x" * (4 * MESSAGE_BYTES + 1)
 
     @app.get("/")
     async def large(request: Request) -> Response:
-        request.state.quota = mine
+        request.state.quota = alice_quota
         return Response(body)
 
     class Reader:
@@ -275,16 +273,16 @@ async def test_large_responses_count_until_they_are_read() -> None:
     first, second, third = Reader(), Reader(), Reader()
     pending = asyncio.create_task(first.ask())
     async with asyncio.timeout(20):
-        while not first.parts:  # noqa: ASYNC110  it is about to be sent
+        while not first.parts:  # noqa: ASYNC110  polls until the first part is sent
             await asyncio.sleep(0)
     second.reads.set()
     await second.ask()
-    assert (first.status, second.status, mine.unread) == (200, 429, len(body))
+    assert (first.status, second.status, alice_quota.unread) == (200, 429, len(body))
     first.reads.set()
     third.reads.set()
     await pending
     await third.ask()
-    assert (mine.unread, sum(first.parts), max(first.parts), third.status) == (0, len(body), MESSAGE_BYTES, 200)
+    assert (alice_quota.unread, sum(first.parts), max(first.parts), third.status) == (0, len(body), MESSAGE_BYTES, 200)
 
 
 async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +291,7 @@ async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.M
     world = World()
     story = world.story("s")
     await story.plan()
-    async with serving(world.app) as address, rest(address) as http:
+    async with serving(world.app) as address, rest_client(address) as http:
         assert (await http.get("/sessions/s/export")).status_code == 200
         await story.commit(c.Rename(title="Longer"))
         answer = await http.get("/sessions/s/export")

@@ -1,4 +1,4 @@
-"""Protocol 2 over the socket: a screen is the same live, late, and after each disconnect."""
+"""Protocol 2 over `/ws`: a screen is the same whether its client connects early, late or again after every event."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def world() -> World:
     return World()
 
 
-def recorded(name: str) -> Iterator[tuple[SessionEvent, Session]]:
+def recorded_events(name: str) -> Iterator[tuple[SessionEvent, Session]]:
     """The events of a recorded session, each with the state after it."""
     log = load(name)
     loaded = SessionAtPosition(Session(log.session_id), 0)
@@ -61,18 +61,18 @@ def assert_same(screen: Screen, other: Screen) -> None:
 
 
 @pytest.mark.parametrize("name", ["conversation", "write", "confirmed_path", "stopped", "remarks"])
-async def test_a_socket_cut_after_every_event_loses_nothing(world: World, name: str) -> None:
-    cut, steady, position = Screen(), Screen(), 0
-    events = list(recorded(name))
+async def test_a_client_that_reconnects_after_every_event_misses_nothing(world: World, name: str) -> None:
+    reconnecting, connected, position = Screen(), Screen(), 0
+    events = list(recorded_events(name))
     session_id = events[0][0].session_id
     async with serving(world.app) as address, client(address, VIEW) as live:
         for event, after in events:
             position = await world.log.append(event, after=position, due=due(after))
             if event.version == 1:
                 await live.send("resume", session_id=session_id, after=0)
-            await apply_messages(steady, live, event.version)
+            await apply_messages(connected, live, event.version)
             async with client(address, VIEW) as her:
-                await her.send("resume", session_id=session_id, after=cut.version)
+                await her.send("resume", session_id=session_id, after=reconnecting.version)
                 while (
                     not her.received
                     or her.received[-1].get("version") != event.version
@@ -80,15 +80,15 @@ async def test_a_socket_cut_after_every_event_loses_nothing(world: World, name: 
                 ):
                     message = SCREEN_MESSAGES.validate_python(await her.next())
                     if isinstance(message, ScreenSnapshot | ScreenEvent):
-                        cut.take(message)
-            assert cut.view == steady.view, event.type
-            assert cut.can == steady.can, event.type
+                        reconnecting.take(message)
+            assert reconnecting.view == connected.view, event.type
+            assert reconnecting.can == connected.can, event.type
         late = await new_screen(address, session_id, len(events))
-        assert_same(late, steady)
-        assert_same(late, cut)
+        assert_same(late, connected)
+        assert_same(late, reconnecting)
 
 
-async def test_an_approval_without_a_version_means_the_one_on_the_screen(world: World) -> None:
+async def test_an_approval_without_a_version_approves_what_is_on_the_screen(world: World) -> None:
     story = world.story("s")
     async with serving(world.app) as address, client(address, VIEW) as her:
         await story.plan()
@@ -124,7 +124,7 @@ async def test_a_draft_names_the_version_of_its_work(world: World) -> None:
         await her.send("resume", session_id="s", after=0)
         work = (await her.until("snapshot"))["view"]["work"]
         assert work == {"service": "planner", "version": 1}
-        piece = {
+        delta = {
             "session_id": "s",
             "type": "delta",
             "draft_id": "1-plan-3f2a91",
@@ -132,7 +132,7 @@ async def test_a_draft_names_the_version_of_its_work(world: World) -> None:
             "offset": 0,
             "text": "G",
         }
-        await world.bus.publish("delta.s.1-plan-3f2a91", json.dumps(piece).encode())
+        await world.bus.publish("delta.s.1-plan-3f2a91", json.dumps(delta).encode())
         assert (await her.until("delta"))["work"] == 1
 
 

@@ -53,8 +53,8 @@ def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
 
 
-async def _asks(world: World, owner: str = "local") -> Conversation:
-    """A session whose write awaits approval."""
+async def _session_awaiting_approval(world: World, owner: str = "local") -> Conversation:
+    """Create session s, whose write awaits approval."""
     story = world.story("s")
     await story.commit(c.Say(text="Cancel #W1", workflow="agentflow"), user=owner)
     actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
@@ -62,7 +62,7 @@ async def _asks(world: World, owner: str = "local") -> Conversation:
     return story
 
 
-async def _escalated(world: World) -> Conversation:
+async def _escalated_session(world: World) -> Conversation:
     story = world.story("s")
     await story.commit(c.Say(text="Cancel #W1", workflow="agentflow"))
     actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
@@ -92,7 +92,7 @@ async def test_a_missing_or_incompatible_executor_is_reported(world: World, answ
 
 async def test_a_waiting_action_has_a_preview(world: World) -> None:
     executor = Executor(world)
-    await _asks(world)
+    await _session_awaiting_approval(world)
     async with serving(world.app) as address, _rest(address) as http:
         preview = (await http.get("/sessions/s/actions/1.1/preview")).json()
         assert (await http.get("/sessions/s/actions/7.7/preview")).status_code == 404
@@ -103,7 +103,7 @@ async def test_a_waiting_action_has_a_preview(world: World) -> None:
 
 async def test_a_finished_action_has_no_preview(world: World) -> None:
     Executor(world)
-    story = await _asks(world)
+    story = await _session_awaiting_approval(world)
     await story.commit(c.Reject(action_id="1.1"))
     async with serving(world.app) as address, _rest(address) as http:
         refused = await http.get("/sessions/s/actions/1.1/preview")
@@ -113,7 +113,7 @@ async def test_a_finished_action_has_no_preview(world: World) -> None:
 async def test_previews_require_permission_to_read_the_session() -> None:
     world = World(**KEYS)
     executor = Executor(world)
-    story = await _asks(world, "alice")
+    story = await _session_awaiting_approval(world, "alice")
     call = {"tool": "cancel_order", "arguments": {"order_id": "#W2"}}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
         assert (await alice.post("/sessions/s/preview", json=call)).json()["known"] is True
@@ -123,25 +123,25 @@ async def test_previews_require_permission_to_read_the_session() -> None:
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 200
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
         assert (await alice.post("/sessions/s/preview", json=call | {"effect": "read"})).status_code == 422
-    assert [asked.arguments["order_id"] for asked in executor.previewed] == ["#W2", "#W1"]
+    assert [request.arguments["order_id"] for request in executor.previewed] == ["#W2", "#W1"]
 
 
 async def test_a_result_in_the_object_store_can_be_fetched() -> None:
     world = World(**KEYS)
-    await _asks(world, "alice")
+    await _session_awaiting_approval(world, "alice")
     world.bus.objects = {"s/1/1.1/1": b"x" * 100_000}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
-        got = await alice.get("/sessions/s/artefacts/1/1.1")
-        assert (got.status_code, len(got.content)) == (200, 100_000)
-        assert got.headers["content-disposition"] == 'attachment; filename="s-1-1.1.txt"'
-        assert got.headers["content-type"].startswith("text/plain")
+        download = await alice.get("/sessions/s/artefacts/1/1.1")
+        assert (download.status_code, len(download.content)) == (200, 100_000)
+        assert download.headers["content-disposition"] == 'attachment; filename="s-1-1.1.txt"'
+        assert download.headers["content-type"].startswith("text/plain")
         assert (await alice.get("/sessions/s/artefacts/1/1.2")).status_code == 404
         assert (await bob.get("/sessions/s/artefacts/1/1.1")).status_code == 404
 
 
-async def test_a_person_takes_over_and_hands_back(world: World) -> None:
+async def test_a_user_takes_over_and_hands_back(world: World) -> None:
     Executor(world)
-    story = await _escalated(world)
+    story = await _escalated_session(world)
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
         assert (await her.until("snapshot"))["state"] == "escalated"
@@ -163,7 +163,7 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         assert (await story.load()).phase == "planning"
 
 
-async def test_an_escalation_gives_its_reason(world: World) -> None:
+async def test_an_escalation_has_its_reason(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="Anything", session_id="s", workflow="agentflow")
         await her.event("message.received")
@@ -176,7 +176,7 @@ async def test_an_escalation_gives_its_reason(world: World) -> None:
 
 
 async def test_taking_over_fails_while_no_executor_answers(world: World) -> None:
-    await _escalated(world)
+    await _escalated_session(world)
     async with serving(world.app) as address, _rest(address) as http:
         body = {"type": "take_over", "sub_goal": "Cancel it", "actions": [{"tool": "cancel_order"}]}
         refused = await http.post("/sessions/s/messages", json=body)

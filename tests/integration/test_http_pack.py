@@ -1,4 +1,4 @@
-"""The pack `http` against servers on this machine, friendly and hostile, called through the executor's registry."""
+"""The pack `http`, called through the executor's registry, against well-behaved and hostile servers on localhost."""
 
 import asyncio
 import gzip
@@ -16,10 +16,10 @@ from services.executor.tools import ToolInvocation
 from tests.support.http_server import Answer, Authority, HttpServer, Received, http_server, moved, response
 from tests.support.http_tools import KEY, LIMITS, METHODS, SESSION, Names, asked, call, tools
 
-SOON = LIMITS._replace(seconds=0.3)
+SHORT_TIMEOUT = LIMITS._replace(seconds=0.3)
 
 
-# --- what is sent, and what comes of it
+# --- requests and their results
 
 
 async def echo(request: Received, writer: StreamWriter) -> None:
@@ -27,7 +27,7 @@ async def echo(request: Received, writer: StreamWriter) -> None:
     writer.write(response(json.dumps(result).encode(), "Content-Type: application/json"))
 
 
-async def test_a_read_tells_json_text_or_neither() -> None:
+async def test_a_read_returns_json_or_text_and_refuses_other_content() -> None:
     answers: dict[str, Answer] = {
         "json": response(gzip.compress(b'{"a": 1}'), "Content-Type: application/json", "Content-Encoding: gzip"),
         "text": response("é".encode("latin-1"), "Content-Type: text/plain; charset=latin-1"),
@@ -61,7 +61,7 @@ async def test_a_read_tells_json_text_or_neither() -> None:
         ({}, None, ""),
     ],
 )
-async def test_a_write_sends_its_body_and_its_key(
+async def test_a_write_sends_its_body_and_an_idempotency_key(
     arguments: dict[str, Any], content_type: str | None, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -94,7 +94,7 @@ async def test_a_write_sends_its_body_and_its_key(
     ],
     ids=str,
 )
-async def test_arguments_that_no_request_can_have_are_refused(arguments: dict[str, Any]) -> None:
+async def test_arguments_that_make_no_valid_request_are_refused(arguments: dict[str, Any]) -> None:
     async with http_server() as server:
         registry = await tools({"origin": server.url(""), "methods": METHODS})
         tool = registry.find("send_request")
@@ -104,7 +104,7 @@ async def test_arguments_that_no_request_can_have_are_refused(arguments: dict[st
         assert result.error.startswith("Error: ")
 
 
-async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_secrets_are_sent_to_their_server_only_and_masked_in_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "open-sesame-42")
 
     async def quote(request: Received, writer: StreamWriter) -> None:
@@ -114,23 +114,23 @@ async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pyt
         long = "x" * 160 + secret
         writer.write(response(body, f"Content-Type: application/json; {long}", status=f"{status} {long[80:]}"))
 
-    async with http_server(x=quote, bad=quote, broken=quote) as server, http_server(y=echo) as other:
-        server.answers["/away"] = moved(other.url("/y"), 302)
+    async with http_server(x=quote, bad=quote, broken=quote) as server, http_server(y=echo) as other_server:
+        server.answers["/away"] = moved(other_server.url("/y"), 302)
         server.answers["/back"] = moved("/x?open-sesame-42", 302)
         headers = {"Authorization": "Bearer ${SHOP_TOKEN}"}
-        own = {"origin": server.url(""), "methods": METHODS, "headers": headers}
-        registry = await tools(own, {"origin": other.url("")})
+        entry = {"origin": server.url(""), "methods": METHODS, "headers": headers}
+        registry = await tools(entry, {"origin": other_server.url("")})
         result = [await call(registry, "GET", server.url(path)) for path in ("/x", "/bad", "/broken", "/away", "/back")]
         result += [await call(registry, "POST", server.url(path)) for path in ("/x", "/bad", "/broken")]
-        assert [one.ok for one in result] == [True, False, False, True, True, True, False, False]
+        assert [item.ok for item in result] == [True, False, False, True, True, True, False, False]
         assert "open-s" not in str(result), "also not the beginning of it, where a text is cut"
-        assert all("you sent" in str(one) and "***" in str(one) for one in result if one is not result[3])
+        assert all("you sent" in str(item) and "***" in str(item) for item in result if item is not result[3])
         assert "open-sesame-42" not in str([(tool.spec.description, tool.spec) for tool in registry.all().values()])
-        assert {one.headers["authorization"] for one in server.received} == {"Bearer open-sesame-42"}
-        assert [one.headers.get("authorization") for one in other.received] == [None]
+        assert {item.headers["authorization"] for item in server.received} == {"Bearer open-sesame-42"}
+        assert [item.headers.get("authorization") for item in other_server.received] == [None]
 
 
-# --- where it may go
+# --- allowed addresses
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pyt
         *("93.184.216.34 127.0.0.1", "2606:4700:4700::1111 ::1"),
     ],
 )
-async def test_a_name_that_leads_into_a_network_of_ones_own_is_refused(addresses: str) -> None:
+async def test_a_name_that_resolves_to_a_private_address_is_refused(addresses: str) -> None:
     async with http_server(x=response(b"inside")) as server:
         origin = server.url("", host="shop.test")
         registry = await tools({"origin": origin, "methods": METHODS}, resolver=Names(shop_test=addresses))
@@ -157,7 +157,7 @@ async def test_a_name_that_leads_into_a_network_of_ones_own_is_refused(addresses
 
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "localhost"])
-async def test_a_disguised_address_is_checked_as_the_system_reads_it(host: str) -> None:
+async def test_an_address_in_unusual_notation_is_checked_as_the_system_resolves_it(host: str) -> None:
     async with http_server(x=response(b"inside")) as server:
         origin = server.url("", host=host)
         result = await call(await tools({"origin": origin}, resolver=system_resolver), "GET", f"{origin}/x")
@@ -170,7 +170,7 @@ async def test_a_disguised_address_is_checked_as_the_system_reads_it(host: str) 
         )
 
 
-async def test_an_address_that_is_named_itself_is_reached_and_so_is_a_name_marked_private() -> None:
+async def test_an_allowed_address_and_a_name_marked_private_are_reached() -> None:
     async with http_server(x=response(b"inside")) as server:
         assert (await asked(server)).ok
         names = Names(shop_test="127.0.0.2 127.0.0.1")  # no server listens at the first
@@ -181,7 +181,7 @@ async def test_an_address_that_is_named_itself_is_reached_and_so_is_a_name_marke
         assert names.asked == ["shop.test"], "a second answer could be another one"
 
 
-async def test_a_name_that_is_not_known_has_failed() -> None:
+async def test_an_unknown_name_is_a_failure() -> None:
     registry = await tools({"origin": "http://none.test", "methods": METHODS}, resolver=Names(empty_test=""))
     result = await call(registry, "POST", "http://none.test/")
     assert (result.unknown, result.error) == (False, "The name none.test cannot be resolved: none.test is not known.")
@@ -189,7 +189,7 @@ async def test_a_name_that_is_not_known_has_failed() -> None:
     assert "empty.test has no address" in (await call(registry, "GET", "http://empty.test/")).error
 
 
-async def test_the_certificate_is_that_of_the_name(tmp_path: Path) -> None:
+async def test_the_certificate_must_match_the_name(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     names = Names(shop_test="127.0.0.1", other_test="127.0.0.1")
     async with http_server(authority.server("shop.test"), x=response(b"safe")) as server:
@@ -212,8 +212,8 @@ async def test_the_certificate_is_that_of_the_name(tmp_path: Path) -> None:
 # --- failures and unknown outcomes
 
 
-async def cut(_: Received, writer: StreamWriter) -> None:
-    """Nothing, then the end."""
+async def no_answer(_: Received, writer: StreamWriter) -> None:
+    """Close the connection without an answer."""
 
 
 async def cut_body(_: Received, writer: StreamWriter) -> None:
@@ -237,14 +237,16 @@ async def endless(_: Received, writer: StreamWriter) -> None:
         (response(status="503 Busy"), True, "503 Busy"),
         (response(status="304 Same"), True, "304 Same"),
         (response(status="302 No Location"), True, "302 No Location"),
-        (cut, True, "broke off: Server disconnected"),
+        (no_answer, True, "broke off: Server disconnected"),
         (cut_body, True, "broke off: "),
         (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\n", True, "broke off: "),
         (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", True, "broke off: "),
     ],
     ids=lambda value: value[:20] if isinstance(value, bytes) else None,
 )
-async def test_what_is_known_of_a_change_that_did_not_end_well(answer: Answer, unknown: bool, why: str) -> None:
+async def test_a_failed_write_has_an_unknown_outcome_unless_the_server_refused_it(
+    answer: Answer, unknown: bool, why: str
+) -> None:
     async with http_server(x=answer) as server:
         for method in ("POST", "DELETE", "GET"):
             result = await asked(server, method)
@@ -252,7 +254,7 @@ async def test_what_is_known_of_a_change_that_did_not_end_well(answer: Answer, u
             assert why in result.error
 
 
-async def test_a_server_that_is_not_there_has_done_nothing() -> None:
+async def test_a_write_to_an_unreachable_server_has_certainly_failed() -> None:
     async with http_server() as server:
         pass
     result = await asked(server, "POST")
@@ -261,13 +263,13 @@ async def test_a_server_that_is_not_there_has_done_nothing() -> None:
 
 
 async def bomb(_: Received, writer: StreamWriter) -> None:
-    """100 MB in 100 kB."""
+    """Send 100 MB, compressed to 100 kB."""
     writer.write(response(gzip.compress(bytes(100_000_000)), "Content-Encoding: gzip"))
 
 
 @pytest.mark.parametrize("answer", [bomb, endless])
-async def test_a_body_without_end_is_read_to_the_limit(answer: Answer) -> None:
-    """A read fails. A change was made: the server said so before it sent too much."""
+async def test_a_body_is_read_up_to_the_limit(answer: Answer) -> None:
+    """A read fails. A write succeeds: the server's status came before the body exceeded the limit."""
     async with http_server(x=answer) as server:
         read = await asked(server)
         assert (read.ok, read.unknown) == (False, False)
@@ -278,7 +280,7 @@ async def test_a_body_without_end_is_read_to_the_limit(answer: Answer) -> None:
 
 
 def stalling(before: bytes) -> Callable[[HttpServer], Answer]:
-    """Sends this, then nothing until the server is stopped."""
+    """An answer that sends these bytes, then nothing until the server is stopped."""
 
     def answer_of(server: HttpServer) -> Answer:
         async def answer(_: Received, writer: StreamWriter) -> None:
@@ -292,7 +294,7 @@ def stalling(before: bytes) -> Callable[[HttpServer], Answer]:
 
 
 def dripping(server: HttpServer) -> Answer:
-    """A byte now and then, for ever."""
+    """An answer whose body is one byte every 10 ms until the server is stopped."""
 
     async def answer(_: Received, writer: StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -309,27 +311,27 @@ def dripping(server: HttpServer) -> Answer:
     [stalling(b""), stalling(b"HTTP/1.1 200 OK\r\nX: "), stalling(b"HTTP/1.1 200 OK\r\n\r\nhalf"), dripping],
     ids=["nothing", "headers", "body", "drops"],
 )
-async def test_a_slow_server_is_not_waited_for(stalls: Callable[[HttpServer], Answer]) -> None:
+async def test_a_call_of_a_slow_server_times_out(stalls: Callable[[HttpServer], Answer]) -> None:
     async with http_server() as server:
         server.answers["/x"] = stalls(server)
         for method, unknown in (("GET", False), ("POST", True)):
-            result = await asked(server, method, limits=SOON)
+            result = await asked(server, method, limits=SHORT_TIMEOUT)
             assert (result.ok, result.unknown) == (False, unknown)
             assert f"{method} {server.url('/x')} did not end within 0.3 seconds." in result.error
 
 
-async def test_a_refusal_that_does_not_end_is_a_refusal() -> None:
+async def test_a_refusal_with_an_unfinished_body_is_a_refusal() -> None:
     async with http_server() as server:
         server.answers["/x"] = stalling(b"HTTP/1.1 403 Forbidden\r\n\r\nbecause")(server)
         result = await asked(server, "POST", limits=LIMITS._replace(excerpt=0.1))
         assert (result.unknown, result.error) == (False, f"POST {server.url('/x')} was answered with 403 Forbidden.")
 
 
-async def test_a_name_that_takes_long_to_resolve_is_not_waited_for() -> None:
+async def test_a_slow_name_resolution_times_out() -> None:
     async def resolver(_: str, __: int) -> Sequence[str]:
         await asyncio.Event().wait()
         return ()
 
-    registry = await tools({"origin": "http://a.test", "methods": ["POST"]}, resolver=resolver, limits=SOON)
+    registry = await tools({"origin": "http://a.test", "methods": ["POST"]}, resolver=resolver, limits=SHORT_TIMEOUT)
     result = await call(registry, "POST", "http://a.test/")
     assert (result.ok, result.unknown) == (False, False), "nothing was sent"

@@ -1,4 +1,4 @@
-"""An answer that comes when its connection is another one: the server refuses it, and nobody ends for it."""
+"""An answer sent after a reconnect: the server refuses it, and the service keeps running."""
 
 import asyncio
 from pathlib import Path
@@ -10,11 +10,11 @@ from cli.nats_server import nats_server
 from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 
-ASKED = "plan_store.session.load"
+SUBJECT = "plan_store.session.load"
 
 
-async def heard_by_the_server(bus: Bus) -> None:
-    """It answers in order: whatever was sent before has been heard, too."""
+async def wait_until_processed(bus: Bus) -> None:
+    """Return once the server has processed everything sent before: it answers in order."""
     assert await bus.request("$JS.API.STREAM.MSG.GET.SESSIONS", b"{}")
 
 
@@ -40,18 +40,18 @@ async def test_a_refused_late_answer_is_logged_and_the_service_continues(
         store, planner = (Bus(Settings(nats_url=server.url_of(name)), name) for name in ("plan_store", "planner"))
         await asyncio.gather(store.connect(), planner.connect())
         store.on_reconnect(reconnected)
-        await store.answer(ASKED, answer)
-        await heard_by_the_server(store)
+        await store.answer(SUBJECT, answer)
+        await wait_until_processed(store)
         with structlog.testing.capture_logs() as lines:
-            request = asyncio.create_task(planner.request(ASKED, b"before", timeout=2))
+            request = asyncio.create_task(planner.request(SUBJECT, b"before", timeout=2))
             await received.wait()
             await asyncio.to_thread(server.restart)
             await back.wait()
             lost.set()
             with pytest.raises(BusUnavailable):
                 await request
-            await heard_by_the_server(store)
-            assert await planner.request(ASKED, b"again") == b"again"
+            await wait_until_processed(store)
+            assert await planner.request(SUBJECT, b"again") == b"again"
         await asyncio.gather(store.stop(), planner.stop())
     assert forbidden == []
     assert [line["connection"] for line in lines if line["event"] == "answer_not_sent"] == ["plan_store"]

@@ -1,4 +1,4 @@
-"""Servers with another max_payload than ours: what does not fit is read in parts or refused; nobody waits for it."""
+"""nats-servers with a lower max_payload: large messages are read in parts or refused, never waited for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -37,34 +37,34 @@ def max_payload(request: pytest.FixtureRequest) -> str:
 def nats(tmp_path: Path, max_payload: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NatsServer]:
     prepare = cli.nats_server.prepare
 
-    def other(home: Path, **options: Any) -> NatsInstance:
-        place = prepare(home, **options)
-        text = place.config.read_text()
-        place.config.write_text(text.replace("max_payload: 4MB", f"max_payload: {max_payload}"))
-        return place
+    def prepare_with_max_payload(home: Path, **options: Any) -> NatsInstance:
+        instance = prepare(home, **options)
+        text = instance.config.read_text()
+        instance.config.write_text(text.replace("max_payload: 4MB", f"max_payload: {max_payload}"))
+        return instance
 
-    monkeypatch.setattr(cli.nats_server, "prepare", other)
+    monkeypatch.setattr(cli.nats_server, "prepare", prepare_with_max_payload)
     with nats_server(tmp_path) as server:
         yield server
 
 
 @asynccontextmanager
 async def serving_all(settings: Settings, bus: Bus) -> AsyncIterator[str]:
-    """plan_store and a gateway; where the gateway is."""
+    """Run plan_store and a gateway. Yields the gateway's address."""
     service = PlanStore(settings)
     await service.start()
     chosen = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
-    other = Bus(chosen, "gateway")
-    await other.connect()
+    gateway_bus = Bus(chosen, "gateway")
+    await gateway_bus.connect()
     try:
-        async with serving(build(chosen, other, PlanStoreClient(other), other.log)) as address:
+        async with serving(build(chosen, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as address:
             yield address
     finally:
         await service.stop()
 
 
-async def large(bus: Bus) -> Conversation:
-    """A session at work whose state is over 1 MB."""
+async def large_session(bus: Bus) -> Conversation:
+    """A working session whose state exceeds 1 MB."""
     story = Conversation(bus.log, "large", "local")
     await story.commit(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))
     actions = tuple(ActionSpec(id=f"1.{n}", tool="read_file") for n in range(1, RESULTS + 2))
@@ -77,20 +77,20 @@ async def large(bus: Bus) -> Conversation:
 
 @pytest.mark.timeout(90)
 async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(settings: Settings, bus: Bus) -> None:
-    story = await large(bus)
-    known = await story.load_at_position()
-    assert len(SESSION.dump_json(known.session)) > 1024 * 1024 == bus.max_payload
+    story = await large_session(bus)
+    expected = await story.load_at_position()
+    assert len(SESSION.dump_json(expected.session)) > 1024 * 1024 == bus.max_payload
     async with serving_all(settings, bus) as address:
-        assert await PlanStoreClient(bus).load("large") == known
+        assert await PlanStoreClient(bus).load("large") == expected
         first = await PlanStoreClient(bus).load("large", version=5)
         assert first.session.version == 5
-        async with client(address) as her:
-            await her.send("stop", session_id="large", id="m1")
-            await her.event("session.stopped")
+        async with client(address) as browser:
+            await browser.send("stop", session_id="large", id="m1")
+            await browser.event("session.stopped")
         async with httpx2.AsyncClient(base_url=f"http://{address}", timeout=30) as http:
             exported = await http.get("/api/sessions/large/export", params={"format": "json"})
         assert exported.status_code == 200
-        assert len(exported.json()["journal"]) == known.session.version + 1
+        assert len(exported.json()["journal"]) == expected.session.version + 1
 
 
 async def test_an_oversized_answer_is_an_immediate_error(bus: Bus) -> None:
@@ -108,13 +108,13 @@ async def test_an_oversized_answer_is_an_immediate_error(bus: Bus) -> None:
             await bus.request("twice", half * 3)
 
 
-def test_the_doctor_names_the_setting(settings: Settings) -> None:
+def test_the_doctor_advises_the_max_payload_setting(settings: Settings) -> None:
     check = check_nats(Settings(nats_url=settings.nats_url), is_up=True)
     assert (check.outcome, check.advice) == ("warn", "`max_payload: 4MB` in its configuration")
 
 
 @pytest.mark.parametrize("max_payload", ["400KB"], indirect=True)
-async def test_a_server_that_cannot_take_every_event_is_refused(
+async def test_a_server_with_a_max_payload_below_an_event_is_refused(
     nats: NatsServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(nats_url=nats.url, parley_home=tmp_path)
@@ -122,7 +122,7 @@ async def test_a_server_that_cannot_take_every_event_is_refused(
         await provision(settings)
     connecting = asyncio.create_task(Bus(settings, "test").connect())
     async with asyncio.timeout(10):
-        while "max_payload is 409600 bytes" not in caplog.text:  # noqa: ASYNC110  a log tells nobody that it grows
+        while "max_payload is 409600 bytes" not in caplog.text:  # noqa: ASYNC110  a log line sets no event
             await asyncio.sleep(0.02)
     assert not connecting.done()
     connecting.cancel()

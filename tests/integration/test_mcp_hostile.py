@@ -41,8 +41,8 @@ def stdio(mode: str) -> McpServerConfig:
     return McpServerConfig(name="evil", command=sys.executable, args=(SERVER, mode), timeout=60)
 
 
-async def called(config: McpServerConfig) -> McpOutcome:
-    """A call that would end after a minute by itself."""
+async def call_tool(config: McpServerConfig) -> McpOutcome:
+    """Call the tool once; the call must end well before its own timeout of a minute."""
     async with connected(config) as (tools, _), asyncio.timeout(30):
         return await tools.call("evil.act", {})
 
@@ -66,17 +66,17 @@ async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_reported(mo
             changed.clear()
 
 
-async def test_a_result_is_not_held_against_the_servers_own_pattern() -> None:
-    """The library would do so in the event loop, and never be done."""
-    assert await called(stdio("pattern")) == McpOutcome(True, {"a": "a" * 60 + "!"})
+async def test_a_result_is_not_matched_with_the_servers_own_pattern() -> None:
+    """The library would match it in the event loop, and block the loop for ever."""
+    assert await call_tool(stdio("pattern")) == McpOutcome(True, {"a": "a" * 60 + "!"})
 
 
-async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care() -> None:
+async def test_a_server_cannot_weaken_argument_kinds_and_unusable_result_schemas_are_ignored() -> None:
     server = stdio("plain")
-    weak = {"type": "object", "properties": {"sql": {"type": "string", "x-kind": "text"}, "q": {"x-kind": "sql"}}}
+    parameters = {"type": "object", "properties": {"sql": {"type": "string", "x-kind": "text"}, "q": {"x-kind": "sql"}}}
     results = [{"type": "object", "properties": {}}, {"type": "array"}, "none", {"type": "object", "x": "x" * 20_000}]
     tools = [
-        Tool.model_validate({"name": f"t{number}", "inputSchema": weak, "_meta": {OUTPUT_SCHEMA: schema}})
+        Tool.model_validate({"name": f"t{number}", "inputSchema": parameters, "_meta": {OUTPUT_SCHEMA: schema}})
         for number, schema in enumerate(results)
     ]
     specs = build_offer(server, tools).specs.values()
@@ -85,7 +85,7 @@ async def test_what_a_server_says_of_its_arguments_and_results_is_read_with_care
     assert {argument_kind("q", spec.parameters) for spec in specs} == {"sql"}
 
 
-async def test_a_tool_that_turns_into_a_read_is_held_to_what_it_was() -> None:
+async def test_a_write_tool_that_later_claims_to_be_a_read_stays_a_write() -> None:
     async with connected(stdio("changing")) as (tools, changed), asyncio.timeout(30):
         before = tools.specs()
         assert (await tools.call("evil.act", {})).ok
@@ -100,11 +100,11 @@ async def test_a_tool_that_turns_into_a_read_is_held_to_what_it_was() -> None:
 # --- over HTTP
 
 
-def ordinary(message: dict[str, Any], result: dict[str, Any]) -> bytes:
-    return answer(json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": result}).encode())
+def result_response(message: dict[str, Any], result: dict[str, Any]) -> bytes:
+    return http_response(json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": result}).encode())
 
 
-def answer(body: bytes, kind: str = "application/json", *more: str, length: int | None = None) -> bytes:
+def http_response(body: bytes, kind: str = "application/json", *more: str, length: int | None = None) -> bytes:
     size = len(body) if length is None else length
     head = "\r\n".join(["HTTP/1.1 200 OK", f"content-type: {kind}", f"content-length: {size}", *more])
     return f"{head}\r\n\r\n".encode() + body
@@ -112,7 +112,7 @@ def answer(body: bytes, kind: str = "application/json", *more: str, length: int 
 
 @asynccontextmanager
 async def serving(reply: Reply) -> AsyncIterator[McpServerConfig]:
-    """A server that is honest until the tool is called; then it sends what `reply` makes, again and again."""
+    """A server that behaves correctly until the tool is called; then it sends the bytes of `reply` repeatedly."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -127,11 +127,11 @@ async def serving(reply: Reply) -> AsyncIterator[McpServerConfig]:
                         await writer.drain()
                         data = data[-65_536:]
                 case "initialize":
-                    known = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-                    writer.write(ordinary(message, known | {"serverInfo": {"name": "x", "version": "1"}}))
+                    handshake = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+                    writer.write(result_response(message, handshake | {"serverInfo": {"name": "x", "version": "1"}}))
                 case "tools/list":
                     tool = {"name": "act", "inputSchema": {"type": "object"}}
-                    writer.write(ordinary(message, {"tools": [tool]}))
+                    writer.write(result_response(message, {"tools": [tool]}))
                 case "server/discover":
                     writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
                 case _:
@@ -148,26 +148,32 @@ async def serving(reply: Reply) -> AsyncIterator[McpServerConfig]:
         yield McpServerConfig(name="evil", url=f"http://127.0.0.1:{port}/mcp", timeout=60)
 
 
-ELSEWHERE = b"HTTP/1.1 307 Moved\r\nlocation: http://127.0.0.2:9/mcp\r\ncontent-length: 0\r\n\r\n"
+REDIRECT = b"HTTP/1.1 307 Moved\r\nlocation: http://127.0.0.2:9/mcp\r\ncontent-length: 0\r\n\r\n"
 REPLIES: dict[str, tuple[Reply, str]] = {
-    "a body without end": (lambda _: answer(b"x" * 65_536, length=1 << 40), "a message of more than 4,194,304 bytes"),
+    "a body without end": (
+        lambda _: http_response(b"x" * 65_536, length=1 << 40),
+        "a message of more than 4,194,304 bytes",
+    ),
     "an event without end": (
-        lambda _: answer(b"data: " + b"x" * 65_536, "text/event-stream", length=1 << 40),
+        lambda _: http_response(b"data: " + b"x" * 65_536, "text/event-stream", length=1 << 40),
         "a message of more than 4,194,304 bytes",
     ),
     "compressed": (
-        lambda _: answer(gzip.compress(b"x" * 100_000_000), "application/json", "content-encoding: gzip"),
+        lambda _: http_response(gzip.compress(b"x" * 100_000_000), "application/json", "content-encoding: gzip"),
         "a compressed answer",
     ),
-    "unreadable": (lambda _: answer(b'{"jsonrpc":"2.0","id":1,"result":{"\\ud800'), "Failed to parse JSON response"),
-    "another host": (lambda _: ELSEWHERE, "Redirect to http://127.0.0.2:9/mcp not followed"),
+    "unreadable": (
+        lambda _: http_response(b'{"jsonrpc":"2.0","id":1,"result":{"\\ud800'),
+        "Failed to parse JSON response",
+    ),
+    "another host": (lambda _: REDIRECT, "Redirect to http://127.0.0.2:9/mcp not followed"),
 }
 
 
 @pytest.mark.parametrize("name", REPLIES)
-async def test_over_http_it_is_reported_at_once_too(name: str) -> None:
+async def test_a_hostile_http_reply_is_reported_at_once(name: str) -> None:
     reply, reason = REPLIES[name]
     async with serving(reply) as config:
-        outcome = await called(config)
+        outcome = await call_tool(config)
     assert not outcome.ok
     assert reason in outcome.error

@@ -1,4 +1,4 @@
-"""`parley mcp`, driven by the protocol's own client against a real gateway. With all services: tests/e2e."""
+"""`parley mcp`, called by the MCP SDK's client, against a real gateway. tests/e2e covers it with all services."""
 
 import asyncio
 import signal
@@ -80,7 +80,7 @@ async def test_the_tools_have_descriptions_and_hints(world: World) -> None:
     assert set(approve.input_schema["required"]) == {"session_id", "version", "hash"}
 
 
-async def test_from_a_request_to_approved_code(world: World) -> None:
+async def test_a_request_is_planned_coded_and_approved_by_tools(world: World) -> None:
     async with assistant(world) as client:
         started = await says(client, "start_session", request=REQUEST)
         story = world.story(started["session_id"])
@@ -120,7 +120,7 @@ async def test_from_a_request_to_approved_code(world: World) -> None:
         assert (done["waits_for"], done["code"]["status"]) == ("rest", "approved")
 
 
-async def test_actions_wait_with_their_arguments_and_a_question_is_answered(world: World) -> None:
+async def test_actions_that_await_approval_show_their_arguments_and_are_decided(world: World) -> None:
     async with assistant(world) as client:
         started = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
         story = world.story(started["session_id"])
@@ -131,18 +131,18 @@ async def test_actions_wait_with_their_arguments_and_a_question_is_answered(worl
             effect="write",
             approval_reason="It changes an order.",
         )
-        other = write.model_copy(update={"id": "a2", "arguments": {"order_id": "#W2"}})
-        await story.commit(c.PlanTurn(sub_goal="Cancel", actions=(write, other)))
+        second_write = write.model_copy(update={"id": "a2", "arguments": {"order_id": "#W2"}})
+        await story.commit(c.PlanTurn(sub_goal="Cancel", actions=(write, second_write)))
         state = await says(client, "wait", session_id=story.id)
         assert state["waits_for"] == "action_approval"
         first, second = state["actions"]
         assert (first["tool"], first["arguments"], first["effect"]) == ("cancel", {"order_id": "#W1"}, "write")
-        about = {"session_id": story.id, "version": first["version"]}
+        version_in_review = {"session_id": story.id, "version": first["version"]}
         assert (first["action_id"], second["action_id"]) == ("1.1", "1.2")
-        assert "differ" in await refused(client, "approve", **about, action_id="1.1", hash=second["hash"])
-        state = await says(client, "approve", **about, action_id="1.1", hash=first["hash"])
+        assert "differ" in await refused(client, "approve", **version_in_review, action_id="1.1", hash=second["hash"])
+        state = await says(client, "approve", **version_in_review, action_id="1.1", hash=first["hash"])
         assert [action["action_id"] for action in state["actions"]] == ["1.2"]
-        state = await says(client, "reject", **about, action_id="1.2", reason="Not that one")
+        state = await says(client, "reject", **version_in_review, action_id="1.2", reason="Not that one")
         assert (state["waits_for"], state["actions"]) == ("work", [])
         denied = next(a for a in (await story.load()).turn.actions if a.spec.id == "1.2")  # type: ignore[union-attr]
         assert denied.status == "denied"
@@ -184,24 +184,24 @@ async def test_refusals_are_those_of_the_gateway(world: World, monkeypatch: pyte
 async def test_a_message_sent_again_after_an_outage_is_applied_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A message that is sent again keeps its id."""
+    """The client keeps the message's id when it sends it again."""
     monkeypatch.setattr(module, "GATEWAY_TIMEOUT", 30)
     async with assistant(world) as client:
         started = await says(client, "start_session", request=REQUEST)
         story = world.story(started["session_id"])
         await story.drafts()
-        load, asked = world.store.load, asyncio.Event()
+        load, load_attempted = world.store.load, asyncio.Event()
 
-        async def loading(session_id: str, **options: Any) -> SessionAtPosition:
-            asked.set()
+        async def signalling_load(session_id: str, **options: Any) -> SessionAtPosition:
+            load_attempted.set()
             return await load(session_id, **options)
 
-        monkeypatch.setattr(world.store, "load", loading)
+        monkeypatch.setattr(world.store, "load", signalling_load)
         world.store.down = True
         feedback = asyncio.create_task(says(client, "feedback", session_id=story.id, text="For fractions"))
         for _ in range(3):
-            asked.clear()
-            await asked.wait()
+            load_attempted.clear()
+            await load_attempted.wait()
         assert not feedback.done()
         world.store.down = False
         assert (await feedback)["waits_for"] == "work"
@@ -217,7 +217,7 @@ async def test_a_gateway_with_a_token_requires_it() -> None:
         assert (await says(client, "start_session", request=REQUEST))["waits_for"] == "work"
 
 
-# --- as a program
+# --- as a process
 
 
 def program(home: Path, *words: str, **environment: str) -> StdioServerParameters:
@@ -245,7 +245,7 @@ async def test_only_the_protocol_is_on_stdout(world: World, tmp_path: Path) -> N
     assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in out.splitlines())
 
 
-async def test_an_interrupt_ends_it(tmp_path: Path) -> None:
+async def test_an_interrupt_ends_the_mcp_server(tmp_path: Path) -> None:
     parameters = program(tmp_path)
     process = await asyncio.create_subprocess_exec(
         parameters.command, *parameters.args, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE

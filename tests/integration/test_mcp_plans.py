@@ -1,4 +1,4 @@
-"""Execution plans by an assistant, with the protocol's own client and the real services."""
+"""An assistant works with execution plans over MCP, with the MCP SDK's client and the real services."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +18,8 @@ from tests.integration.test_mcp_parley import refused, says
 @asynccontextmanager
 async def assistant(settings: Settings, *replies: Any) -> AsyncIterator[Client]:
     async with (
-        serving_plans(settings, *replies) as there,
-        Client(mcp_server.build_server(lambda: GatewayAddress(f"{there.url}/ws", ""))) as client,
+        serving_plans(settings, *replies) as rest,
+        Client(mcp_server.build_server(lambda: GatewayAddress(f"{rest.url}/ws", ""))) as client,
     ):
         yield client
 
@@ -47,14 +47,14 @@ async def test_a_plan_is_generated_modified_approved_and_executed(settings: Sett
 
 async def test_an_assistants_plan_is_stored_modified_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
     async with assistant(settings) as client:
-        own = await says(client, "store_plan", description="Look the order up", steps=STEPS)
-        task = own["task_id"]
-        assert [step["id"] for step in own["steps"]] == ["s1", "s2"]
+        stored = await says(client, "store_plan", description="Look the order up", steps=STEPS)
+        task = stored["task_id"]
+        assert [step["id"] for step in stored["steps"]] == ["s1", "s2"]
         steps = [{**STEPS[0], "text": "Who is it"}]
         assert "Name the version" in await refused(client, "modify_execution_plan", task_id=task, steps=steps)
-        changed = await says(client, "modify_execution_plan", task_id=task, version=own["version"], steps=steps)
+        changed = await says(client, "modify_execution_plan", task_id=task, version=stored["version"], steps=steps)
         assert [step["description"] for step in changed["steps"]] == ["Who is it"]
-        stale = await refused(client, "modify_execution_plan", task_id=task, version=own["version"], steps=steps)
+        stale = await refused(client, "modify_execution_plan", task_id=task, version=stored["version"], steps=steps)
         assert stale.endswith("[stale_version]")
         assert (await says(client, "cancel_plan", task_id=task))["status"] == "cancelled"
         assert [plan["status"] for plan in (await says(client, "list_plans"))["plans"]] == ["cancelled"]
@@ -75,11 +75,11 @@ async def test_a_step_is_skipped_with_its_dependents_or_with_an_output(settings:
     wrong = {**STEPS[1], "arguments": {"order_id": "#W0000000"}}
     uses = {"text": "Once more", "tool": LOOK.tool, "arguments": {"order_id": "{{steps.s2.output.order_id}}"}}
     async with assistant(settings) as client:
-        own = await says(client, "store_plan", description="Look it up", steps=[STEPS[0], wrong, uses])
-        approval = {"task_id": own["task_id"], "version": own["version"], "hash": own["hash"]}
+        stored = await says(client, "store_plan", description="Look it up", steps=[STEPS[0], wrong, uses])
+        approval = {"task_id": stored["task_id"], "version": stored["version"], "hash": stored["hash"]}
         assert (await says(client, "approve_execution_plan", **approval, seconds=60))["status"] == "failed"
-        assert "“Once more” (s3)" in await refused(client, "skip_plan_step", task_id=own["task_id"], step_id="s2")
-        skip = {"task_id": own["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
+        assert "“Once more” (s3)" in await refused(client, "skip_plan_step", task_id=stored["task_id"], step_id="s2")
+        skip = {"task_id": stored["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
         done = await says(client, "skip_plan_step", **skip, seconds=60)
         assert (done["status"], done["steps"][1]["given"], done["progress"]["done"]) == (
             "completed",

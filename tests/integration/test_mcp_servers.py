@@ -1,6 +1,6 @@
-"""The MCP client over real processes and real HTTP: servers that are slow, die, hang, change, or say too much.
+"""The MCP client over real processes and real HTTP: servers that are slow, die, hang, change, or send too much.
 
-A server takes a second and a half of the processor to start. Tests that leave it as it was share one of each kind.
+A server needs 1.5 seconds of CPU to start, so tests that do not disturb it share one of each kind.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from services.executor.mcp import McpOutcome, McpServerConfig, McpTools, results
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[2]
 SOURCE = (sys.executable, "-m", "tests.support.mcp_server")
-KINDS = ("stdio", "stdio of old", "http", "http of old")
+KINDS = ("stdio", "stdio, old protocol", "http", "http, old protocol")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
+def short_delays() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "FIRST_DELAY", 0.05)
         patch.setattr(server, "LONGEST_DELAY", 0.4)
@@ -43,15 +43,15 @@ def shell(script: str) -> McpServerConfig:
 
 
 class McpTrial:
-    """The client's tools, and a way to wait for what they become."""
+    """An MCP client's tools; a test can wait until they satisfy a condition."""
 
     def __init__(self, *config: McpServerConfig) -> None:
         self._changed = asyncio.Event()
         self.tools = McpTools(config, changed=self._changed.set)
 
-    async def until(self, wanted: Callable[[McpTools], bool]) -> None:
+    async def until(self, condition: Callable[[McpTools], bool]) -> None:
         async with asyncio.timeout(20):
-            while not wanted(self.tools):
+            while not condition(self.tools):
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -73,8 +73,8 @@ async def using(*config: McpServerConfig) -> AsyncIterator[McpTrial]:
 
 
 @asynccontextmanager
-async def listening(folder: Path, port: int, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The test server on HTTP, as a separate process; does not wait until it is up."""
+async def http_server(folder: Path, port: int, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Start the test server on HTTP as a separate process, without waiting until it listens."""
     process = await asyncio.create_subprocess_exec(*SOURCE, str(folder), "--http", str(port), *options, cwd=ROOT)
     try:
         yield process
@@ -85,7 +85,7 @@ async def listening(folder: Path, port: int, *options: str) -> AsyncIterator[asy
 
 
 class Shop(NamedTuple):
-    """A server that several tests use; `folder` is the world its tools change."""
+    """A server that several tests share; its tools write into `folder`."""
 
     trial: McpTrial
     folder: Path
@@ -93,27 +93,27 @@ class Shop(NamedTuple):
 
 
 def of_kind(kind: str) -> pytest.MarkDecorator:
-    """For a test that proves the same over every kind of server."""
+    """Use only this kind of server: the tested behaviour does not depend on it."""
     return pytest.mark.parametrize("shop", [kind], indirect=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
 async def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
     folder, port = tmp_path_factory.mktemp("shop"), free_port()
-    old = ("--old",) if request.param.endswith("old") else ()
+    old = ("--old",) if "old" in request.param else ()
     async with AsyncExitStack() as opened:
         opened.enter_context(pytest.MonkeyPatch.context()).setenv("OPENAI_API_KEY", "sk-secret")
         if request.param.startswith("stdio"):
             config = child(folder, *old, policy="always", env={"SHOP_KEY": "its own"})
         else:
-            await opened.enter_async_context(listening(folder, port, *old))
+            await opened.enter_async_context(http_server(folder, port, *old))
             config = McpServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp", policy="always")
         trial = await opened.enter_async_context(using(config))
         await trial.ready()
         yield Shop(trial, folder, config)
 
 
-async def up(port: int) -> None:
+async def until_listening(port: int) -> None:
     """Wait until a server listens on the port."""
     while is_free("127.0.0.1", port):  # noqa: ASYNC110  a separate process sends no event
         await asyncio.sleep(0.02)
@@ -129,13 +129,13 @@ def pids(folder: Path) -> list[int]:
 
 
 async def wait_until_gone(pid: int) -> None:
-    """Until there is no such process."""
+    """Wait until there is no such process."""
     async with asyncio.timeout(10):
         while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110, ASYNC240  not a child of this process
             await asyncio.sleep(0.02)
 
 
-# --- what works
+# --- a working server
 
 
 async def test_tools_are_offered_and_called(shop: Shop) -> None:
@@ -165,7 +165,7 @@ async def test_a_changed_list_is_read_again(shop: Shop) -> None:
 
 
 async def test_a_megabyte_arrives_and_more_than_the_limit_is_cut(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes twice, as text and as data: more than the mebibyte that the library takes of one event by itself."""
+    """The result is sent twice, as text and as data: more than the mebibyte that the library accepts by default."""
     size = 700_000
     assert (await shop.trial.call("big", size=size)).value == {"result": "x" * size}
     monkeypatch.setattr(results, "MAX_RESULT", size)
@@ -175,31 +175,31 @@ async def test_a_megabyte_arrives_and_more_than_the_limit_is_cut(shop: Shop, mon
 
 
 @of_kind("http")
-async def test_what_is_over_the_limit_itself_is_cut_and_not_lost(shop: Shop) -> None:
+async def test_a_result_over_the_limit_is_cut_and_not_lost(shop: Shop) -> None:
     value = (await shop.trial.call("big", size=results.MAX_RESULT)).value
     assert isinstance(value, dict)
     assert value["type"] == "cut"
 
 
 @of_kind("stdio")
-async def test_what_a_tool_refuses_is_an_answer(shop: Shop) -> None:
+async def test_a_tools_refusal_is_a_known_outcome(shop: Shop) -> None:
     refused = await shop.trial.call("fail", reason="we are closed")
     assert (refused.ok, refused.unknown) == (False, False)
     assert "we are closed" in refused.error
     wrong = await shop.trial.call("add", a="one")
     assert (wrong.ok, wrong.unknown) == (False, False)
-    stranger = await shop.trial.call("nothing")
-    assert stranger.error.startswith("There is no tool “shop.nothing”")
+    unknown_tool = await shop.trial.call("nothing")
+    assert unknown_tool.error.startswith("There is no tool “shop.nothing”")
 
 
 @of_kind("stdio")
-async def test_a_child_is_not_given_our_secrets(shop: Shop) -> None:
+async def test_a_child_process_does_not_get_parleys_secrets(shop: Shop) -> None:
     assert os.environ["OPENAI_API_KEY"] == "sk-secret"
     assert (await shop.trial.call("environment", name="OPENAI_API_KEY")).value == {"result": ""}
     assert (await shop.trial.call("environment", name="SHOP_KEY")).value == {"result": "its own"}
 
 
-# --- trouble
+# --- slow, hanging and dying servers
 
 
 async def test_a_hanging_call_times_out_without_blocking_others(shop: Shop) -> None:
@@ -214,22 +214,22 @@ async def test_a_hanging_call_times_out_without_blocking_others(shop: Shop) -> N
 
 
 @of_kind("http")
-async def test_the_servers_own_limit_is_the_most(shop: Shop) -> None:
+async def test_the_servers_timeout_limits_the_calls_timeout(shop: Shop) -> None:
     async with using(shop.config.model_copy(update={"timeout": 0.5})) as trial:
         await trial.ready()
         assert "nothing within 0.5 s" in (await trial.call("note_and_hang", text="x", timeout=50)).error
 
 
-@pytest.mark.parametrize("kind", ["stdio", "stdio of old"])
-async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: str) -> None:
-    async with using(child(tmp_path, *(["--old"] if kind.endswith("old") else []))) as trial:
+@pytest.mark.parametrize("kind", ["stdio", "stdio, old protocol"])
+async def test_a_server_process_that_dies_in_a_call_is_restarted(tmp_path: Path, kind: str) -> None:
+    async with using(child(tmp_path, *(["--old"] if "old" in kind else []))) as trial:
         await trial.ready()
         dead = await trial.call("note_and_die", text="last")
         assert (dead.ok, dead.unknown) == (False, True)
         assert notes(tmp_path) == ["last"]
-        away = await trial.call("add", a=1, b=2)
-        assert (away.ok, away.unknown) == (False, False)
-        assert "is unavailable" in away.error
+        call_meanwhile = await trial.call("add", a=1, b=2)
+        assert (call_meanwhile.ok, call_meanwhile.unknown) == (False, False)
+        assert "is unavailable" in call_meanwhile.error
         await trial.until(lambda tools: bool(tools.troubles()))
         assert "shop.add" in {spec.name for spec in trial.tools.specs()}
         await trial.ready()
@@ -237,26 +237,24 @@ async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: st
         assert len(pids(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("old", [(), ("--old",)], ids=["http", "http of old"])
-async def test_one_on_http_that_dies_and_comes_back_and_one_that_has_forgotten_us(
-    tmp_path: Path, old: tuple[str, ...]
-) -> None:
-    """It is started again twice: after its death in a call, and between two calls. One may fail, then they work."""
+@pytest.mark.parametrize("old", [(), ("--old",)], ids=["http", "http, old protocol"])
+async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_path: Path, old: tuple[str, ...]) -> None:
+    """The server restarts after it died in a call, then between two calls. Calls fail until the client reconnects."""
     port = free_port()
     async with using(McpServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
-        async with listening(tmp_path, port, *old):
+        async with http_server(tmp_path, port, *old):
             await trial.ready()
             dead = await trial.call("note_and_die", text="last")
             assert (dead.ok, dead.unknown) == (False, True)
-        away = await trial.call("add", a=1, b=2)
-        assert not away.ok
-        async with listening(tmp_path, port, *old), asyncio.timeout(20):
+        call_meanwhile = await trial.call("add", a=1, b=2)
+        assert not call_meanwhile.ok
+        async with http_server(tmp_path, port, *old), asyncio.timeout(20):
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.until(lambda tools: bool(tools.troubles()))
                 await trial.ready()
         assert notes(tmp_path) == ["last"]
-        async with listening(tmp_path, port, *old), asyncio.timeout(20):
-            await up(port)
+        async with http_server(tmp_path, port, *old), asyncio.timeout(20):
+            await until_listening(port)
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.ready()
                 await asyncio.sleep(0.05)
@@ -279,24 +277,24 @@ async def test_a_slow_start_does_not_delay_other_servers(shop: Shop, tmp_path: P
 
 async def test_a_server_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     missing = McpServerConfig(name="missing", command=str(tmp_path / "nothing"))
-    dumb = McpServerConfig(
+    not_a_server = McpServerConfig(
         name="dumb", command=sys.executable, args=("-c", "for n in range(99): print('hello, I am no server', n)")
     )
-    unused = McpServerConfig(name="nobody", url=f"http://127.0.0.1:{free_port()}/mcp")
+    unreachable = McpServerConfig(name="nobody", url=f"http://127.0.0.1:{free_port()}/mcp")
     with structlog.testing.capture_logs() as logs:
-        async with using(missing, dumb, unused) as trial:
+        async with using(missing, not_a_server, unreachable) as trial:
             await trial.until(lambda tools: "being started" not in " ".join(tools.troubles()))
             result = dict(zip(("missing", "dumb", "nobody"), trial.tools.troubles(), strict=True))
     assert "No such file" in result["missing"]
     assert "it ended" in result["dumb"]
     assert "ConnectError" in result["nobody"]
     assert trial.tools.specs() == ()
-    babble = [entry for entry in logs if entry["event"] == "mcp_server_babbles"]
-    assert {entry["server"] for entry in babble} == {"dumb"}
-    assert len(babble) == 1
+    noise = [entry for entry in logs if entry["event"] == "mcp_server_babbles"]
+    assert {entry["server"] for entry in noise} == {"dumb"}
+    assert len(noise) == 1
 
 
-async def test_stderr_goes_to_the_log_and_not_without_end(tmp_path: Path) -> None:
+async def test_stderr_is_logged_up_to_a_limit(tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
         async with using(child(tmp_path)) as trial:
             await trial.ready()
@@ -309,7 +307,7 @@ async def test_stderr_goes_to_the_log_and_not_without_end(tmp_path: Path) -> Non
     assert dropped["lines"] == 500 - transport.LINES
 
 
-async def test_stopping_ends_the_children_also_one_that_is_being_started(tmp_path: Path) -> None:
+async def test_stop_ends_all_child_processes_also_one_that_is_still_starting(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     slow = shell(f"echo $$ >> {tmp_path}/pids; exec cat {gate}")
@@ -322,16 +320,16 @@ async def test_stopping_ends_the_children_also_one_that_is_being_started(tmp_pat
 
 
 async def test_children_end_with_an_executor_that_is_killed(tmp_path: Path) -> None:
-    """As the executor runs it: under uvloop."""
+    """The client runs under uvloop, as in the executor."""
     program = """if True:
         import asyncio, sys, uvloop
         from services.executor.mcp import McpTools, McpServerConfig
         async def main():
-            there = asyncio.Event()
+            ready = asyncio.Event()
             args = ("-m", "tests.support.mcp_server", sys.argv[1])
-            tools = McpTools([McpServerConfig(name="shop", command=sys.executable, args=args)], changed=there.set)
+            tools = McpTools([McpServerConfig(name="shop", command=sys.executable, args=args)], changed=ready.set)
             await tools.start()
-            await there.wait()
+            await ready.wait()
             print((await tools.call("shop.add", {"a": 1, "b": 2})).value, flush=True)
             await asyncio.Event().wait()
         uvloop.run(main())
@@ -350,8 +348,8 @@ async def test_children_end_with_an_executor_that_is_killed(tmp_path: Path) -> N
     await wait_until_gone(pid)
 
 
-async def test_a_reference_server() -> None:
-    """The protocol's own time server, as it comes from the registry."""
+async def test_the_time_reference_server_works() -> None:
+    """The MCP project's time server, as published on PyPI."""
     async with using(McpServerConfig(name="time", command=sys.executable, args=("-m", "mcp_server_time"))) as trial:
         await trial.ready()
         assert {(spec.name, spec.effect) for spec in trial.tools.specs()} == {

@@ -1,4 +1,4 @@
-"""Figures move as they should, on a real nats-server with the real services; and their labels stay few."""
+"""Metrics count what happens on a real nats-server with the real services, and their labels have few values."""
 
 import asyncio
 import sys
@@ -33,29 +33,29 @@ from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 
-FEW = 15  # new values of a label, but for the routes that there are
-SESSIONS = 20  # more than FEW: a label that holds their ids is noticed
+MAX_LABEL_VALUES = 15  # new values of one label, without the routes of the gateway
+SESSIONS = 20  # more than MAX_LABEL_VALUES, so that a label with session ids fails the test
 
 
-def figure(name: str, **labels: str) -> float:
+def metric_value(name: str, **labels: str) -> float:
     return metrics.REGISTRY.get_sample_value(f"parley_{name}", labels) or 0
 
 
-class Moved:
-    """How much a figure has grown since."""
+class MetricDelta:
+    """How much a metric has grown since this was created."""
 
     def __init__(self, name: str, **labels: str) -> None:
         self._name, self._labels = name, labels
-        self._before = figure(name, **labels)
+        self._before = metric_value(name, **labels)
 
     @property
     def by(self) -> float:
-        return figure(self._name, **self._labels) - self._before
+        return metric_value(self._name, **self._labels) - self._before
 
 
 async def test_a_version_conflict_is_counted(bus: Bus, session_id: str) -> None:
-    stored = Moved("log_append_duration_seconds_count", outcome="stored")
-    conflicts = Moved("log_append_duration_seconds_count", outcome="conflict")
+    stored = MetricDelta("log_append_duration_seconds_count", outcome="stored")
+    conflicts = MetricDelta("log_append_duration_seconds_count", outcome="conflict")
     for text in ("one", "two"):
         event = decide(Session(session_id), c.Say(text=text), person())
         after = evolve(Session(session_id), event)
@@ -68,49 +68,51 @@ async def test_a_version_conflict_is_counted(bus: Bus, session_id: str) -> None:
 
 
 async def test_every_delivery_is_counted_by_its_outcome(bus: Bus, settings: Settings) -> None:
-    async def odd(delivery: Delivery) -> None:
+    async def fail_some(delivery: Delivery) -> None:
         if delivery.data == b"bad":
             raise Unprocessable("it is bad")
         if delivery.deliveries == 1:
             raise RuntimeError("the first time")
 
     outcomes = ("done", "failed", "parked")
-    counted = {word: Moved("handler_duration_seconds_count", consumer="planner", outcome=word) for word in outcomes}
-    again = Moved("consumer_redeliveries_total", consumer="planner")
-    inbox = Inbox(odd)
+    counted = {
+        word: MetricDelta("handler_duration_seconds_count", consumer="planner", outcome=word) for word in outcomes
+    }
+    redeliveries = MetricDelta("consumer_redeliveries_total", consumer="planner")
+    inbox = Inbox(fail_some)
     async with consuming(settings, inbox):
         await store(bus, b"good", b"bad")
         await inbox.until(3)
         await until_idle(bus)
     assert {word: moved.by for word, moved in counted.items()} == {"done": 1, "failed": 1, "parked": 1}
-    assert again.by == 1
+    assert redeliveries.by == 1
 
 
 async def test_waiting_messages_are_measured_with_their_age(bus: Bus, settings: Settings) -> None:
-    async def look() -> tuple[float, ...]:
+    async def measure() -> tuple[float, ...]:
         await record_lag(bus.client, await bus.client.jetstream().consumer_info("SESSIONS", "planner"))
         names = ("pending_messages", "ack_pending_messages", "oldest_pending_age_seconds", "oldest_unacked_age_seconds")
-        return tuple(figure(f"consumer_{name}", consumer="planner") for name in names)
+        return tuple(metric_value(f"consumer_{name}", consumer="planner") for name in names)
 
     await store(bus, b"other", subject="session.a.executor.x")
     await store(bus, b"1", b"2")
     stored_at = (await bus.client.jetstream().get_msg("SESSIONS", seq=2)).time
     assert stored_at
-    pending, in_hand, waiting, unfinished = await look()
-    assert (pending, in_hand) == (2, 0)
+    pending, unacked, oldest_pending, oldest_unacked = await measure()
+    assert (pending, unacked) == (2, 0)
     age = (datetime.now(UTC) - stored_at) / timedelta(seconds=1)
-    assert 0 < waiting <= age
-    assert unfinished == waiting
+    assert 0 < oldest_pending <= age
+    assert oldest_unacked == oldest_pending
     go = asyncio.Event()
     inbox = Inbox(lambda _: go.wait())
     async with consuming(settings, inbox):
         await inbox.until(2)
-        pending, in_hand, waiting, unfinished = await look()
-        assert (pending, in_hand, waiting) == (0, 2, 0)
-        assert unfinished > age
+        pending, unacked, oldest_pending, oldest_unacked = await measure()
+        assert (pending, unacked, oldest_pending) == (0, 2, 0)
+        assert oldest_unacked > age
         go.set()
         await until_idle(bus)
-        assert await look() == (0, 0, 0, 0)
+        assert await measure() == (0, 0, 0, 0)
 
 
 @asynccontextmanager
@@ -138,22 +140,24 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
         await Person(bus, f"{session_id}-2").does(c.Say(text="Another one"))
         await until_idle(bus, "plan_store")
         await store_metrics.count(service.database)
-        assert figure("sessions", phase="failed") == 1
-        assert figure("sessions", phase="planning") == 1
-        assert figure("sessions", phase="coding") == 0
-        assert 0 < figure("oldest_due_work_age_seconds", service="planner") < 60
-        assert figure("oldest_due_work_age_seconds", service="executor") == 0
-        assert figure("dead_letters", consumer="planner") >= 1
-        assert figure("dead_letters", consumer="executor") == 0
-        assert figure("parked_messages") == 1
+        assert metric_value("sessions", phase="failed") == 1
+        assert metric_value("sessions", phase="planning") == 1
+        assert metric_value("sessions", phase="coding") == 0
+        assert 0 < metric_value("oldest_due_work_age_seconds", service="planner") < 60
+        assert metric_value("oldest_due_work_age_seconds", service="executor") == 0
+        assert metric_value("dead_letters", consumer="planner") >= 1
+        assert metric_value("dead_letters", consumer="executor") == 0
+        assert metric_value("parked_messages") == 1
 
 
-async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id: str) -> None:
+async def test_model_calls_tokens_and_budget_stops_are_counted(bus: Bus, settings: Settings, session_id: str) -> None:
     async with rehearsal_server(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
         labels = {"role": "planner", "model": "rehearsal"}
-        calls = {word: Moved("model_call_duration_seconds_count", **labels, outcome=word) for word in ("ok", "failed")}
-        tokens = Moved("model_tokens_total", **labels, kind="completion")
-        stops = Moved("budget_exceeded_total", service="generator")
+        calls = {
+            word: MetricDelta("model_call_duration_seconds_count", **labels, outcome=word) for word in ("ok", "failed")
+        }
+        tokens = MetricDelta("model_tokens_total", **labels, kind="completion")
+        stops = MetricDelta("budget_exceeded_total", service="generator")
         await rehearsal.fault(fault="500", times=1)
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=1)))
@@ -166,8 +170,8 @@ async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id
         assert stops.by == 1
 
 
-def values() -> dict[tuple[str, str], set[str]]:
-    """What each label of each figure has been so far."""
+def label_values_so_far() -> dict[tuple[str, str], set[str]]:
+    """The values so far of each label of each metric."""
     label_values: dict[tuple[str, str], set[str]] = {}
     for sample in (sample for family in metrics.REGISTRY.collect() for sample in family.samples):
         for label, value in sample.labels.items():
@@ -177,25 +181,27 @@ def values() -> dict[tuple[str, str], set[str]]:
 
 
 @pytest.mark.timeout(180)
-async def test_many_sessions_leave_labels_with_few_values(bus: Bus, settings: Settings) -> None:
-    """Through gateway, workers and plan_store; nothing of the sessions is in what is shown."""
-    before = values()  # of whatever else has run in this process
+async def test_labels_have_few_values_after_many_sessions(bus: Bus, settings: Settings) -> None:
+    """The sessions run through gateway, workers and plan_store; `/metrics` has none of their ids."""
+    before = label_values_so_far()  # from other tests in this process
     async with rehearsal_server(settings) as rehearsal:
         free = {"parley_auth": "none", "max_sockets_per_user": 0, "max_running_sessions_per_user": 0}
-        mine = rehearsal.settings.model_copy(update=free)
-        gateway_bus = Bus(mine, "gateway")
-        app = build(mine, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
-        async with plan_store(mine) as service, working(mine, rehearsal.model), serving(app) as address:
-            ids = await asyncio.gather(*(_asks(address, number) for number in range(SESSIONS)))
+        settings = rehearsal.settings.model_copy(update=free)
+        gateway_bus = Bus(settings, "gateway")
+        app = build(settings, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
+        async with plan_store(settings) as service, working(settings, rehearsal.model), serving(app) as address:
+            ids = await asyncio.gather(*(_run_session(address, number) for number in range(SESSIONS)))
             await store_metrics.count(service.database)
-            await _shows_what_it_counted(address, ids)
+            await _check_metrics_page(address, ids)
     known = set(app.openapi()["paths"])
-    new = {where: label_values - before.get(where, set()) - known for where, label_values in values().items()}
-    assert {where: label_values for where, label_values in new.items() if len(label_values) > FEW} == {}
+    new = {
+        where: label_values - before.get(where, set()) - known for where, label_values in label_values_so_far().items()
+    }
+    assert {where: label_values for where, label_values in new.items() if len(label_values) > MAX_LABEL_VALUES} == {}
 
 
-async def _asks(address: str, number: int) -> str:
-    """One session, over the socket and over REST."""
+async def _run_session(address: str, number: int) -> str:
+    """Run one session over the socket and over REST; return its id."""
     async with client(address) as ann, httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http:
         await ann.send("user_message", content=f"Help me create a simple calculator, the {number}th")
         review = await ann.until("text_plan_review", seconds=60)
@@ -206,19 +212,19 @@ async def _asks(address: str, number: int) -> str:
         return session_id
 
 
-async def _shows_what_it_counted(address: str, ids: list[str]) -> None:
+async def _check_metrics_page(address: str, ids: list[str]) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         text = (await http.get("/metrics")).text
     assert not [session_id for session_id in ids if session_id in text]
-    assert figure("websocket_connections") == 0
+    assert metric_value("websocket_connections") == 0
     route: Any = {"method": "GET", "route": "/api/sessions/{session_id}", "status": "200"}
-    assert figure("http_request_duration_seconds_count", **route) >= SESSIONS
-    assert figure("websocket_messages_total", direction="in") >= SESSIONS
-    assert figure("bus_request_duration_seconds_count", request="plan_store.session.load") >= SESSIONS
+    assert metric_value("http_request_duration_seconds_count", **route) >= SESSIONS
+    assert metric_value("websocket_messages_total", direction="in") >= SESSIONS
+    assert metric_value("bus_request_duration_seconds_count", request="plan_store.session.load") >= SESSIONS
 
 
 async def test_processes_serve_metrics_beside_their_health(settings: Settings) -> None:
-    """As a container is run: lag from whoever works the consumer, sessions by phase from plan_store."""
+    """Processes are run as in containers: the worker shows its consumer's lag, plan_store the sessions by phase."""
     expected = {
         "planner": 'parley_consumer_pending_messages{consumer="planner"} 0.0',
         "plan_store": 'parley_sessions{phase="failed"} 0.0',
@@ -228,7 +234,7 @@ async def test_processes_serve_metrics_beside_their_health(settings: Settings) -
 
 
 async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> str:
-    """What a process of this service shows, once this is in it."""
+    """The metrics of a process of this service, once they have the expected line."""
     port = free_port()
     environment = child_environment(
         NATS_URL=settings.nats_url, PARLEY_HOME=str(settings.parley_home), HEALTH_PORT=str(port), OPENAI_BASE_URL=""
@@ -241,13 +247,13 @@ async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> 
                 with suppress(httpx2.HTTPError):
                     if expected in (text := (await http.get("/metrics")).text):
                         return text
-                await asyncio.sleep(0.1)  # figures are polled, here as everywhere
+                await asyncio.sleep(0.1)  # metrics can only be polled
     finally:
         process.terminate()
         await process.wait()
 
 
-async def test_who_may_read_the_gateways_metrics() -> None:
+async def test_the_gateways_metrics_need_a_token() -> None:
     world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token="scrape-me")
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
 
@@ -260,6 +266,6 @@ async def test_who_may_read_the_gateways_metrics() -> None:
         assert await status("scrape-me") == 200
         assert await status(TOKEN) == 200
         sessions = await http.get("/api/sessions", headers={"Authorization": "Bearer scrape-me"})
-        assert sessions.status_code == 401  # it opens nothing else
+        assert sessions.status_code == 401  # the token is for metrics only
     async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
         assert (await http.get("/metrics")).text.startswith("# HELP")

@@ -1,4 +1,4 @@
-"""Model servers that send without end: a call ends after a bounded number of bytes, with words and without the key."""
+"""Model servers that send without end: a call ends after a bounded number of bytes, with an error without the key."""
 
 import asyncio
 import gzip
@@ -26,17 +26,17 @@ class Answer(BaseModel):
 
 
 class Server:
-    """It answers every POST with `head`, then `piece` for ever; `sent` counts the bytes that went out."""
+    """A server that replies to every POST with `head`, then `piece` for ever; `sent` counts the bytes."""
 
     def __init__(self, head: bytes, piece: bytes) -> None:
         self.head, self.piece = head, piece
-        self.sent = self.asked = 0
+        self.sent = self.requests = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
             await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
-            self.asked += 1
+            self.requests += 1
             data = self.head
             while True:
                 writer.write(data)
@@ -51,9 +51,9 @@ class Server:
 
 @asynccontextmanager
 async def serving(server: Server) -> AsyncIterator[Settings]:
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    async with listening:
-        port = listening.sockets[0].getsockname()[1]
+    tcp_server = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    async with tcp_server:
+        port = tcp_server.sockets[0].getsockname()[1]
         yield Settings.model_validate(
             {
                 "openai_base_url": f"http://127.0.0.1:{port}/v1",
@@ -101,12 +101,12 @@ async def test_endless_replies_are_ended(name: str) -> None:
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError) as caught:
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=nothing)
+            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
         await model.aclose()
     assert reason in caught.value.reason
     assert KEY not in f"{caught.value.reason} {caught.value!r}"
-    assert server.asked == 1
-    assert server.sent < 20 * RESPONSE  # what the kernel's buffers take is sent, too
+    assert server.requests == 1
+    assert server.sent < 20 * RESPONSE  # includes bytes in the kernel's buffers
 
 
 async def test_endless_headers_are_ended() -> None:
@@ -114,7 +114,7 @@ async def test_endless_headers_are_ended() -> None:
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError, match="connection to the model broke"):
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=nothing)
+            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
         await model.aclose()
 
 
@@ -130,7 +130,7 @@ async def test_endless_embeddings_are_ended() -> None:
 
 
 async def test_thousands_of_events_at_once_do_not_block_the_loop() -> None:
-    """The longest pause of the loop, for events that have come in one piece: 30 ms where nothing else runs."""
+    """Events that arrive in one piece pause the loop for at most 30 ms on an idle machine; the test allows 1 s."""
     server = Server(EVENTS, chunk(choices=[]) * 4_000)
     pauses: list[float] = []
 
@@ -145,12 +145,12 @@ async def test_thousands_of_events_at_once_do_not_block_the_loop() -> None:
         model = OpenAIModel(settings, first_wait=0.01)
         watching = asyncio.create_task(watch())
         with pytest.raises(ModelError):
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=nothing)
+            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
         watching.cancel()
         await model.aclose()
     assert max(pauses) < 1
     assert len(pauses) > RESPONSE / 65_536
 
 
-async def nothing(*_: object) -> None:
-    """For what a call cost: nobody asks here."""
+async def ignore_call(*_: object) -> None:
+    """An `on_call` that ignores the cost of the call."""

@@ -1,4 +1,4 @@
-"""What model calls cost is in the log: with the event that ends their work, or before the next call of it begins."""
+"""The log has the cost of each model call: in the event that ends the work, or recorded before the work's next call."""
 
 import asyncio
 
@@ -26,8 +26,8 @@ PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 CALL = 14  # tokens of a scripted call
 
 
-class Watching(ScriptedModel):
-    """Notes what the log held when each call began."""
+class LogSizeRecorder(ScriptedModel):
+    """Records the number of messages in the log at the start of each call."""
 
     def __init__(self, log: InMemoryLog, *replies: BaseModel | Exception) -> None:
         super().__init__(*replies)
@@ -40,13 +40,13 @@ class Watching(ScriptedModel):
 
 
 class Planner:
-    """One planner beside a log in memory, with a model that says so much."""
+    """One planner with a log in memory and a scripted model."""
 
     def __init__(
         self, *replies: BaseModel | Exception, handler: Handler = draft_plan, log: InMemoryLog | None = None
     ) -> None:
         self.log = log or InMemoryLog()
-        self.model = Watching(self.log, *replies)
+        self.model = LogSizeRecorder(self.log, *replies)
         self.store = InMemoryStore(self.log)
         self.story = Story("s", log=self.log)
         deps = WorkerDeps("planner", self.store, self.log, self.model, Drafts(None), Settings())
@@ -57,7 +57,7 @@ class Planner:
         raw = self.log.messages[-1]
         return Delivery(raw.subject, raw.data, raw.position, 1)
 
-    async def asked(self, **settings: int) -> Delivery:
+    async def request(self, **settings: int) -> Delivery:
         return await self.does(c.Say(text="A calculator", settings=SessionSettings.model_validate(settings)))
 
     async def session(self) -> Session:
@@ -67,35 +67,35 @@ class Planner:
         return await self.store.events("s")
 
     async def accounts(self) -> list[tuple[str, int]]:
-        """Each event's type, and how many calls it accounts for."""
+        """Each event's type, with the number of calls whose cost it has."""
         return [(event.type, len(event.usage)) for event in await self.events()]
 
 
-def asks(times: int) -> Handler:
-    """A handler that asks one time after the other, and uses the last reply."""
+def call_model(times: int) -> Handler:
+    """A handler that calls the model this many times and drafts the plan of the last reply."""
 
     async def handler(context: WorkContext) -> WorkerCommand | None:
         for _ in range(times - 1):
-            await _ask(context)
+            await _call(context)
         return await draft_plan(context)
 
     return handler
 
 
-async def _ask(context: WorkContext) -> PlanReply:
+async def _call(context: WorkContext) -> PlanReply:
     return await context.ask([{"role": "user", "content": "?"}], PlanReply, kind="plan", render=lambda _: "")
 
 
 async def test_the_event_that_ends_the_work_carries_the_cost_of_its_call() -> None:
     planner = Planner(PLAN)
-    await planner.worker.on_delivery(await planner.asked())
+    await planner.worker.on_delivery(await planner.request())
     assert await planner.accounts() == [("message.received", 0), ("plan.drafted", 1)]
     assert (await planner.session()).spent.tokens == CALL
 
 
 async def test_a_calls_usage_is_recorded_before_the_works_next_call() -> None:
-    planner = Planner(PLAN, PLAN, PLAN, handler=asks(3))
-    await planner.worker.on_delivery(await planner.asked())
+    planner = Planner(PLAN, PLAN, PLAN, handler=call_model(3))
+    await planner.worker.on_delivery(await planner.request())
     assert planner.model.log_sizes == [1, 2, 3]
     assert await planner.accounts() == [
         ("message.received", 0),
@@ -107,11 +107,11 @@ async def test_a_calls_usage_is_recorded_before_the_works_next_call() -> None:
 
 async def test_calls_that_ended_concurrently_are_recorded_together() -> None:
     async def handler(context: WorkContext) -> WorkerCommand | None:
-        await asyncio.gather(_ask(context), _ask(context))
+        await asyncio.gather(_call(context), _call(context))
         return await draft_plan(context)
 
     planner = Planner(PLAN, PLAN, PLAN, handler=handler)
-    await planner.worker.on_delivery(await planner.asked())
+    await planner.worker.on_delivery(await planner.request())
     assert await planner.accounts() == [("message.received", 0), ("usage.recorded", 2), ("plan.drafted", 1)]
 
 
@@ -126,36 +126,36 @@ async def test_a_clients_second_attempt_starts_after_the_first_is_recorded() -> 
     assert (recorded.type, drafted.type) == ("usage.recorded", "plan.drafted")
 
 
-# --- work that comes to nothing
+# --- work without a result
 
 
 async def test_a_failure_event_carries_the_failed_call() -> None:
     planner = Planner(ModelFailed("no"))
-    await planner.worker.on_delivery(await planner.asked())
+    await planner.worker.on_delivery(await planner.request())
     assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
 
 
-async def test_a_late_results_cost_is_recorded() -> None:
+async def test_the_cost_of_a_result_after_a_stop_is_recorded() -> None:
     async def handler(context: WorkContext) -> WorkerCommand | None:
         command = await draft_plan(context)
-        await planner.does(c.Stop())  # and nobody told this process
+        await planner.does(c.Stop())  # this process gets no notice of it
         return command
 
     planner = Planner(PLAN, handler=handler)
-    await planner.worker.on_delivery(await planner.asked())
+    await planner.worker.on_delivery(await planner.request())
     assert await planner.accounts() == [("message.received", 0), ("session.stopped", 0), ("usage.recorded", 1)]
     assert (await planner.session()).phase == "resting"
 
 
 async def test_the_failure_carries_the_cost_of_an_unstorable_result() -> None:
     planner = Planner(PLAN.model_copy(update={"notes": "x" * 300_000}))
-    await planner.worker.on_delivery(await planner.asked())
+    await planner.worker.on_delivery(await planner.request())
     assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
 
 
-async def test_an_indeterminate_append_is_not_accounted_for_twice() -> None:
+async def test_an_append_of_unknown_outcome_does_not_record_the_cost_again() -> None:
     planner = Planner(PLAN)
-    work = await planner.asked()
+    work = await planner.request()
     planner.log.faults = [LogUnavailable("away")]
     with pytest.raises(LogUnavailable):
         await planner.worker.on_delivery(work)
@@ -166,7 +166,7 @@ async def test_a_stopped_calls_cost_is_recorded_also_during_shutdown() -> None:
     called, appending, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def handler(context: WorkContext) -> WorkerCommand | None:
-        await _ask(context)
+        await _call(context)
         called.set()
         await asyncio.Event().wait()
         raise AssertionError("it is cancelled")
@@ -179,12 +179,12 @@ async def test_a_stopped_calls_cost_is_recorded_also_during_shutdown() -> None:
             return await super().append(event, after=after, due=due)
 
     planner = Planner(PLAN, handler=handler, log=Slow())
-    working = asyncio.create_task(planner.worker.on_delivery(await planner.asked()))
+    working = asyncio.create_task(planner.worker.on_delivery(await planner.request()))
     await called.wait()
     await planner.does(c.Stop())
     await planner.worker.on_stopped("feed.s.nobody.session.stopped", planner.log.messages[-1].data)
     await appending.wait()
-    working.cancel()  # the process leaves, too
+    working.cancel()  # the process ends, too
     await asyncio.sleep(0)
     go.set()
     with pytest.raises(asyncio.CancelledError):
@@ -195,21 +195,21 @@ async def test_a_stopped_calls_cost_is_recorded_also_during_shutdown() -> None:
 # --- budgets
 
 
-@pytest.mark.parametrize("enough", [1, 2])
-async def test_the_budget_is_checked_before_every_call(enough: int) -> None:
-    planner = Planner(*[PLAN] * 25, handler=asks(20))
-    await planner.worker.on_delivery(await planner.asked(token_budget=enough * CALL))
+@pytest.mark.parametrize("allowed_calls", [1, 2])
+async def test_the_budget_is_checked_before_every_call(allowed_calls: int) -> None:
+    planner = Planner(*[PLAN] * 25, handler=call_model(20))
+    await planner.worker.on_delivery(await planner.request(token_budget=allowed_calls * CALL))
     session = await planner.session()
     assert session.question
     assert session.question.about == "budget"
-    assert session.spent.tokens == enough * CALL
-    assert len(planner.model.prompts) == enough
+    assert session.spent.tokens == allowed_calls * CALL
+    assert len(planner.model.prompts) == allowed_calls
     assert (await planner.accounts())[-1] == ("question.asked", 1)
 
 
-async def test_work_without_budget_is_repeated_once_the_budget_is_raised() -> None:
-    planner = Planner(PLAN, PLAN, PLAN, handler=asks(2))
-    await planner.worker.on_delivery(await planner.asked(token_budget=CALL))
+async def test_work_that_ran_out_of_budget_is_repeated_once_the_budget_is_raised() -> None:
+    planner = Planner(PLAN, PLAN, PLAN, handler=call_model(2))
+    await planner.worker.on_delivery(await planner.request(token_budget=CALL))
     await planner.worker.on_delivery(await planner.does(c.RaiseBudget(tokens=100)))
     assert (await planner.session()).phase == "awaiting_approval"
     assert (await planner.accounts())[-2:] == [("usage.recorded", 1), ("plan.drafted", 1)]

@@ -1,4 +1,4 @@
-"""Parley's own NATS server: found, started, killed, restarted on its store, ended with its parent."""
+"""Parley's own NATS server: finding the binary, start, kill, restart on the same store, and end with its parent."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def get(url: str) -> int:
         return client.getresponse().status
 
 
-async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
+async def test_the_server_has_jetstream_and_monitoring(server: NatsServer) -> None:
     info = probe(server.url)
     assert info.jetstream
     assert version_of(info.version) >= MINIMUM
@@ -52,9 +52,9 @@ async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
 
 
 def test_a_connection_without_a_password_is_refused(server: NatsServer) -> None:
-    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as stranger:
-        stranger.sendall(b"CONNECT {}\r\nPING\r\n")
-        assert b"Authorization Violation" in stranger.makefile("rb").read()
+    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as connection:
+        connection.sendall(b"CONNECT {}\r\nPING\r\n")
+        assert b"Authorization Violation" in connection.makefile("rb").read()
 
 
 async def test_acknowledged_messages_survive_a_kill_and_the_url_stays(server: NatsServer) -> None:
@@ -79,9 +79,9 @@ def test_passwords_are_private_and_created_once(server: NatsServer, tmp_path: Pa
     files = [*(tmp_path / "secrets").iterdir(), tmp_path / "nats" / "nats.conf"]
     assert {file.name for file in files[:-1]} == {f"nats-{user}" for user in USERS}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    again = prepare(tmp_path, port=1)
-    assert again.passwords[OPERATOR] in server.url
-    assert len(set(again.passwords.values())) == len(USERS)
+    prepared_again = prepare(tmp_path, port=1)
+    assert prepared_again.passwords[OPERATOR] in server.url
+    assert len(set(prepared_again.passwords.values())) == len(USERS)
 
 
 def test_parleys_server_flushes_each_event_and_a_tests_server_does_not(tmp_path: Path) -> None:
@@ -95,15 +95,15 @@ def test_a_home_may_have_any_characters_in_its_name(tmp_path: Path) -> None:
         assert server.monitoring_url
 
 
-async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
-    """As the previous version created it."""
+async def test_a_home_with_a_token_of_a_previous_version_keeps_its_log(tmp_path: Path) -> None:
+    """Previous versions of Parley created a home with one token for all services."""
     token = secret(tmp_path, "nats-token")
-    place = prepare(tmp_path)
-    ours = re.compile(r"authorization \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
-    earlier = ours.sub(f'authorization {{ token: "{token}" }}\n', place.config.read_text())
-    place.config.write_text(earlier)
-    with subprocess.Popen(place.command(find_binary()[0])) as process:  # noqa: ASYNC220  it ends in this block
-        client = await nats.connect(f"nats://{token}@127.0.0.1:{place.port}", max_reconnect_attempts=50)
+    prepared = prepare(tmp_path)
+    authorization = re.compile(r"authorization \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
+    token_config = authorization.sub(f'authorization {{ token: "{token}" }}\n', prepared.config.read_text())
+    prepared.config.write_text(token_config)
+    with subprocess.Popen(prepared.command(find_binary()[0])) as process:  # noqa: ASYNC220  it ends in this block
+        client = await nats.connect(f"nats://{token}@127.0.0.1:{prepared.port}", max_reconnect_attempts=50)
         await client.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
         await client.jetstream().publish("kept.it", b"1")
         await client.close()
@@ -114,7 +114,7 @@ async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
         await client.close()
 
 
-def test_two_homes_have_two_servers(server: NatsServer, tmp_path: Path) -> None:
+def test_two_homes_have_separate_servers(server: NatsServer, tmp_path: Path) -> None:
     with nats_server(tmp_path / "other") as other:
         assert urlsplit(other.url).port != urlsplit(server.url).port
         assert urlsplit(other.url).password != urlsplit(server.url).password
@@ -132,7 +132,7 @@ def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> 
         assert port_of_a_new_process() != first
 
 
-def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import signal
         from pathlib import Path
@@ -171,7 +171,7 @@ def test_a_server_on_path_is_used_if_it_is_new_enough(
     assert (find_binary()[0] == fake) is from_path
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_failed_start_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = put_on_path(tmp_path, monkeypatch, "9.9.9")
     fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo v9.9.9 && exit\necho "disk is on fire"; exit 1\n')
     with pytest.raises(NatsMissing, match="disk is on fire"):
@@ -183,7 +183,7 @@ def test_another_protocol_on_the_port_is_not_a_nats_server() -> None:
         probe(f"nats://127.0.0.1:{other.getsockname()[1]}", timeout=0.1)
 
 
-async def test_the_doctor_tells_missing_streams_from_correct_ones(server: NatsServer) -> None:
+async def test_the_doctor_distinguishes_missing_streams_from_correct_ones(server: NatsServer) -> None:
     settings = Settings(nats_url=server.url)
     broker = check_nats(settings, is_up=False)
     before = await check_streams(settings, broker)

@@ -1,4 +1,4 @@
-"""Stops that race with what tools return, on a real bus: whoever is first, what was done is told."""
+"""Stops race with the results of tools, on a real bus: the session records what was done, whichever comes first."""
 
 import asyncio
 import random
@@ -23,12 +23,12 @@ from shared.log import commit
 from shared.settings import Settings
 from tests.support.stack import Person, working
 
-FREE = SessionSettings(approval="never")
-AT_ONCE = 5
+NO_APPROVALS = SessionSettings(approval="never")
+CONCURRENT_SESSIONS = 5
 
 
 class Bank:
-    """Tools that take a while, and whoever waits for one to return hears of it at once."""
+    """Slow tools; a test can wait for the events `began` and `returned` of a session's call."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -36,7 +36,7 @@ class Bank:
         self.began: dict[str, asyncio.Event] = {}
         self.returned: dict[str, asyncio.Event] = {}
 
-    def opens(self, session_id: str) -> None:
+    def add_session(self, session_id: str) -> None:
         self.began[session_id], self.returned[session_id] = asyncio.Event(), asyncio.Event()
 
     async def run(self, call: ToolInvocation) -> ToolResult:
@@ -53,9 +53,9 @@ class Bank:
         return Executor(Registry(StaticSource(self.tool("pay", "irreversible"), self.tool("look", "read"))), bus)
 
 
-async def asks(bus: Bus, session_id: str, *actions: ActionSpec) -> Person:
+async def start_turn(bus: Bus, session_id: str, *actions: ActionSpec) -> Person:
     person = Person(bus, session_id)
-    await person.does(c.Say(text="Pay Bob", workflow="agentflow", settings=FREE))
+    await person.does(c.Say(text="Pay Bob", workflow="agentflow", settings=NO_APPROVALS))
     await person.does(c.PlanTurn(sub_goal="pay", actions=actions))
     return person
 
@@ -64,56 +64,56 @@ def statuses(session: Session) -> list[str]:
     return [action.status for action in session.turn.actions] if session.turn else []
 
 
-def quiet(session: Session) -> bool:
+def at_rest(session: Session) -> bool:
     return session.phase == "resting" and "started" not in statuses(session)
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("stops", [20, pytest.param(150, marks=pytest.mark.long)])
-async def test_a_stop_while_a_call_returns(settings: Settings, bus: Bus, stops: int) -> None:
-    bank, dice, came = Bank(0.05), random.Random(7), Counter[str]()
+async def test_a_stop_during_a_calls_return_loses_no_outcome(settings: Settings, bus: Bus, stops: int) -> None:
+    bank, dice, end_counts = Bank(0.05), random.Random(7), Counter[str]()
 
     async def stop_session(number: int, slots: asyncio.Semaphore) -> None:
         async with slots:
             session_id = f"s{number}"
-            bank.opens(session_id)
-            person = await asks(bus, session_id, ActionSpec(id="1.1", tool="pay", effect="irreversible"))
+            bank.add_session(session_id)
+            person = await start_turn(bus, session_id, ActionSpec(id="1.1", tool="pay", effect="irreversible"))
             await bank.began[session_id].wait()
-            loaded = await person.load()  # what is on the screen: nothing has to be read any more
+            loaded = await person.load()  # load now, so that the stop below needs no read
             await bank.returned[session_id].wait()
-            await asyncio.sleep(dice.uniform(0, 0.001))  # the fault itself
+            await asyncio.sleep(dice.uniform(0, 0.001))  # the race
             try:
                 await commit(bus.log, loaded, c.Stop(), CommandMeta("user:ann", datetime.now(UTC), "stop"))
             except CommandRefused:
-                came["was over"] += 1
+                end_counts["was over"] += 1
                 return
-            came.update(statuses(await person.sees(quiet, seconds=20)))
+            end_counts.update(statuses(await person.sees(at_rest, seconds=20)))
 
     async with working(settings, ScriptedModel(), "executor", handlers={"executor": bank.executor(bus).run_batch}):
-        slots = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(CONCURRENT_SESSIONS)
         await asyncio.gather(*(stop_session(number, slots) for number in range(stops)))
-    assert came["finished"] + came["was over"] == stops
-    assert came["finished"] > stops // 4, "hardly any stop was in time: nothing was tried"
+    assert end_counts["finished"] + end_counts["was over"] == stops
+    assert end_counts["finished"] > stops // 4, "hardly any stop was in time: nothing was tried"
     assert set(bank.calls.values()) == {1}
 
 
 @pytest.mark.timeout(120)
-async def test_two_slow_reads_and_a_write_with_two_replicas(settings: Settings, bus: Bus) -> None:
-    """Half of the sessions are stopped in the middle. Nothing is done twice, and nothing is left without an outcome."""
+async def test_two_replicas_run_each_call_of_a_batch_once(settings: Settings, bus: Bus) -> None:
+    """The user stops half of the sessions during a call. Every call runs once and gets an outcome."""
     bank = Bank(0.2)
-    wave = (
+    batch = (
         *(ActionSpec(id=f"1.{number}", tool="look", arguments={"at": number}) for number in (1, 2)),
         ActionSpec(id="1.3", tool="pay", effect="irreversible"),
     )
 
     async def run_session(number: int) -> tuple[list[str], int]:
         session_id = f"s{number}"
-        bank.opens(session_id)
-        person = await asks(bus, session_id, *wave)
+        bank.add_session(session_id)
+        person = await start_turn(bus, session_id, *batch)
         if number % 2:
             await bank.began[session_id].wait()
             await person.does(c.Stop())
-            ended = await person.sees(quiet, seconds=20)
+            ended = await person.sees(at_rest, seconds=20)
         else:
             ended = await person.phase("verifying", seconds=20)
         events = await person.events()
@@ -127,7 +127,7 @@ async def test_two_slow_reads_and_a_write_with_two_replicas(settings: Settings, 
             handlers = {"executor": bank.executor(bus).run_batch}
             await replicas.enter_async_context(working(settings, ScriptedModel(), "executor", handlers=handlers))  # type: ignore[arg-type]
         results = await asyncio.gather(*map(run_session, range(10)))
-    assert all(count == len(wave) for _, count in results)
-    for number, (became, _) in enumerate(results):
-        assert became == (["failed", "failed", "finished"] if number % 2 else ["finished"] * 3)
+    assert all(count == len(batch) for _, count in results)
+    for number, (final_statuses, _) in enumerate(results):
+        assert final_statuses == (["failed", "failed", "finished"] if number % 2 else ["finished"] * 3)
     assert set(bank.calls.values()) == {1}

@@ -1,4 +1,4 @@
-"""The bench of Parley's own cost runs: with a few of each, and without a look at its times."""
+"""The benchmark of Parley's overhead runs, here with few sessions; the tests check no times."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from bench.overhead.load_generator import LoadResult, stage_times
 from bench.overhead.recorded_events import SESSION_ID_PLACEHOLDER, RecordedEvent, Recording, load, save, stage_events
 from bench.overhead.workloads import CONVERSATION, WORKLOADS
 
-LINES: Recording = (
+EVENTS: Recording = (
     RecordedEvent(
         f"user:{SESSION_ID_PLACEHOLDER}", "planner", "message.received", b'{"session_id": "the-session-at-hand"}'
     ),
@@ -22,7 +22,7 @@ LINES: Recording = (
     RecordedEvent(f"user:{SESSION_ID_PLACEHOLDER}", "generator", "question.answered", b"{}"),
     RecordedEvent("generator", "nobody", "answer.given", b"{}"),
 )
-STAGES = {  # of each kind of session, in order
+STAGES = {  # the services with work in each kind of session, in order
     "conversation": ["planner", "generator", "verifier"],
     "look-up": [*["planner", "executor", "verifier"] * 3, "generator"],
     "write": [*["planner", "executor", "verifier"] * 3, "generator"],
@@ -31,15 +31,15 @@ STAGES = {  # of each kind of session, in order
 
 
 def test_a_stage_lasts_from_the_event_that_makes_a_service_due_to_its_last_append(tmp_path: Path) -> None:
-    assert LINES[0].body_of("another-id") == b'{"session_id": "another-id"}'
-    assert [len(stage_events(LINES, number)) for number in (0, 2, 4, 6)] == [2, 2, 1, 1]
-    times = [f"2026-11-21T10:00:00.{100 * number:06}789Z" for number in range(len(LINES))]
-    recorded_stages = list(stage_times(LINES, times))
+    assert EVENTS[0].body_of("another-id") == b'{"session_id": "another-id"}'
+    assert [len(stage_events(EVENTS, number)) for number in (0, 2, 4, 6)] == [2, 2, 1, 1]
+    times = [f"2026-11-21T10:00:00.{100 * number:06}789Z" for number in range(len(EVENTS))]
+    recorded_stages = list(stage_times(EVENTS, times))
     assert [stage_time.service for stage_time in recorded_stages] == ["planner", "executor", "executor", "generator"]
     assert [round(stage_time.first_append_ms, 6) for stage_time in recorded_stages] == [0.1] * 4
     assert [round(stage_time.total_ms, 6) for stage_time in recorded_stages] == [0.2, 0.2, 0.1, 0.1]
-    save(LINES, tmp_path / "lines.json")
-    assert load(tmp_path / "lines.json") == LINES
+    save(EVENTS, tmp_path / "lines.json")
+    assert load(tmp_path / "lines.json") == EVENTS
 
 
 @pytest.mark.long
@@ -69,7 +69,7 @@ async def test_each_workload_runs_through_the_services_and_through_bare_nats(tmp
 
 @pytest.mark.long
 @pytest.mark.timeout(300)  # four processes and a server, four times
-async def test_long_conversations_and_growth(tmp_path: Path) -> None:
+async def test_long_conversations_and_growth_are_measured(tmp_path: Path) -> None:
     async with (
         processes.nats_server(tmp_path / "long", sync_always=False) as (place, _),
         processes.running(processes.service_processes(place)),
@@ -87,7 +87,7 @@ async def test_long_conversations_and_growth(tmp_path: Path) -> None:
     assert markdown_tables.growth_table([grown]).splitlines()[2].startswith("| 2 | ")
 
 
-def test_tables_are_written_between_their_marks(tmp_path: Path) -> None:
+def test_tables_replace_the_text_between_their_marks(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text("before\n<!-- overhead -->\nold\n<!-- /overhead -->\nafter\n")
     markdown_tables.replace_section(document, "overhead", "new\n")

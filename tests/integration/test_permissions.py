@@ -1,4 +1,4 @@
-"""What each service's NATS user is refused, on a real server with the lists as they are; and what it is not."""
+"""The permissions of each service's NATS user, on a real server: what it refuses and what it allows."""
 
 import asyncio
 import json
@@ -37,17 +37,18 @@ EVENTS = sorted({kind for service in SERVICES for kind in types_made_by(service)
 API = "$JS.API"
 
 
-class Visitor:
-    """A connection as one of the users, and what the server refused it."""
+class NatsUserConnection:
+    """A connection as one NATS user; it records the subjects that the server refuses."""
 
     def __init__(self, client: Client, refused: list[str]) -> None:
         self.client = client
         self._refused = refused
 
     async def refused(self) -> list[str]:
-        """The subjects refused since the last look, in small letters; the server answers in order.
+        """The subjects that the server refused since the last call, in lower case.
 
-        A flush would not do: its ping overtakes what was published before it.
+        It awaits the reply to a request, because the server answers in order. A flush does not suffice: its ping
+        overtakes messages published before it.
         """
         await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=20)
         subjects = [text.split('"')[1] for text in self._refused]
@@ -66,7 +67,7 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(nats: NatsServer, user: str) -> AsyncIterator[Visitor]:
+async def connected_as(nats: NatsServer, user: str) -> AsyncIterator[NatsUserConnection]:
     refused: list[str] = []
 
     async def on_error(error: Exception) -> None:
@@ -74,13 +75,13 @@ async def visiting(nats: NatsServer, user: str) -> AsyncIterator[Visitor]:
 
     client = await client_of.connect(**address(Settings(nats_url=nats.url_of(user))).options, error_cb=on_error)
     try:
-        yield Visitor(client, refused)
+        yield NatsUserConnection(client, refused)
     finally:
         await client.close()
 
 
 async def state(bus: Bus) -> dict[str, Any]:
-    """Everything that somebody could have changed."""
+    """All state of the server that a user could change."""
     server_state: dict[str, Any] = {}
     for config in streams(Settings()):
         answer = await bus.request(f"{API}.STREAM.INFO.{config['name']}", b"")
@@ -100,18 +101,18 @@ def events_of_others(user: str) -> list[str]:
 
 
 def work_of_others(user: str) -> list[str]:
-    """Others' deliveries, acknowledgements and answers."""
+    """Subjects of other services' deliveries, acknowledgements and replies."""
     durables = [(stream, config["name"]) for stream, config in consumers(Settings())]
-    own = {(stream, name) for stream, name, _ in SERVICES[user].consumers}
-    theirs = [durable for durable in durables if durable not in own]
-    subjects = [f"{API}.CONSUMER.MSG.NEXT.{stream}.{name}" for stream, name in theirs]
-    subjects += [f"$JS.ACK.{stream}.{name}.1.1.1.1.0" for stream, name in theirs]
+    durables_of_user = {(stream, name) for stream, name, _ in SERVICES[user].consumers}
+    durables_of_others = [durable for durable in durables if durable not in durables_of_user]
+    subjects = [f"{API}.CONSUMER.MSG.NEXT.{stream}.{name}" for stream, name in durables_of_others]
+    subjects += [f"$JS.ACK.{stream}.{name}.1.1.1.1.0" for stream, name in durables_of_others]
     subjects += [f"{inbox(other)}.a.b" for other in SERVICES] + ["_INBOX.a.b", f"{inbox(OPERATOR)}.a.b"]
     return [*subjects, f"feed.{SESSION}.nobody.session.stopped", f"session.{SESSION}", f"session.{SESSION}.x"]
 
 
-def power(user: str) -> list[str]:
-    """What only the operator may do."""
+def operator_subjects(user: str) -> list[str]:
+    """Subjects that only the operator may use."""
     subjects = []
     for config in streams(Settings()):
         name = config["name"]
@@ -134,47 +135,57 @@ def power(user: str) -> list[str]:
 
 
 def requests_of_others(user: str) -> list[str]:
-    """Whatever some service may publish besides events and acknowledgements, and this one may not."""
-    mine = set(permissions(user)["publish"])
-    every = {subject for other in SERVICES for subject in permissions(other)["publish"]} - mine
-    plain = [subject for subject in sorted(every) if not subject.startswith(("session.", "$JS."))]
-    never = ["plan_store.plan.delete", "plan_store.anything", "tools.call", "timer.x.approval", "ticket.x"]
-    asked = [*plain, *(subject for subject in never if subject not in mine)]
-    return [s.replace("*", "x").replace(">", "x.y") for s in asked if not (s == "ticket.x" and user == "gateway")]
+    """Subjects, besides events and acknowledgements, that some other service may publish to, and this one may not."""
+    allowed = set(permissions(user)["publish"])
+    others_only = {subject for other in SERVICES for subject in permissions(other)["publish"]} - allowed
+    requests = [subject for subject in sorted(others_only) if not subject.startswith(("session.", "$JS."))]
+    examples = ["plan_store.plan.delete", "plan_store.anything", "tools.call", "timer.x.approval", "ticket.x"]
+    requests += [subject for subject in examples if subject not in allowed]
+    return [s.replace("*", "x").replace(">", "x.y") for s in requests if not (s == "ticket.x" and user == "gateway")]
 
 
-def listening(user: str) -> list[str]:
-    """What is meant for others to hear."""
-    mine = set(permissions(user)["subscribe"])
-    every = {subject for other in SERVICES for subject in permissions(other)["subscribe"]} - mine
-    raw = ["session.>", f"session.{SESSION}.>", ">", "*.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "_INBOX.>", "timer.>"]
-    raw += ["ticket.>", "$O.>"]
-    return sorted(every - ({"feed.*.*.session.stopped"} if user == "gateway" else set())) + raw
+def forbidden_subscriptions(user: str) -> list[str]:
+    """Subjects that this user may not subscribe to."""
+    allowed = set(permissions(user)["subscribe"])
+    others_only = {subject for other in SERVICES for subject in permissions(other)["subscribe"]} - allowed
+    wildcards = [
+        "session.>",
+        f"session.{SESSION}.>",
+        ">",
+        "*.>",
+        "$JS.>",
+        "$JS.API.>",
+        "$JS.ACK.>",
+        "_INBOX.>",
+        "timer.>",
+    ]
+    wildcards += ["ticket.>", "$O.>"]
+    return sorted(others_only - ({"feed.*.*.session.stopped"} if user == "gateway" else set())) + wildcards
 
 
 @pytest.mark.parametrize("user", SERVICES)
 async def test_forbidden_subjects_are_refused_and_nothing_changes(
     nats: NatsServer, settings: Settings, bus: Bus, user: str
 ) -> None:
-    await began(bus)
+    await begin_session(bus)
     before = await state(bus)
-    attempts = [*events_of_others(user), *work_of_others(user), *power(user), *requests_of_others(user)]
+    attempts = [*events_of_others(user), *work_of_others(user), *operator_subjects(user), *requests_of_others(user)]
     attempts = [subject.replace("timer.x", "timerfired.x") if user == "plan_store" else subject for subject in attempts]
     assert len(set(attempts)) > 60
-    async with visiting(nats, user) as visitor:
-        assert await visitor.publishes(*attempts) == [subject.lower() for subject in attempts]
-        patterns = listening(user)
-        assert await visitor.subscribes(*patterns) == [subject.lower() for subject in patterns]
+    async with connected_as(nats, user) as connected:
+        assert await connected.publishes(*attempts) == [subject.lower() for subject in attempts]
+        patterns = forbidden_subscriptions(user)
+        assert await connected.subscribes(*patterns) == [subject.lower() for subject in patterns]
         allowed = [f"{inbox(user)}.a", *permissions(user)["subscribe"]]
-        assert await visitor.subscribes(*allowed) == []
+        assert await connected.subscribes(*allowed) == []
     assert await state(bus) == before
 
 
-# --- what the server itself publishes for whoever asks
+# --- what the server itself publishes in reply to a request
 
 
-async def began(bus: Bus) -> tuple[SessionAtPosition, bytes]:
-    """A session whose plan is in review, stored as it should be; and the body of an approval, as an event."""
+async def begin_session(bus: Bus) -> tuple[SessionAtPosition, bytes]:
+    """Store a session whose plan is in review; return it, and the body of an approval event that is not stored."""
     loaded = SessionAtPosition(Session(SESSION), 0)
     at = datetime.now(UTC)
     draft = c.DraftPlan(goal="g", steps=(Step(text="one"),))
@@ -193,7 +204,7 @@ async def began(bus: Bus) -> tuple[SessionAtPosition, bytes]:
 
 
 async def accepted(bus: Bus, loaded: SessionAtPosition) -> list[str]:
-    """The types of the events that the log's readers take, after these."""
+    """The types of the events after `loaded` that readers of the log accept."""
     types: list[str] = []
     for raw in await bus.log.read(SESSION, after=loaded.position, leader=True):
         loaded, event, _ = accept(loaded, raw)
@@ -201,59 +212,61 @@ async def accepted(bus: Bus, loaded: SessionAtPosition) -> list[str]:
     return types
 
 
-async def plant(bus: Bus, user: str, loaded: SessionAtPosition, body: bytes) -> int:
-    """A forged approval where this user may store something, made so that its guard fits the other session."""
+async def store_forged_approval(bus: Bus, user: str, loaded: SessionAtPosition, body: bytes) -> int:
+    """Store a forged approval where this user may write, with guard headers that fit the other session."""
     where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{types_made_by(user)[0]}"
     headers = guard_headers(SESSION, loaded.position, "")
-    del headers[MESSAGE_ID]  # or the server would take its copy for the same again
+    del headers[MESSAGE_ID]  # otherwise the server would drop the copy as a duplicate
     reply = await bus.client.request(where, body, headers=headers, timeout=20)
     return int(json.loads(reply.data)["seq"])
 
 
-def target(body: bytes, loaded: SessionAtPosition) -> str:
+def approval_subject(body: bytes, loaded: SessionAtPosition) -> str:
     event = facts.PlanApproved.model_validate_json(body)
     return subject_of(event, due(evolve(loaded.session, event)))
 
 
-async def test_a_direct_get_could_forge_an_event(nats: NatsServer, settings: Settings, bus: Bus) -> None:
-    """Why nobody but plan_store and the operator has it: the answer is stored as if its asker had said it."""
-    loaded, body = await began(bus)
-    position = await plant(bus, "planner", loaded, body)
-    async with visiting(nats, OPERATOR) as visitor:
+async def test_an_event_can_be_forged_with_a_direct_get(nats: NatsServer, settings: Settings, bus: Bus) -> None:
+    """Only plan_store and the operator may send one: the server stores the reply as if its requester had sent it."""
+    loaded, body = await begin_session(bus)
+    position = await store_forged_approval(bus, "planner", loaded, body)
+    async with connected_as(nats, OPERATOR) as connected:
         request = json.dumps({"seq": position}).encode()
-        assert await visitor.publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=target(body, loaded)) == []
+        reply = approval_subject(body, loaded)
+        assert await connected.publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=reply) == []
         async with asyncio.timeout(20):
             while await accepted(bus, loaded) != ["plan.approved"]:
-                pass  # each look is a request of its own
+                pass  # each read awaits a request
 
 
 @pytest.mark.parametrize("user", [service for service in SERVICES if service != "plan_store"])
-async def test_no_answer_of_the_server_can_forge_an_event(
+async def test_no_reply_of_the_server_can_forge_an_event(
     nats: NatsServer, settings: Settings, bus: Bus, user: str
 ) -> None:
-    """Each request that a service may make, with its answer ordered to where the service itself may not publish."""
-    loaded, body = await began(bus)
-    position = await plant(bus, user, loaded, body)
-    asked = [subject for subject in permissions(user)["publish"] if subject.startswith(f"{API}.")]
-    asked += [subject for subject in permissions(user)["publish"] if "*" not in subject and not subject.startswith("$")]
+    """Send each request that the service may make, with a reply subject that it may not publish to."""
+    loaded, body = await begin_session(bus)
+    position = await store_forged_approval(bus, user, loaded, body)
+    allowed = permissions(user)["publish"]
+    requests = [subject for subject in allowed if subject.startswith(f"{API}.")]
+    requests += [subject for subject in allowed if "*" not in subject and not subject.startswith("$")]
     request = json.dumps({"seq": position}).encode()
-    replies = [target(body, loaded), f"{API}.STREAM.PURGE.{SESSIONS}", f"{API}.STREAM.DELETE.{SESSIONS}"]
-    async with visiting(nats, user) as visitor:
+    replies = [approval_subject(body, loaded), f"{API}.STREAM.PURGE.{SESSIONS}", f"{API}.STREAM.DELETE.{SESSIONS}"]
+    async with connected_as(nats, user) as connected:
         for reply in replies:
-            assert await visitor.publishes(*asked, body=request, reply=reply) == []
-            assert await visitor.publishes(*asked, body=b"1", reply=reply) == []  # so many deliveries
+            assert await connected.publishes(*requests, body=request, reply=reply) == []
+            assert await connected.publishes(*requests, body=b"1", reply=reply) == []  # a number of deliveries
         acks = [f"$JS.ACK.{SESSIONS}.{worker}.1.1.1.1.0" for worker in WORKERS]
-        for ack in acks:  # this much of a reply subject the server does check
-            assert await visitor.publishes(*asked, body=request, reply=ack) == [ack.lower()] * len(asked)
-        own = f"session.other.nobody.{types_made_by(user)[0]}"
-        assert await visitor.publishes(own, body=body, reply=target(body, loaded)) == []
-        answer = await visitor.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
+        for ack in acks:  # the only reply subjects that the server checks
+            assert await connected.publishes(*requests, body=request, reply=ack) == [ack.lower()] * len(requests)
+        allowed_subject = f"session.other.nobody.{types_made_by(user)[0]}"
+        assert await connected.publishes(allowed_subject, body=body, reply=approval_subject(body, loaded)) == []
+        answer = await connected.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
         assert json.loads(answer.data)["message"], "answered after all the others, so they have been"
     assert await accepted(bus, loaded) == []
     assert (await state(bus))[SESSIONS]["state"]["first_seq"] == 1, "nothing was purged"
 
 
-# --- what a service does
+# --- what services do with their permissions
 
 
 async def test_artefacts_are_stored_read_and_deleted_by_the_permitted_services(
@@ -281,48 +294,48 @@ async def test_artefacts_are_stored_read_and_deleted_by_the_permitted_services(
 
 
 async def test_an_answer_is_only_sent_to_an_inbox(bus: Bus) -> None:
-    asked: list[bytes] = []
+    handled: list[bytes] = []
 
     async def respond(_: str, data: bytes) -> bytes:
-        asked.append(data)
+        handled.append(data)
         return data
 
     await bus.answer("echo", respond)
     for reply in ("", "session.s1.nobody.approval.given", f"{API}.STREAM.PURGE.{SESSIONS}"):
         await bus.client.publish("echo", b"not this", reply=reply)
     assert await bus.request("echo", b"this") == b"this"
-    assert asked == [b"this"]
+    assert handled == [b"this"]
     assert (await state(bus))[SESSIONS]["state"]["messages"] == 0
 
 
 async def test_an_unguarded_event_is_stored_and_accepted_by_no_reader(
     nats: NatsServer, settings: Settings, bus: Bus
 ) -> None:
-    """Permissions cannot ask for headers: the readers of the log do."""
-    loaded, _ = await began(bus)
+    """Permissions cannot require headers; the readers of the log do."""
+    loaded, _ = await begin_session(bus)
     body = b'{"type": "plan.drafted"}'
-    async with visiting(nats, "planner") as visitor:
-        await visitor.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=20)
+    async with connected_as(nats, "planner") as connected:
+        await connected.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=20)
     assert await accepted(bus, loaded) == []
     [stored] = await bus.log.read(SESSION, after=loaded.position)
     assert isinstance(stored, StoredMessage)
     assert stored.data == body
 
 
-# --- the file for servers that are not ours
+# --- the configuration for servers that Parley does not start
 
 
-def checked(**passwords: str) -> subprocess.CompletedProcess[str]:
-    """The server reads its configuration and ends."""
+def check_config(**passwords: str) -> subprocess.CompletedProcess[str]:
+    """Run nats-server so that it only validates `deploy/nats.conf`."""
     command = (str(find_binary()[0]), "-t", "-c", str(ROOT / "deploy" / "nats.conf"))
     return subprocess.run(command, env=passwords, capture_output=True, text=True, check=False)
 
 
 def test_the_server_accepts_the_containers_configuration_with_all_passwords() -> None:
     passwords = {variable(user): f"p{token_hex(16)}" for user in USERS}
-    output = checked(**passwords)
+    output = check_config(**passwords)
     assert "is valid" in output.stdout + output.stderr
     del passwords["NATS_PASSWORD_GATEWAY"]
-    output = checked(**passwords)
+    output = check_config(**passwords)
     assert output.returncode != 0
     assert "NATS_PASSWORD_GATEWAY" in output.stdout + output.stderr

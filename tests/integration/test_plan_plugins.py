@@ -36,8 +36,8 @@ from tests.support.stack import Person, working
 
 
 @pytest.fixture(autouse=True)
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The project is installed."""
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the package with the test's plugins."""
     install_plugins(tmp_path, monkeypatch)
 
 
@@ -51,14 +51,14 @@ async def open_session(
     generator: str = "",
     tools: tuple[str, ...] = (),
     instructions: str = "",
-    **listed: Any,
+    **plugin_settings: Any,
 ) -> AsyncIterator[tuple[Person, ScriptedModel]]:
-    """A session with the plugins that are `listed`."""
+    """A session with the plugins that the settings of `executors()` or `generators()` list; yields user and model."""
     model = ScriptedModel(*replies)
-    async with working(settings.model_copy(update=listed), model):
+    async with working(settings.model_copy(update=plugin_settings), model):
         ann = Person(bus, session_id)
-        expected = SessionSettings(generator=generator, tools=tools, instructions=instructions)
-        await ann.does(c.Say(text=request, workflow="execution_plan", settings=expected))
+        session_settings = SessionSettings(generator=generator, tools=tools, instructions=instructions)
+        await ann.does(c.Say(text=request, workflow="execution_plan", settings=session_settings))
         yield ann, model
 
 
@@ -78,8 +78,8 @@ def results(session: Session) -> list[Any]:
 async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings, bus: Bus, session_id: str) -> None:
     from outside_executors import DryRun, Watched  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the fixture
 
-    listed = executors("watched", "dryrun")
-    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **listed) as (ann, _):
+    both = executors("watched", "dryrun")
+    async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **both) as (ann, _):
         await approve(ann)
         session = await ann.phase("resting", "failed")
         assert session.plan
@@ -92,12 +92,13 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
         assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/{session.task}.s3/1", 1, "write", session_id)]
 
 
-async def carried_out(ann: Person) -> Session:
+async def approve_and_run(ann: Person) -> Session:
+    """Approve the plan and return the session once the run ends or asks."""
     await approve(ann)
     return await ann.phase("resting", "failed", "awaiting_input")
 
 
-async def test_a_change_by_reference_is_shown_before_its_executor_runs(
+async def test_a_write_with_referenced_values_is_approved_before_its_executor_runs(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     from outside_executors import DryRun  # noqa: PLC0415
@@ -123,7 +124,7 @@ async def test_the_executor_that_the_settings_name_first_runs_the_step(
         ann,
         _,
     ):
-        session = await carried_out(ann)
+        session = await approve_and_run(ann)
         assert session.turn
         first = session.turn.actions[0]
         assert (first.status, first.explanation) == ("failed", "RuntimeError: no way")
@@ -143,15 +144,17 @@ async def test_the_executor_that_the_settings_name_first_runs_the_step(
         ("missing", "no installed package has “missing”", False),
     ],
 )
-async def test_a_step_executor_s_faults_are_reported_and_never_repeated(
+async def test_a_step_executors_faults_are_reported_and_its_step_is_not_repeated(
     settings: Settings, bus: Bus, session_id: str, name: str, message: str, uncertain: bool
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors(name)) as (ann, _):
-        session = await carried_out(ann)
+        session = await approve_and_run(ann)
         events = await ann.events()
         assert session.turn
         explained = " ".join(f"{action.explanation} {action.result}" for action in session.turn.actions)
-        assert message in explained + " ".join(one.reason for one in events if isinstance(one, facts.ActionUncertain))
+        assert message in explained + " ".join(
+            event.reason for event in events if isinstance(event, facts.ActionUncertain)
+        )
         assert ("action.uncertain" in [event.type for event in events]) is uncertain
         assert await order_status(settings) == "pending"
 
@@ -161,7 +164,7 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
 ) -> None:
     started: asyncio.Queue[str] = asyncio.Queue()
 
-    async def stored(subject: str, __: bytes) -> None:
+    async def on_artefact(subject: str, __: bytes) -> None:
         await started.put(subject)
 
     plan_store = PlanStore(settings)
@@ -172,13 +175,13 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
         async with working(settings, ScriptedModel(plan(WHO, LOOK, CANCEL)), *services):
             ann = Person(bus, session_id)
             await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
-            await bus.subscribe("$O.ARTEFACTS.M.>", stored)
+            await bus.subscribe("$O.ARTEFACTS.M.>", on_artefact)
             await approve(ann)
             async with asyncio.timeout(60):
                 await started.get()
             victim.kill()
-            listed = settings.model_copy(update=executors("hangs"))
-            async with working(listed, ScriptedModel(), "executor"):
+            with_executor = settings.model_copy(update=executors("hangs"))
+            async with working(with_executor, ScriptedModel(), "executor"):
                 session = await ann.phase("awaiting_input", "resting", "failed")
             assert session.turn
             assert [action.status for action in session.turn.actions] == ["finished", "finished", "uncertain"]
@@ -191,7 +194,7 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
         await plan_store.stop()
 
 
-async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
+async def test_a_generator_drafts_and_changes_a_plan_without_the_model(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     message = f"Who is {USER['email']}"
@@ -207,28 +210,26 @@ async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
         assert second.plan
         assert [step.id for step in second.plan.steps] == ["who", "s1", "s2"]
         assert (second.plan.task, second.plan.notes) == (first.plan.task, "And the products")
-        ended = await carried_out(ann)
+        ended = await approve_and_run(ann)
         assert (ended.plan and ended.plan.status, ended.rest_reason) == ("completed", "answered")
         assert USER["name"]["first_name"] in str(results(ended)[1])
 
 
-async def test_a_session_names_the_generator_of_its_plans(settings: Settings, bus: Bus, session_id: str) -> None:
-    listed = generators("model", "looks")
+async def test_a_session_chooses_the_generator_of_its_plans(settings: Settings, bus: Bus, session_id: str) -> None:
+    both = generators("model", "looks")
     message = f"Who is {USER['email']}"
-    async with open_session(settings, bus, session_id, request=message, generator="looks", **listed) as (ann, _):
+    async with open_session(settings, bus, session_id, request=message, generator="looks", **both) as (ann, _):
         session = await ann.phase("awaiting_approval", "failed")
         assert session.plan, session.failure
         assert session.plan.goal == "Look a customer up"
         bob = Person(bus, f"{session_id}-2")
         await bob.does(c.Say(text=message, workflow="execution_plan", settings=SessionSettings(generator="circles")))
         failed = await bob.phase("awaiting_approval", "failed")
-        assert failed.failure  # it is installed, and the settings do not list it
+        assert failed.failure  # the generator is installed, but the settings do not list it
         assert failed.failure.reason == "There is no plan generator “circles” here, only: model, looks."
 
 
-async def test_a_generator_asks_the_model_and_the_cost_is_recorded(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_a_generator_that_calls_the_model_drafts_a_plan(settings: Settings, bus: Bus, session_id: str) -> None:
     replies = plan(StepDraft(tool="list_all_product_types", text="Look"))
     async with open_session(settings, bus, session_id, replies, **generators("asks")) as (ann, model):
         session = await ann.phase("awaiting_approval", "failed")
@@ -252,7 +253,7 @@ async def test_a_generator_gets_the_problems_of_its_rejected_draft(
         assert "Step 1 (a): there is no tool “fly” here." in second
 
 
-async def test_a_generator_is_given_the_tools_that_are_allowed_and_the_instructions(
+async def test_a_generator_gets_the_allowed_tools_and_the_instructions(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     expected: dict[str, Any] = {"tools": ("list_all_product_types",), "instructions": "Be quick."}
@@ -275,7 +276,7 @@ async def test_a_generator_is_given_the_tools_that_are_allowed_and_the_instructi
         ("missing", "no installed package has “missing” among its entry points of the group parley.plan_generators"),
     ],
 )
-async def test_a_generator_s_faults_are_reported(
+async def test_a_generators_faults_are_reported(
     settings: Settings, bus: Bus, session_id: str, name: str, message: str
 ) -> None:
     async with open_session(settings, bus, session_id, **generators(name)) as (ann, _):
@@ -285,7 +286,7 @@ async def test_a_generator_s_faults_are_reported(
         assert failed.failure.retryable
 
 
-async def test_a_generator_that_raised_is_asked_again_by_a_retry(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_retry_calls_the_generator_that_raised_again(settings: Settings, bus: Bus, session_id: str) -> None:
     async with open_session(settings, bus, session_id, **generators("raises")) as (ann, _):
         failed = await ann.phase("awaiting_approval", "failed")
         assert failed.failure
@@ -296,23 +297,23 @@ async def test_a_generator_that_raised_is_asked_again_by_a_retry(settings: Setti
         assert session.plan.goal == "Look"
 
 
-async def test_a_generator_is_named_over_rest_and_from_a_program(settings: Settings, bus: Bus) -> None:
-    listed = settings.model_copy(update=generators("model", "looks"))
+async def test_rest_and_the_sdk_choose_the_generator(settings: Settings, bus: Bus) -> None:
+    with_generators = settings.model_copy(update=generators("model", "looks"))
     message = f"Who is {USER['email']}"
-    async with serving_plans(listed) as there:
-        drafted = await there.post(request=message, generator="looks")
-        assert (there.status, drafted["status"], drafted["description"]) == (
+    async with serving_plans(with_generators) as rest:
+        drafted = await rest.post(request=message, generator="looks")
+        assert (rest.status, drafted["status"], drafted["description"]) == (
             201,
             "pending_approval",
             "Look a customer up",
         )
-        unlisted = await there.post(request=message, generator="circles", settings={"max_turns": 3})
+        unlisted = await rest.post(request=message, generator="circles", settings={"max_turns": 3})
         assert (unlisted["status"], unlisted["problem"]) == (
             "draft",
             "There is no plan generator “circles” here, only: model, looks.",
         )
-        await there.post(request=message, generator="")
-        assert there.status == 422
-        async with Parley(there.url) as parley:
+        await rest.post(request=message, generator="")
+        assert rest.status == 422
+        async with Parley(rest.url) as parley:
             plan = await parley.execution_plans.generate(message, generator="looks")
             assert [step.id for step in plan.steps] == ["who", "s1"]

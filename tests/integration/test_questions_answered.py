@@ -1,8 +1,8 @@
-"""Questions in English and requests with paths, through the flows' own nodes with the rehearsal model behind them.
+"""Questions in English and requests for paths, run through the real flow nodes with the rehearsal model.
 
-The floors are what `python -m bench.questions` and `python -m bench.path_planning` measured when they were written,
-less two percentage points, so that changed rules do not lose ground unnoticed. No wrong answer is allowed: it is
-worse than none.
+Each floor is two percentage points below what `python -m bench.questions` and `python -m bench.path_planning` measured
+when it was written, so that a change of the rules cannot reduce the share unnoticed. A wrong answer is worse than none:
+the tests allow none.
 """
 
 from pathlib import Path
@@ -15,19 +15,19 @@ from shared.settings import Settings
 from tests.support.path_play import RuleModel, local_services
 from tests.support.questions import load, load_requests
 
-pytestmark = pytest.mark.timeout(180)  # a lot is reckoned, and the machine may be busy
-SHARES = {"store": 0.43, "held": 0.23}  # right at least
+pytestmark = pytest.mark.timeout(180)  # much computation, on a machine that may be busy
+SHARES = {"store": 0.43, "held": 0.23}  # minimal share of right answers
 REFUSALS = ("unanswerable", "harm")
 
 
-async def judged(name: str, folder: Path) -> list[JudgedAnswer]:
-    async with local_services(settings_of(name, folder, "")) as house:
-        return await ask_all(house, name)
+async def ask_questions(name: str, folder: Path) -> list[JudgedAnswer]:
+    async with local_services(settings_of(name, folder, "")) as services:
+        return await ask_all(services, name)
 
 
 @pytest.mark.parametrize("name", SHARES)
 async def test_questions_are_answered_right_or_refused(name: str, tmp_path: Path) -> None:
-    results = await judged(name, tmp_path)
+    results = await ask_questions(name, tmp_path)
     counts = count_outcomes(results)
     assert [result.question.id for result in results] == [result.id for result in load(name)]
     listed = "".join(describe(result, secret=name == "held") for result in results if result.outcome == "wrong")
@@ -40,8 +40,8 @@ async def test_questions_are_answered_right_or_refused(name: str, tmp_path: Path
 
 
 async def test_the_right_paths_are_planned(tmp_path: Path) -> None:
-    async with local_services(Settings(parley_home=tmp_path)) as house:
-        results = await plan_requests(house)
+    async with local_services(Settings(parley_home=tmp_path)) as services:
+        results = await plan_requests(services)
     assert len(results) == 60
     assert [result.request.id for result in results if not result.has_expected_state] == []
     assert sum(result.is_right for result in results) / len(results) >= 0.83, [
@@ -51,12 +51,12 @@ async def test_the_right_paths_are_planned(tmp_path: Path) -> None:
 
 async def test_invalid_paths_from_the_model_fall_back_to_the_full_graph(tmp_path: Path) -> None:
     model = RuleModel(nonsense=True)
-    async with local_services(Settings(parley_home=tmp_path), model) as house:
-        ended = await run_fallbacks(house)
-    assert {result.request.id for result in ended} == {result.id for result in load_requests()}
+    async with local_services(Settings(parley_home=tmp_path), model) as services:
+        runs = await run_fallbacks(services)
+    assert {result.request.id for result in runs} == {result.id for result in load_requests()}
     assert [
         (result.request.id, result.flow, result.answer)
-        for result in ended
+        for result in runs
         if not (result.used_fallback and result.was_answered)
     ] == []
-    assert model.asked["path"] > 2 * len(ended)  # it was asked again before nobody asked it any more
+    assert model.asked["path"] > 2 * len(runs)  # at least one retry before each fallback

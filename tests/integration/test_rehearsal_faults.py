@@ -33,25 +33,27 @@ class RecordingClient:
     """A model client that records its calls."""
 
     def __init__(self, url: str, **settings: Any) -> None:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "openai_base_url": f"{url}/v1",
             "model_timeout": 5,
             "openai_model": "rehearsal",
         } | settings
-        self.model = OpenAIModel(Settings(**given), first_wait=0.01)
+        self.model = OpenAIModel(Settings(**fields), first_wait=0.01)
         self.calls: list[ModelCall] = []
         self.partials: list[Mapping[str, Any]] = []
-        self.growing = asyncio.Event()
+        self.partial_received = asyncio.Event()
 
     async def ask(self) -> TextPlan:
-        return await self.model.ask("planner", MESSAGES, TextPlan, on_call=self._called, on_partial=self._grown)
+        return await self.model.ask(
+            "planner", MESSAGES, TextPlan, on_call=self._record_call, on_partial=self._record_partial
+        )
 
-    async def _called(self, call: ModelCall) -> None:
+    async def _record_call(self, call: ModelCall) -> None:
         self.calls.append(call)
 
-    async def _grown(self, partial: Mapping[str, Any]) -> None:
+    async def _record_partial(self, partial: Mapping[str, Any]) -> None:
         self.partials.append(partial)
-        self.growing.set()
+        self.partial_received.set()
 
     def outcomes(self) -> list[str]:
         return [call.outcome for call in self.calls]
@@ -91,7 +93,7 @@ ONE_FAULT = {
     "refuse_schema": ["failed", "ok"],
     "refuse_format": ["failed", "ok"],
 }
-FOR_EVER = {
+LASTING_FAULT = {
     "429": (3, "429"),
     "500": (3, "500"),
     "timeout": (3, "in time"),
@@ -106,13 +108,13 @@ FOR_EVER = {
 
 
 def test_every_fault_is_covered() -> None:
-    assert set(ONE_FAULT) == set(FAULTS) == set(FOR_EVER) | {"refuse_schema", "refuse_format"}
+    assert set(ONE_FAULT) == set(FAULTS) == set(LASTING_FAULT) | {"refuse_schema", "refuse_format"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_single_fault_is_retried(make_client: Callable[..., RecordingClient], fault: str) -> None:
-    impatient = {"model_timeout": 1.5} if fault == "timeout" else {}  # no other fault is about time
-    client = make_client(openai_model=f"rehearsal?fault={fault}&times=1", **impatient)
+    fault_settings = {"model_timeout": 1.5} if fault == "timeout" else {}  # only this fault waits for the timeout
+    client = make_client(openai_model=f"rehearsal?fault={fault}&times=1", **fault_settings)
     reply = await client.ask()
     assert reply.reply.steps
     assert client.outcomes() == ONE_FAULT[fault]
@@ -120,9 +122,9 @@ async def test_a_single_fault_is_retried(make_client: Callable[..., RecordingCli
     assert client.partials[-1] == reply.model_dump()
 
 
-@pytest.mark.parametrize("fault", FOR_EVER)
+@pytest.mark.parametrize("fault", LASTING_FAULT)
 async def test_a_lasting_fault_raises_the_right_error(make_client: Callable[..., RecordingClient], fault: str) -> None:
-    tries, reason = FOR_EVER[fault]
+    tries, reason = LASTING_FAULT[fault]
     client = make_client(openai_model=f"rehearsal?fault={fault}", model_timeout=0.4)
     with pytest.raises(ModelFailed, match=reason) as failed:
         await client.ask()
@@ -133,7 +135,7 @@ async def test_a_lasting_fault_raises_the_right_error(make_client: Callable[...,
 
 
 @pytest.mark.parametrize(("fault", "tries"), [("refuse_schema", 2), ("refuse_format", 3)])
-async def test_an_unsupported_response_format_is_tried_once(
+async def test_an_unsupported_response_format_is_tried_only_on_the_first_call(
     make_client: Callable[..., RecordingClient], fault: str, tries: int
 ) -> None:
     client = make_client(openai_model=f"rehearsal?fault={fault}")
@@ -188,11 +190,13 @@ async def test_a_silent_model_times_out_and_a_slow_one_does_not(
         await silent.ask()
 
 
-async def test_cancelling_reports_the_call_and_closes_it(url: str, make_client: Callable[..., RecordingClient]) -> None:
+async def test_a_cancelled_call_is_reported_and_its_connection_closed(
+    url: str, make_client: Callable[..., RecordingClient]
+) -> None:
     client = make_client(openai_model="rehearsal?token_delay=0.05")
     task = asyncio.create_task(client.ask())
     async with asyncio.timeout(15):
-        await client.growing.wait()
+        await client.partial_received.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -201,9 +205,9 @@ async def test_cancelling_reports_the_call_and_closes_it(url: str, make_client: 
     assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
     assert call.completion_tokens > 0
     async with httpx2.AsyncClient() as http, asyncio.timeout(15):
-        while (noted := (await http.get(f"{url}/calls")).json())[0]["outcome"] == "running":
-            pass  # the server notices the closed connection in its own time
-    assert [entry["outcome"] for entry in noted] == ["cancelled"]
+        while (server_calls := (await http.get(f"{url}/calls")).json())[0]["outcome"] == "running":
+            pass  # the server notices the closed connection after a while
+    assert [entry["outcome"] for entry in server_calls] == ["cancelled"]
 
 
 async def test_calls_wait_for_a_slot_and_a_cancelled_wait_makes_no_call(
@@ -212,7 +216,7 @@ async def test_calls_wait_for_a_slot_and_a_cancelled_wait_makes_no_call(
     client = make_client(openai_model="rehearsal?token_delay=0.02", model_concurrency=1)
     first, second = asyncio.create_task(client.ask()), asyncio.create_task(client.ask())
     async with asyncio.timeout(15):
-        await client.growing.wait()
+        await client.partial_received.wait()
     second.cancel()
     await first
     with pytest.raises(asyncio.CancelledError):
@@ -226,13 +230,13 @@ async def test_without_a_model_name_the_first_one_listed_is_used(make_client: Ca
     assert client.calls[0].model == "rehearsal"
 
 
-async def test_an_unreachable_endpoint(make_client: Callable[..., RecordingClient]) -> None:
+async def test_an_unreachable_endpoint_raises_model_unreachable(make_client: Callable[..., RecordingClient]) -> None:
     async with serving(build()) as address:
         pass
-    for named in ("rehearsal", ""):
-        client = make_client(address, openai_model=named)
+    for model_name in ("rehearsal", ""):
+        client = make_client(address, openai_model=model_name)
         with pytest.raises(ModelUnreachable) as unreachable:
             await client.ask()
         assert unreachable.value.retryable
-        assert client.outcomes() == (["failed"] if named else [])
+        assert client.outcomes() == (["failed"] if model_name else [])
         assert all(call.prompt_tokens == 0 for call in client.calls)

@@ -1,6 +1,6 @@
-"""tau-bench's development tasks through the executor on the bus: one session and one world a task, one turn a call.
+"""tau-bench's development tasks run through the executor on the bus: a session and a world per task, a turn per call.
 
-The data is tau-bench's own and not part of this project: the test runs where it lies beside the project's folder.
+The data belongs to tau-bench and is not part of this project. The test runs if the data is beside the project's folder.
 """
 
 import hashlib
@@ -46,19 +46,21 @@ class TaskReplay(Person):
 async def test_every_result_and_every_world_matches_tau_bench(settings: Settings, bus: Bus) -> None:
     expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
     settings = settings.model_copy(update={"parley_retail_data_dir": TAU_BENCH})
-    free = SessionSettings(world="own", approval="never", max_turns=100)
+    no_approvals = SessionSettings(world="own", approval="never", max_turns=100)
     async with working(settings, ScriptedModel(), "executor"):
         for task in expected:
             replay = TaskReplay(bus, f"replay-{task['index']}")
-            await replay.does(c.Say(text="replay", workflow="agentflow", settings=free))
+            await replay.does(c.Say(text="replay", workflow="agentflow", settings=no_approvals))
             for call in task["calls"]:
                 result = await replay.call(call["name"], call["arguments"])
                 assert hashlib.sha256(result.encode()).hexdigest() == call["result_sha256"], (task["index"], call)
     worlds = Worlds(settings.retail_url, lambda: load(TAU_BENCH))
     await worlds.open()
-    finals = [fingerprint(await worlds.world(own_world_name(f"replay-{task['index']}")).dump()) for task in expected]
+    final_hashes = [
+        fingerprint(await worlds.world(own_world_name(f"replay-{task['index']}")).dump()) for task in expected
+    ]
     shared = fingerprint(await worlds.world("shared").dump())
     await worlds.close()
-    assert finals == [task["final_hash"] for task in expected]
+    assert final_hashes == [task["final_hash"] for task in expected]
     assert shared == fingerprint(load(TAU_BENCH))
     assert len(expected) == 20

@@ -1,4 +1,4 @@
-"""What an honest program can do in the sandbox: all that plain CPython offers without network and processes."""
+"""An honest program can use all of CPython in the sandbox, except network and processes."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ def test_the_sandbox_is_available_here() -> None:
 
 
 @pytest.mark.parametrize("new_loop", LOOPS)
-def test_both_event_loops(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_a_run_works_on_both_event_loops(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         outcome = runner.run(program("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"))
     assert (outcome.stdout, outcome.stderr, outcome.exit_code) == ("out\n", "err\n", 3)
@@ -33,7 +33,7 @@ def test_both_event_loops(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> 
     assert 0 < outcome.duration < 5
 
 
-async def test_arguments_and_input() -> None:
+async def test_a_program_gets_its_arguments_and_input() -> None:
     outcome = await program("import sys; print(sys.argv); print(input('name? '))", "--x", "é", stdin="Zoë\n")
     assert outcome.stdout == "['program.py', '--x', 'é']\nname? Zoë\n"
 
@@ -57,7 +57,7 @@ async def test_input_at_the_end_raises_eof_error() -> None:
         ("def", 1),
     ],
 )
-async def test_exit_codes(statement: str, code: int) -> None:
+async def test_exit_codes_are_those_of_python(statement: str, code: int) -> None:
     outcome = await program(statement)
     assert (outcome.ended, outcome.exit_code) == ("exited", code)
 
@@ -67,7 +67,7 @@ async def test_exit_with_a_text_prints_it() -> None:
     assert (outcome.exit_code, outcome.stderr) == (1, "no such file\n")
 
 
-async def test_a_traceback_names_the_program_and_its_lines_and_nothing_of_the_launcher() -> None:
+async def test_a_traceback_shows_the_program_and_nothing_of_the_launcher() -> None:
     outcome = await program(
         """
         def divide(a, b):
@@ -91,7 +91,7 @@ async def test_a_syntax_error_is_shown_as_python_shows_it() -> None:
     )
 
 
-async def test_it_is_main_with_its_folder_first_on_the_path() -> None:
+async def test_the_program_is_main_with_its_folder_first_on_the_path() -> None:
     outcome = await run(
         {
             "program.py": "import sys, os, helper\n"
@@ -145,7 +145,7 @@ async def test_unittest_main_in_a_script_finds_its_tests() -> None:
     assert (outcome.exit_code, "Ran 1 test" in outcome.stderr) == (0, True)
 
 
-async def test_a_module_of_its_own_and_one_that_does_not_exist() -> None:
+async def test_dash_m_runs_an_own_module_and_reports_a_missing_one() -> None:
     files = {"tool.py": "import sys; print(__name__, sys.argv[1:])"}
     assert (await run(files, args=("-m", "tool", "a"))).stdout == "__main__ ['a']\n"
     missing = await run(files, args=("-m", "nothing"))
@@ -191,7 +191,7 @@ EVERYDAY = {
 
 
 @pytest.mark.parametrize("name", EVERYDAY)
-async def test_everyday_programs(name: str) -> None:
+async def test_everyday_programs_run(name: str) -> None:
     outcome = await run({"program.py": EVERYDAY[name], "data.txt": "ok"})
     assert (outcome.stdout, outcome.stderr, outcome.exit_code) == ("ok\n", "", 0)
 
@@ -220,7 +220,7 @@ async def test_a_crash_of_the_interpreter_is_reported() -> None:
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("killed", None, "before\n")
 
 
-async def test_a_run_as_root_is_another_user_each_time() -> None:
+async def test_each_run_by_root_gets_another_user_id() -> None:
     users = {(await program("import os; print(os.getuid())")).stdout for _ in range(6)}
     if os.geteuid() == 0:
         assert len(users) > 1

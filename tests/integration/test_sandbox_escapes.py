@@ -1,5 +1,5 @@
-"""Attempts to get out. Each is made twice: in the sandbox, where the host must not notice, and by a plain Python, where
-it must succeed: an attack that would do no harm anyway shows nothing."""
+"""Attempts to escape. Each runs twice: in the sandbox, where it must not affect the host, and in plain Python, where it
+must succeed: otherwise the attack would prove nothing."""
 
 import asyncio
 import os
@@ -10,13 +10,13 @@ from textwrap import dedent
 import pytest
 
 from shared.sandbox import run
-from tests.integration.test_sandbox_host import place, until
+from tests.integration.test_sandbox_host import scratch_root, until
 from tests.support.attacks import ATTACKS
 from tests.support.attacks.runner import can_inspect_processes, end, run_sandboxed, run_unsandboxed
 from tests.support.attacks.world import World
 from tests.support.needs import NO_PTRACE, needs_landlock
 
-__all__ = ["place"]  # a fixture
+__all__ = ["scratch_root"]  # a fixture
 pytestmark = needs_landlock
 
 
@@ -31,11 +31,11 @@ def world() -> Iterator[World]:
 async def test_an_attack_has_no_effect_on_the_host(world: World, name: str) -> None:
     attack = ATTACKS[name]
     if attack.looks and not can_inspect_processes():
-        pytest.skip(NO_PTRACE)  # deleted files of the program are not seen here
+        pytest.skip(NO_PTRACE)  # deleted files of the program cannot be seen without ptrace
     outcome, signs = await run_sandboxed(attack, world)
     assert signs == set(), outcome.stdout
     assert outcome.ended in attack.ends, outcome
-    assert outcome.ended != "exited" or outcome.exit_code == 0, outcome.stderr  # its attempts were made
+    assert outcome.ended != "exited" or outcome.exit_code == 0, outcome.stderr  # the attack ran to its end
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -54,11 +54,11 @@ async def test_open_descriptors_are_not_inherited(world: World) -> None:
                 continue
             print("open:", number)
         """
-    outcome = await run({"program.py": dedent(program)})  # the world has one that can be inherited
+    outcome = await run({"program.py": dedent(program)})  # `world` opens an inheritable descriptor
     assert (outcome.stdout, outcome.stderr) == ("", "")
 
 
-async def test_its_memory_holds_nothing_of_the_host_s_environment(world: World) -> None:
+async def test_the_programs_memory_has_nothing_of_the_hosts_environment(world: World) -> None:
     program = """
         import ctypes
         environ = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
@@ -71,13 +71,13 @@ async def test_its_memory_holds_nothing_of_the_host_s_environment(world: World) 
     assert world.secret not in outcome.stdout
 
 
-async def test_one_program_cannot_see_another(place: Path) -> None:
-    stays = "import time; open('ready', 'w').write('mine'); time.sleep(60)"
-    looks = "import sys, os; print(open(sys.argv[1]).read())"
-    other = asyncio.create_task(run({"program.py": stays}))
-    ready = await until(lambda: next(place.glob("*/ready"), None))
-    outcome = await run({"program.py": looks}, args=("program.py", str(ready)))
-    other.cancel()
-    await asyncio.wait([other])
+async def test_a_program_cannot_read_another_programs_files(scratch_root: Path) -> None:
+    sleeper = "import time; open('ready', 'w').write('mine'); time.sleep(60)"
+    reader = "import sys, os; print(open(sys.argv[1]).read())"
+    sleeping = asyncio.create_task(run({"program.py": sleeper}))
+    ready = await until(lambda: next(scratch_root.glob("*/ready"), None))
+    outcome = await run({"program.py": reader}, args=("program.py", str(ready)))
+    sleeping.cancel()
+    await asyncio.wait([sleeping])
     assert outcome.stdout == ""
     assert "PermissionError" in outcome.stderr

@@ -1,4 +1,4 @@
-"""The host around the sandbox, as the other sandbox tests see it."""
+"""Helpers of the sandbox tests that observe the host."""
 
 import asyncio
 import os
@@ -29,8 +29,8 @@ def entries(folder: Path) -> list[Path]:
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the scratch folders are made during the test. Nothing may remain: no file, process, descriptor or task."""
+def scratch_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the sandbox's scratch folders. After the test no file, process or descriptor may remain."""
     before, known = descriptors(), children()
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
@@ -38,18 +38,18 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
         assert not entries(Path(folder))
     assert children() <= known
-    assert descriptors() <= before  # fewer, where one that an earlier test forgot was collected
+    assert descriptors() <= before  # fewer, if the garbage collector closed one of an earlier test
 
 
 async def until[Value](look: Callable[[], Value | None]) -> Value:
-    """The first thing that `look` finds, within 10 seconds: what a jailed program does can only be looked for."""
+    """The first result of `look` that is not None, within 10 seconds; a sandboxed program sends no event."""
     async with asyncio.timeout(10):
-        while (entries := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
+        while (result := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.002)
-    return entries
+    return result
 
 
 @needs_landlock
-def test_this_process_is_seen() -> None:
+def test_this_process_and_its_descriptors_are_seen() -> None:
     assert running(os.getpid())
     assert {"0", "1", "2"} <= descriptors()

@@ -1,4 +1,4 @@
-"""Programs that never end, take too much, or are no longer wanted: each is stopped and leaves nothing behind."""
+"""Programs that do not end, use too much, or are cancelled: the sandbox stops each, and nothing of it remains."""
 
 import asyncio
 import os
@@ -15,10 +15,10 @@ import pytest
 
 from shared.sandbox import Limits, RunResult, run
 from shared.sandbox.model import MB
-from tests.integration.test_sandbox_host import entries, place, running, until
+from tests.integration.test_sandbox_host import entries, running, scratch_root, until
 from tests.support.needs import needs_landlock
 
-__all__ = ["place"]  # a fixture
+__all__ = ["scratch_root"]  # a fixture
 pytestmark = needs_landlock
 
 
@@ -40,26 +40,26 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", SLOW)
-async def test_the_wall_clock(place: Path, name: str) -> None:
+async def test_a_program_over_its_wall_time_is_stopped(scratch_root: Path, name: str) -> None:
     outcome = await program(SLOW[name], wall=0.4)
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("timeout", None, "begun\n")
     assert 0.4 <= outcome.duration < 3
 
 
 @pytest.mark.parametrize("name", ["spinning", "ignoring signals"])
-async def test_the_processor_time(place: Path, name: str) -> None:
+async def test_a_program_over_its_cpu_time_is_stopped(scratch_root: Path, name: str) -> None:
     outcome = await program(SLOW[name], cpu=1, wall=50)
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("timeout", None, "begun\n")
     assert outcome.duration < 50
 
 
-async def test_the_clock_counts_from_the_first_line(place: Path) -> None:
+async def test_the_wall_time_begins_with_the_programs_first_line(scratch_root: Path) -> None:
     async def run_timed(**limits: float) -> tuple[RunResult, float]:
         began = monotonic()
         return await program("print('quick')", **limits), monotonic() - began
 
-    shortest = min([(await run_timed())[1] for _ in range(5)])  # the interpreter's start is four fifths of it
-    for _ in range(30):  # a busy machine may take its time for any one of them
+    shortest = min([(await run_timed())[1] for _ in range(5)])  # four fifths of it is the start of the interpreter
+    for _ in range(30):  # on a busy machine single runs may be slow
         outcome, _ = await run_timed(wall=shortest / 2)
         if outcome.ended == "exited":
             break
@@ -67,37 +67,37 @@ async def test_the_clock_counts_from_the_first_line(place: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-async def test_a_flood_of_output(place: Path, stream: str) -> None:
+async def test_a_program_over_its_output_limit_is_stopped(scratch_root: Path, stream: str) -> None:
     outcome = await program(f"import sys\nwhile True: sys.{stream}.write('x' * 65536)", output=100_000)
     assert (outcome.ended, outcome.exit_code, outcome.truncated) == ("output_limit", None, True)
     assert getattr(outcome, stream) == "x" * 100_000
     assert outcome.duration < 3
 
 
-async def test_output_up_to_the_limit_is_fine(place: Path) -> None:
+async def test_output_up_to_the_limit_is_allowed(scratch_root: Path) -> None:
     outcome = await program("print('x' * 999)", output=1_000)
     assert (outcome.ended, len(outcome.stdout), outcome.truncated) == ("exited", 1_000, False)
     outcome = await program("print('x' * 1000)", output=1_000)
     assert (outcome.ended, len(outcome.stdout), outcome.truncated) == ("output_limit", 1_000, True)
 
 
-async def test_one_stream_over_the_limit_does_not_take_from_the_other(place: Path) -> None:
+async def test_a_stream_over_the_limit_does_not_shorten_the_other(scratch_root: Path) -> None:
     outcome = await program("import sys; print('error', file=sys.stderr)\nwhile True: print('x' * 999)", output=5_000)
     assert (outcome.stderr, len(outcome.stdout)) == ("error\n", 5_000)
 
 
-async def test_a_memory_bomb(place: Path) -> None:
+async def test_a_program_over_its_memory_limit_ends_with_a_memory_error(scratch_root: Path) -> None:
     outcome = await program("taken = []\nwhile True: taken.append(bytearray(16 * 1024 * 1024))", memory=256 * MB)
     assert (outcome.ended, outcome.exit_code) == ("memory_limit", 1)
     assert outcome.stderr.endswith("MemoryError\n")
 
 
-async def test_a_caught_memory_error_is_an_ordinary_end(place: Path) -> None:
+async def test_a_program_that_catches_a_memory_error_ends_normally(scratch_root: Path) -> None:
     outcome = await program("try: bytearray(1 << 40)\nexcept MemoryError: print('too much')")
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("exited", 0, "too much\n")
 
 
-async def test_a_thread_bomb(place: Path) -> None:
+async def test_a_program_over_its_thread_limit_cannot_start_threads(scratch_root: Path) -> None:
     outcome = await program(
         """
         import threading
@@ -130,15 +130,15 @@ FILLS = {
     "    f = tempfile.TemporaryFile(buffering=0); kept.append(f); f.write(b'x' * 1048576)",
     "empty files": "for n in range(10**9): open(str(n), 'w').close()",
     "nested folders": "import os\nwhile True: os.mkdir('deeper'); os.chdir('deeper')",
-    "a folder nobody can read": "import os; os.mkdir('closed', 0o300)\n"
+    "an unreadable folder": "import os; os.mkdir('closed', 0o300)\n"
     "for n in range(40): open(f'closed/{n}', 'wb').write(b'x' * 1048576)\nwhile True: pass",
 }
 
 
 @pytest.mark.parametrize("name", FILLS)
-async def test_a_full_disk(place: Path, name: str) -> None:
+async def test_a_program_over_its_disk_limit_is_stopped_or_gets_an_error(scratch_root: Path, name: str) -> None:
     outcome = await program(FILLS[name], disk=8 * MB, wall=10)
-    if outcome.ended == "exited":  # the limit of one file, or of open ones, was first
+    if outcome.ended == "exited":  # the limit of a file's size or of open files came first
         assert outcome.exit_code == 1
         assert "File too large" in outcome.stderr or "Too many open files" in outcome.stderr
     else:
@@ -146,7 +146,7 @@ async def test_a_full_disk(place: Path, name: str) -> None:
     assert outcome.duration < 8
 
 
-async def test_a_file_over_its_limit_is_an_error_to_the_program(place: Path) -> None:
+async def test_a_write_beyond_the_file_limit_raises_an_error_in_the_program(scratch_root: Path) -> None:
     outcome = await program("try: open('big', 'wb').write(b'x' * 2**21)\nexcept OSError as e: print(e)", disk=MB)
     assert outcome.stdout == "[Errno 27] File too large\n"
 
@@ -154,13 +154,13 @@ async def test_a_file_over_its_limit_is_an_error_to_the_program(place: Path) -> 
 WAITS = "import os, time; open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'ready'); time.sleep(60)"
 
 
-async def started_pid(place: Path) -> int:
-    return int((await until(lambda: next(place.glob("*/ready"), None))).read_text())
+async def started_pid(scratch_root: Path) -> int:
+    return int((await until(lambda: next(scratch_root.glob("*/ready"), None))).read_text())
 
 
-async def test_cancelling_ends_the_program_at_once(place: Path) -> None:
+async def test_cancelling_ends_the_program_at_once(scratch_root: Path) -> None:
     task = asyncio.create_task(run({"program.py": WAITS}))
-    pid = await started_pid(place)
+    pid = await started_pid(scratch_root)
     assert running(pid)
     started = monotonic()
     task.cancel()
@@ -172,21 +172,21 @@ async def test_cancelling_ends_the_program_at_once(place: Path) -> None:
 
 
 @pytest.mark.parametrize("milliseconds", range(0, 48, 4))
-async def test_cancelling_at_any_moment_leaves_nothing(place: Path, milliseconds: int) -> None:
+async def test_nothing_remains_after_a_cancel_at_any_moment(scratch_root: Path, milliseconds: int) -> None:
     task = asyncio.create_task(run({"program.py": WAITS}))
     asyncio.get_running_loop().call_later(milliseconds / 1000, task.cancel)
     await asyncio.wait([task])
     assert task.cancelled()
-    assert not entries(place)
+    assert not entries(scratch_root)
 
 
-async def test_eight_side_by_side(place: Path) -> None:
+async def test_eight_programs_run_side_by_side(scratch_root: Path) -> None:
     text = "import sys, threading; t = threading.Thread(target=print, args=(input(),)); t.start(); t.join()"
     outcomes = await asyncio.gather(*(run({"program.py": text}, stdin=f"{number}\n") for number in range(8)))
     assert [(outcome.stdout, outcome.exit_code) for outcome in outcomes] == [(f"{number}\n", 0) for number in range(8)]
 
 
-async def test_a_slow_program_does_not_hold_up_the_others(place: Path) -> None:
+async def test_a_slow_program_does_not_hold_up_the_others(scratch_root: Path) -> None:
     slow = asyncio.create_task(program("while True: pass", wall=30, cpu=30))
     assert (await program("print('quick')")).stdout == "quick\n"
     assert not slow.done()
@@ -196,7 +196,7 @@ async def test_a_slow_program_does_not_hold_up_the_others(place: Path) -> None:
 
 @pytest.fixture
 def supervised() -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
-    """Another process that runs a program, and where. It will be killed and can clean up nothing; this does."""
+    """A process that supervises a program, and its folder. The test kills it, so this fixture deletes the folder."""
     code = f"import asyncio; from shared.sandbox import run; asyncio.run(run({{'program.py': {WAITS!r}}}))"
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
@@ -215,7 +215,7 @@ async def test_the_program_dies_with_its_supervisor(supervised: tuple["subproces
     await until(lambda: None if running(pid) else True)
 
 
-async def test_a_flood_takes_little_of_the_supervisors_memory(place: Path) -> None:
+async def test_a_flood_of_output_uses_little_of_the_supervisors_memory(scratch_root: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     await program("import sys\nwhile True: sys.stdout.write('x' * 65536)", output=1_000)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kB

@@ -36,29 +36,30 @@ WORDS = WordsDraft(text="It looks your order up before it cancels it.")
 
 
 @pytest.fixture(autouse=True)
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps that look an order up wait until the test lets them go."""
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the executor `held`: steps that look an order up wait until `release`."""
     install_plugins(tmp_path, monkeypatch)
 
 
 def release() -> None:
+    """Let the waiting steps end."""
     from outside_executors import Held  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the fixture
 
     Held.go.set()
 
 
-async def looks_up(ann: Person) -> Session:
-    """The session while the order is being looked up."""
+async def when_looking_up(ann: Person) -> Session:
+    """Wait until the step that looks the order up runs, and return the session."""
     return await ann.sees(lambda session: [a.spec.tool for a in running_actions(session)] == [LOOK.tool])
 
 
-async def test_words_are_answered_when_the_running_step_has_ended_and_the_plan_goes_on(
+async def test_a_message_during_a_step_is_answered_after_the_step_and_the_plan_continues(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (plan(WHO, LOOK, CANCEL), WORDS)
     async with open_session(settings, bus, session_id, *replies, **executors("held")) as (ann, model):
         await approve(ann)
-        await looks_up(ann)
+        await when_looking_up(ann)
         await ann.does(c.Say(text="Why do you look it up?"))
         assert running_actions((await ann.load()).session)
         release()
@@ -72,13 +73,13 @@ async def test_words_are_answered_when_the_running_step_has_ended_and_the_plan_g
         assert f"{session.task}.s2 {LOOK.tool}: finished" in model.prompts[1].text
 
 
-async def test_words_that_ask_for_something_else_put_another_version_in_review(
+async def test_a_message_that_changes_the_plan_puts_a_new_version_in_review(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (plan(WHO, LOOK, CANCEL), plan(WHO, LOOK))
     async with open_session(settings, bus, session_id, *replies, **executors("held")) as (ann, _):
         await approve(ann)
-        await looks_up(ann)
+        await when_looking_up(ann)
         await ann.does(c.Say(text="Do not cancel it"))
         release()
         await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
@@ -92,16 +93,18 @@ async def test_words_that_ask_for_something_else_put_another_version_in_review(
         ]
 
 
-async def test_an_edit_while_a_step_runs_keeps_its_outcome_and_waits_for_it(
+async def test_an_edit_during_a_step_keeps_its_outcome_and_is_approved_only_after_it(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("held")) as (ann, _):
         await approve(ann)
-        runs = await looks_up(ann)
-        assert runs.plan
-        steps = tuple(step for step in runs.plan.steps if step.tool != CANCEL.tool)
-        last = runs.plan.steps[0].model_copy(update={"id": "s9", "text": "Find the customer again", "after": ("s2",)})
-        await ann.does(c.EditPlan(base=runs.plan.version, steps=(*steps, last)))
+        running = await when_looking_up(ann)
+        assert running.plan
+        steps = tuple(step for step in running.plan.steps if step.tool != CANCEL.tool)
+        last = running.plan.steps[0].model_copy(
+            update={"id": "s9", "text": "Find the customer again", "after": ("s2",)}
+        )
+        await ann.does(c.EditPlan(base=running.plan.version, steps=(*steps, last)))
         review = await ann.phase("awaiting_approval")
         assert review.plan
         assert [action.spec.tool for action in review.left_running] == [LOOK.tool]
@@ -121,67 +124,67 @@ async def test_an_edit_while_a_step_runs_keeps_its_outcome_and_waits_for_it(
         ]
 
 
-async def test_a_question_over_rest_is_answered_there_and_the_plan_continues(settings: Settings, bus: Bus) -> None:
-    stored = settings.model_copy(update=executors("held"))
-    async with serving_plans(stored, plan(WHO, LOOK, CANCEL), WORDS) as there:
-        drafted = await there.post(request="Cancel my order")
+async def test_a_question_over_rest_is_answered_and_the_plan_continues(settings: Settings, bus: Bus) -> None:
+    with_executor = settings.model_copy(update=executors("held"))
+    async with serving_plans(with_executor, plan(WHO, LOOK, CANCEL), WORDS) as rest:
+        drafted = await rest.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
-        await there.post(f"{task}/approve", version=drafted["version"], timeout=0)
-        await looks_up(Person(bus, drafted["session_id"]))
-        message = await there.post(f"{task}/modify", feedback="Why do you look it up?", timeout=0)
+        await rest.post(f"{task}/approve", version=drafted["version"], timeout=0)
+        await when_looking_up(Person(bus, drafted["session_id"]))
+        message = await rest.post(f"{task}/modify", feedback="Why do you look it up?", timeout=0)
         assert (message["status"], message["reply"]) == ("executing", "")
         release()
-        outcome = await there.get(task, params={"timeout": 40})
+        outcome = await rest.get(task, params={"timeout": 40})
         assert (outcome["status"], outcome["reply"], outcome["number"]) == ("completed", WORDS.text, 1)
 
 
-async def test_a_cancel_tells_what_was_done_what_runs_and_what_was_not(settings: Settings, bus: Bus) -> None:
-    stored = settings.model_copy(update=executors("held"))
-    async with serving_plans(stored, plan(WHO, LOOK, CANCEL)) as there:
-        drafted = await there.post(request="Cancel my order")
+async def test_a_cancelled_plan_lists_done_running_and_undone_steps(settings: Settings, bus: Bus) -> None:
+    with_executor = settings.model_copy(update=executors("held"))
+    async with serving_plans(with_executor, plan(WHO, LOOK, CANCEL)) as rest:
+        drafted = await rest.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
-        await there.post(f"{task}/approve", version=drafted["version"], timeout=0)
+        await rest.post(f"{task}/approve", version=drafted["version"], timeout=0)
         ann = Person(bus, drafted["session_id"])
-        await looks_up(ann)
-        cancelled = await there.post(f"{task}/cancel")
-        assert (there.status, cancelled["status"]) == (200, "cancelled")
+        await when_looking_up(ann)
+        cancelled = await rest.post(f"{task}/cancel")
+        assert (rest.status, cancelled["status"]) == (200, "cancelled")
         progress = cancelled["progress"]
         assert (progress["done"], progress["running"], progress["not_done"]) == (["s1"], ["s2"], ["s3"])
         release()
         await ann.sees(
             lambda session: (a := find_action(session, f"{session.task}.s2")) is not None and not a.is_under_way
         )
-        later = await there.get(task)
+        later = await rest.get(task)
         assert (later["status"], later["progress"]["done"]) == ("cancelled", ["s1", "s2"])
         message = "Done: 1. Find the customer; 2. Look the order up. Not done: 3. Cancel it."
         assert later["progress"]["text"] == message
         assert await order_status(settings) == "pending"
 
 
-async def test_a_step_is_dependents_to_skip_the_output_that_a_person_gives(settings: Settings, bus: Bus) -> None:
-    """A rule of the store counts what was done only: it wants the order read before it is cancelled."""
+async def test_a_failed_step_is_skipped_with_an_output_that_the_user_gives(settings: Settings, bus: Bus) -> None:
+    """A skipped step does not count for the pack's rule to read an order before cancelling it, so s4 reads it."""
     output: dict[str, Any] = {"order_id": ORDER["order_id"]}
     read = LOOK.model_copy(update={"id": "s4"})
     last = BY_REFERENCE.model_copy(update={"after": ["s4"]})
-    async with serving_plans(settings, plan(WHO, WRONG, read, last)) as there, Parley(there.url) as parley:
-        drafted = await there.post(request="Cancel my order")
+    async with serving_plans(settings, plan(WHO, WRONG, read, last)) as rest, Parley(rest.url) as parley:
+        drafted = await rest.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
-        failed = await there.post(f"{task}/approve", version=drafted["version"])
+        failed = await rest.post(f"{task}/approve", version=drafted["version"])
         assert failed["status"] == "failed"
-        refused = await there.post(f"{task}/steps/s2/skip")
-        assert (there.status, "“Cancel it” (s3)" in refused["message"]) == (422, True)
+        refused = await rest.post(f"{task}/steps/s2/skip")
+        assert (rest.status, "“Cancel it” (s3)" in refused["message"]) == (422, True)
         assert "with_dependents" in refused["message"]
-        await there.post(f"{task}/steps/s7/skip")
-        assert there.status == 404
-        await there.post(f"{task}/steps/s2/skip", output=output, with_dependents=True)
-        assert there.status == 422
-        questions = await there.post(f"{task}/steps/s2/skip", output=output)
+        await rest.post(f"{task}/steps/s7/skip")
+        assert rest.status == 404
+        await rest.post(f"{task}/steps/s2/skip", output=output, with_dependents=True)
+        assert rest.status == 422
+        questions = await rest.post(f"{task}/steps/s2/skip", output=output)
         step = questions["steps"][1]
         assert (step["status"], step["given"], step["output"]) == ("skipped", True, output)
         assert f'Given output: {{"order_id": "{ORDER["order_id"]}"}}' in questions["text"]
         session = parley.session(drafted["session_id"])
         (action,) = (await session.snapshot()).approval_request.actions  # type: ignore[union-attr]
-        assert action.arguments["order_id"] == ORDER["order_id"]  # a person sees the value before it is used
+        assert action.arguments["order_id"] == ORDER["order_id"]  # the approval shows the value
         await session.send(type="approval", approved=True, action_id=action.action_id, hash=action.hash)
         outcome = await parley.execution_plans.get(drafted["task_id"], wait=30)
         assert (outcome.status, await order_status(settings)) == ("completed", "cancelled")
@@ -192,12 +195,14 @@ async def test_a_step_is_dependents_to_skip_the_output_that_a_person_gives(setti
         assert '"given": true' in data
 
 
-async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(settings: Settings, bus: Bus) -> None:
+async def test_a_failed_step_is_skipped_together_with_the_steps_that_use_its_output(
+    settings: Settings, bus: Bus
+) -> None:
     last = WHO.model_copy(update={"id": "s4", "text": "Find them again", "after": ["s3"]})
-    async with serving_plans(settings, plan(WHO, WRONG, BY_REFERENCE, last)) as there, Parley(there.url) as parley:
-        drafted = await there.post(request="Cancel my order")
+    async with serving_plans(settings, plan(WHO, WRONG, BY_REFERENCE, last)) as rest, Parley(rest.url) as parley:
+        drafted = await rest.post(request="Cancel my order")
         plans = parley.execution_plans
-        failed = await there.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
+        failed = await rest.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
         assert failed["status"] == "failed"
         result = await plans.get(drafted["task_id"])
         with pytest.raises(RequestRefused, match="is used by"):
@@ -211,14 +216,14 @@ async def test_a_step_is_dependents_to_skip_the_steps_that_use_its_output(settin
         assert await order_status(settings) == "pending"
 
 
-async def test_versions_tell_who_made_them_and_why_and_what_changed(settings: Settings, bus: Bus) -> None:
+async def test_plan_versions_show_author_reason_and_changes(settings: Settings, bus: Bus) -> None:
     right = LOOK.model_copy(update={"id": "s3", "after": []})
     replies = (plan(WHO, WRONG), plan(WHO, right))
-    async with serving_plans(settings, *replies) as there, Parley(there.url) as parley:
+    async with serving_plans(settings, *replies) as rest, Parley(rest.url) as parley:
         plans = parley.execution_plans
-        drafted = await there.post(request="Cancel my order")
+        drafted = await rest.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
-        assert (await there.post(f"{task}/approve", version=drafted["version"]))["status"] == "failed"
+        assert (await rest.post(f"{task}/approve", version=drafted["version"]))["status"] == "failed"
         second = await plans.modify(await plans.get(drafted["task_id"]), "It is another order", wait=30)
         steps = [step.model_dump(mode="json") | {"text": step.description} for step in second.steps]
         swapped = [
@@ -234,10 +239,10 @@ async def test_versions_tell_who_made_them_and_why_and_what_changed(settings: Se
         ]
         assert versions[2].by.startswith("user:")
         first, _, last = versions
-        found = await plans.diff(third, first.version, last.version)
-        result = [(item.kind, (item.after or item.before).id, item.status) for item in found.steps]  # type: ignore[union-attr]
+        diff = await plans.diff(third, first.version, last.version)
+        result = [(item.kind, (item.after or item.before).id, item.status) for item in diff.steps]  # type: ignore[union-attr]
         assert result == [("added", "s3", "planned"), ("same", "s1", "finished"), ("removed", "s2", None)]
-        assert [item.reason for item in found.origins] == ["Cancel my order", ""]
-        lines = list(change_lines(found))
+        assert [item.reason for item in diff.origins] == ["Cancel my order", ""]
+        lines = list(change_lines(diff))
         assert [line.split()[0] for line in lines] == ["new", "done", "removed"]
         assert origin(versions[1]).endswith("Draft by the planner: “It is another order”")

@@ -1,4 +1,4 @@
-"""Stop, pressed in every phase: it rests at once, nothing is begun any more, and a retry goes on where it was."""
+"""A stop in each phase: the session rests at once, no further work begins, and a retry resumes the phase."""
 
 import asyncio
 import os
@@ -34,19 +34,19 @@ async def person(bus: Bus, session_id: str) -> Watcher:
 
 
 class Sandbox:
-    """Sees the programs that run in the sandbox: they are processes of ours."""
+    """Shows whether a program runs in the sandbox: such programs are descendants of this process."""
 
     def __init__(self) -> None:
         self._before = set(descendants(os.getpid()))
 
     async def runs(self, condition: bool) -> None:
         async with asyncio.timeout(10):
-            while bool(set(descendants(os.getpid())) - self._before) is not condition:  # noqa: ASYNC110  it tells nobody
+            while bool(set(descendants(os.getpid())) - self._before) is not condition:  # noqa: ASYNC110  a process sends no event
                 await asyncio.sleep(0.02)
 
 
-async def stops(person: Watcher, server: RehearsalServer) -> Session:
-    """Stop. Nothing is asked of the model from then on; what was under way ends and is accounted for."""
+async def stop_work(person: Watcher, server: RehearsalServer) -> Session:
+    """Stop, and check that no model call begins afterwards and that the cost of those under way is recorded."""
     began = time.monotonic()
     stop = await person.does(c.Stop())
     calls = await server.wait_for_calls(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=5)
@@ -57,9 +57,9 @@ async def stops(person: Watcher, server: RehearsalServer) -> Session:
     return session
 
 
-async def stops_drafting(person: Watcher, server: RehearsalServer, task: str) -> None:
-    """Stop while the model writes: its call is cancelled, and what it cost is a fact."""
-    session = await stops(person, server)
+async def stop_drafting(person: Watcher, server: RehearsalServer, task: str) -> None:
+    """Stop while the model writes, and check that the call is cancelled and its estimated cost recorded."""
+    session = await stop_work(person, server)
     call = (await server.calls())[-1]
     assert (call["task"], call["outcome"]) == (task, "cancelled")
     recorded = (await person.events())[-1]
@@ -68,49 +68,49 @@ async def stops_drafting(person: Watcher, server: RehearsalServer, task: str) ->
     assert [(call.outcome, call.estimated) for call in recorded.usage[-1:]] == [("cancelled", True)]
 
 
-async def to_code(person: Watcher) -> None:
+async def draft_code(person: Watcher) -> None:
     await person.does(c.Say(text=REQUEST))
     await person.phase("awaiting_approval")
     await person.approves()
     await person.sees(in_review(1))
 
 
-async def test_while_a_plan_is_written(server: RehearsalServer, person: Watcher) -> None:
+async def test_a_stop_during_plan_drafting(server: RehearsalServer, person: Watcher) -> None:
     await server.fault(task="text_plan", token_delay=0.1, times=1)
     await person.does(c.Say(text=REQUEST))
     await person.drafting("plan")
-    await stops_drafting(person, server, "text_plan")
+    await stop_drafting(person, server, "text_plan")
     await person.does(c.Retry())
     await person.phase("awaiting_approval")
     assert await person.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
 
 
-async def test_while_code_and_its_tests_are_written(server: RehearsalServer, person: Watcher) -> None:
+async def test_a_stop_during_code_and_test_drafting(server: RehearsalServer, person: Watcher) -> None:
     await person.does(c.Say(text=REQUEST))
     await person.phase("awaiting_approval")
     await server.fault(task="code", token_delay=0.1, times=1)
     await server.fault(task="tests", token_delay=0.1, times=1)
     await person.approves()
     await person.drafting("code")
-    await stops_drafting(person, server, "code")
+    await stop_drafting(person, server, "code")
     await person.does(c.Retry())
     await person.drafting("tests")
-    await stops_drafting(person, server, "tests")
+    await stop_drafting(person, server, "tests")
     await person.does(c.Retry())
     session = await person.sees(in_review(1))
     assert session.code
     assert [check.ok for check in session.code.checks] == [True, True, True]
 
 
-async def test_while_the_tests_run(server: RehearsalServer, person: Watcher) -> None:
-    await to_code(person)
+async def test_a_stop_during_the_tests(server: RehearsalServer, person: Watcher) -> None:
+    await draft_code(person)
     sandbox = Sandbox()
-    await server.fault(task="tests", latency=0.5, times=1)  # the linter is a process too, and it is gone by then
+    await server.fault(task="tests", latency=0.5, times=1)  # so the linter, also a process, has ended by then
     await person.edits(SLOW_IMPORT)
     await server.wait_for_calls(lambda calls: len(calls) == 4)
     await sandbox.runs(False)
     await sandbox.runs(True)
-    await stops(person, server)
+    await stop_work(person, server)
     await sandbox.runs(False)
     await person.does(c.Retry())
     session = await person.sees(in_review(2))
@@ -118,15 +118,15 @@ async def test_while_the_tests_run(server: RehearsalServer, person: Watcher) -> 
     assert session.code.checks[-1].name == "tests"
 
 
-async def test_while_the_program_runs_and_while_it_is_judged(server: RehearsalServer, person: Watcher) -> None:
-    await to_code(person)
+async def test_a_stop_during_the_run_and_during_its_verification(server: RehearsalServer, person: Watcher) -> None:
+    await draft_code(person)
     await person.edits(SLOW_IMPORT)
     await person.sees(in_review(2), seconds=30)
     await person.approves()
     sandbox = Sandbox()
     await person.does(c.Run())
     await sandbox.runs(True)
-    await stops(person, server)
+    await stop_work(person, server)
     await sandbox.runs(False)
     session = await person.sees(lambda s: s.turn is not None and s.turn.actions[0].status == "failed")
     assert session.phase == "resting"
@@ -136,13 +136,15 @@ async def test_while_the_program_runs_and_while_it_is_judged(server: RehearsalSe
     await server.fault(task="verdict", token_delay=0.1, times=1)
     await person.does(c.Retry())
     await person.drafting("verdict")
-    await stops_drafting(person, server, "verdict")
+    await stop_drafting(person, server, "verdict")
     await person.does(c.Retry())
     session = await person.sees(lambda s: s.turn is None or s.turn.verdict is not None)
     assert session.failure is None
 
 
-async def test_stop_and_retry_faster_than_the_work_ends(server: RehearsalServer, person: Watcher) -> None:
+async def test_stops_and_retries_faster_than_the_work_ends_draft_one_plan(
+    server: RehearsalServer, person: Watcher
+) -> None:
     await server.fault(task="text_plan", token_delay=0.05, times=3)
     await person.does(c.Say(text=REQUEST))
     for _ in range(3):

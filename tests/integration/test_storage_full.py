@@ -1,4 +1,4 @@
-"""NATS has no room left: it is said in words, nothing that was stored is lost, and with room everything goes on."""
+"""NATS storage is full: users get an error, no stored event is lost, and all work continues once there is room."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ async def provisioned(cluster: Cluster, folder: Path) -> Settings:
 
 @asynccontextmanager
 async def parley(model: RehearsalServer) -> AsyncIterator[str]:
-    """Every service in this process; the gateway's address."""
+    """Run every service in this process; yield the gateway's address."""
     settings = model.settings.model_copy(update={"parley_auth": "none", "graceful_timeout": 2})
     plan_store, bus = PlanStore(settings), Bus(settings, "gateway")
     await plan_store.start()
@@ -66,8 +66,8 @@ async def test_an_append_without_room_is_refused_with_an_explanation(tmp_path: P
     async with Cluster(tmp_path, nodes=1) as cluster:
         bus = Bus(await provisioned(cluster, tmp_path), "test")
         await bus.connect()
-        nothing, says = SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator")
-        loaded, _ = await commit(bus.log, nothing, says, person())
+        empty, message = SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator")
+        loaded, _ = await commit(bus.log, empty, message, person())
         async with storage_full(cluster):
             with pytest.raises(LogFull, match="no room"):
                 await commit(bus.log, loaded, c.Rename(title="Another"), person(), timeout=1)
@@ -96,16 +96,16 @@ async def test_once_there_is_room_all_work_continues_and_ends(tmp_path: Path) ->
             await bob.event("message.received")
             before = await stored(bus)
             async with storage_full(cluster):
-                yes = {"approved": True, "version": plan["version"], "id": "yes"}
-                await ann.send("approval", **yes)
+                approval = {"approved": True, "version": plan["version"], "id": "yes"}
+                await ann.send("approval", **approval)
                 refused = await ann.error("unavailable")
                 assert "full" in refused["message"]
                 assert "max_file_store" in refused["hint"]
                 assert await stored(bus) == before
-            await ann.send("approval", **yes)
+            await ann.send("approval", **approval)
             await ann.event("plan.approved")
             await ann.event("code.verified", seconds=30)
-            drafted = await bob.event("plan.drafted", seconds=30)  # its planner has waited with it all the time
+            drafted = await bob.event("plan.drafted", seconds=30)  # the planner could not store it before
             assert drafted["version"] >= 2
         after = await stored(bus)
         assert {name: data[: len(before[name])] for name, data in after.items()} == before
@@ -113,13 +113,13 @@ async def test_once_there_is_room_all_work_continues_and_ends(tmp_path: Path) ->
 
 
 @pytest.mark.timeout(150)
-async def test_a_full_cluster_loses_nothing(tmp_path: Path) -> None:
+async def test_a_full_cluster_loses_no_acknowledged_event(tmp_path: Path) -> None:
     async with Cluster(tmp_path) as cluster:
         settings = await provisioned(cluster, tmp_path)
         async with AppendRace(settings, sessions=2, writers=2) as race:
             await race.wait_until_resumed(time.monotonic())
             async with storage_full(cluster):
-                pass  # the writers run into it by themselves: the servers are full before they are up again
+                pass  # the writers meet full servers: the storage is full before the servers are up again
             await race.wait_until_resumed(time.monotonic())
             await race.stop()
             assert await cluster.wait_until_replicated() >= len(race.acknowledged)

@@ -1,4 +1,4 @@
-"""The template package, installed by pip into a separate environment, and used there."""
+"""The template package is installed by pip into a separate environment, and used there."""
 
 import json
 import subprocess
@@ -19,8 +19,8 @@ def python(tmp_path: Path) -> str:
     folder = tmp_path / "fresh"
     venv.create(folder, symlinks=True)
     paths = {"base": str(folder), "platbase": str(folder)}
-    own = Path(sysconfig.get_path("purelib", vars=paths))
-    (own / "parley-checkout.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
+    site_packages = Path(sysconfig.get_path("purelib", vars=paths))
+    (site_packages / "parley-checkout.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
     return str(folder / "bin" / "python")
 
 
@@ -31,7 +31,7 @@ def run(*command: str) -> str:
 
 
 @pytest.mark.timeout(180)
-def test_what_an_installed_package_offers_is_found_and_used(python: str, tmp_path: Path) -> None:
+def test_the_tools_and_plugins_of_an_installed_package_work(python: str, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install", "--quiet")
     copy = tmp_path / "template"
     copy.mkdir()
@@ -40,8 +40,8 @@ def test_what_an_installed_package_offers_is_found_and_used(python: str, tmp_pat
             (copy / path.relative_to(TEMPLATE)).parent.mkdir(exist_ok=True)
             (copy / path.relative_to(TEMPLATE)).write_bytes(path.read_bytes())
     run(*pip, "--no-index", "--no-deps", "--no-build-isolation", str(copy))
-    came_of_it = json.loads(run(python, "-m", "tests.support.template_run", str(tmp_path)).splitlines()[-1])
-    assert came_of_it == {
+    output = json.loads(run(python, "-m", "tests.support.template_run", str(tmp_path)).splitlines()[-1])
+    assert output == {
         "notes": {
             "nudge": True,
             "rules": True,

@@ -1,4 +1,4 @@
-"""Traces of a whole Parley, its processes as they are run, at a collector that speaks OTLP over HTTP."""
+"""Traces of a complete Parley in its real processes, received by an OTLP/HTTP collector."""
 
 import hashlib
 from pathlib import Path
@@ -50,31 +50,31 @@ async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -
             PARLEY_SECRET=SECRET * 3,
         ) as running:
             sessions = [await conversation(running.socket_url), await agentflow(running.socket_url)]
-        # Whoever is told to end sends what is left: now everything has come.
-        assert {span.trace for span in collector.spans} == {trace_of(span) for span in sessions}
-        talk, work = ([s for s in collector.spans if s.trace == trace_of(span)] for span in sessions)
+        # Each process exports its remaining spans as it ends, so the collector has all spans now.
+        assert {span.trace for span in collector.spans} == {trace_of(session_id) for session_id in sessions}
+        talk, work = ([s for s in collector.spans if s.trace == trace_of(session_id)] for session_id in sessions)
         for spans in (talk, work):
             assert {span.service for span in spans} == SERVICES | ({"parley-executor"} if spans is work else set())
         assert {span.attributes.get("gen_ai.conversation.id", sessions[0]) for span in talk} == {sessions[0]}
-        _led_from_the_person_to_the_tool(collector, talk)
-        _speak_of_models_as_everybody_does(talk)
-        _speak_of_tools_too(collector, work)
-        _tell_nothing(collector)
+        _check_parents_up_to_the_users_command(collector, talk)
+        _check_model_calls_follow_the_conventions(talk)
+        _check_tool_calls_follow_the_conventions(collector, work)
+        _check_no_content_is_exported(collector)
 
 
-def _led_from_the_person_to_the_tool(collector: Collector, talk: list[ReceivedSpan]) -> None:
+def _check_parents_up_to_the_users_command(collector: Collector, talk: list[ReceivedSpan]) -> None:
     roots = [span.name for span in talk if not span.parent]
     assert sorted(roots) == ["command approval", "command approval", "command user_message"]
     drafted = next(span for span in talk if span.name == "publish plan.drafted")
     assert collector.above(drafted) == ["process planner", "publish message.received", "command user_message"]
-    (asked,) = [span for span in talk if span.name.startswith("chat ") and span.service == "parley-planner"]
-    assert collector.above(asked)[0] == "process planner"
-    (coded,) = [span for span in talk if span.name == "publish code.drafted"]
-    assert collector.above(coded) == ["process generator", "publish plan.approved", "command approval"]
+    (model_call,) = [span for span in talk if span.name.startswith("chat ") and span.service == "parley-planner"]
+    assert collector.above(model_call)[0] == "process planner"
+    (code_drafted,) = [span for span in talk if span.name == "publish code.drafted"]
+    assert collector.above(code_drafted) == ["process generator", "publish plan.approved", "command approval"]
     loads = [span for span in talk if span.name == "plan_store.session.load"]
-    answered = [span for span in loads if span.service == "parley-plan_store"]
-    assert {collector.above(span)[0] for span in answered} == {"plan_store.session.load"}
-    assert any("process generator" in collector.above(span) for span in answered)
+    served = [span for span in loads if span.service == "parley-plan_store"]
+    assert {collector.above(span)[0] for span in served} == {"plan_store.session.load"}
+    assert any("process generator" in collector.above(span) for span in served)
     assert {(s.attributes["rpc.system.name"], s.attributes["rpc.method"]) for s in loads} == {
         ("nats", "plan_store.session.load")
     }
@@ -82,7 +82,7 @@ def _led_from_the_person_to_the_tool(collector: Collector, talk: list[ReceivedSp
     assert drafted.attributes["messaging.destination.name"].endswith(".plan.drafted")
 
 
-def _speak_of_models_as_everybody_does(talk: list[ReceivedSpan]) -> None:
+def _check_model_calls_follow_the_conventions(talk: list[ReceivedSpan]) -> None:
     calls = [span for span in talk if span.name.startswith("chat ")]
     assert {span.attributes["gen_ai.agent.name"] for span in calls} == {"planner", "generator", "verifier"}
     for span in calls:
@@ -93,17 +93,17 @@ def _speak_of_models_as_everybody_does(talk: list[ReceivedSpan]) -> None:
         assert span.attributes["gen_ai.usage.output_tokens"] > 0
 
 
-def _speak_of_tools_too(collector: Collector, work: list[ReceivedSpan]) -> None:
-    called = [span for span in work if span.name.startswith("execute_tool ")]
-    assert "execute_tool get_order_details" in {span.name for span in called}
-    for span in called:
+def _check_tool_calls_follow_the_conventions(collector: Collector, work: list[ReceivedSpan]) -> None:
+    tool_calls = [span for span in work if span.name.startswith("execute_tool ")]
+    assert "execute_tool get_order_details" in {span.name for span in tool_calls}
+    for span in tool_calls:
         assert span.attributes["gen_ai.operation.name"] == "execute_tool"
         assert span.name == f"execute_tool {span.attributes['gen_ai.tool.name']}"
         assert collector.above(span)[:3] == ["process executor", "publish turn.planned", "process planner"]
         assert collector.above(span)[-1] == "command user_message"
 
 
-def _tell_nothing(collector: Collector) -> None:
-    """Neither what people and models said, nor arguments, nor secrets."""
+def _check_no_content_is_exported(collector: Collector) -> None:
+    """No span has words of users or models, arguments or secrets."""
     for word in (b"quokka", b"calculator", EMAIL.encode(), ORDER["order_id"].encode(), b"print("):
         assert not [body for body in collector.bodies if word in body], word

@@ -30,15 +30,17 @@ from tests.support.watcher import REQUEST, Watcher, in_review
 OUTAGE = 7.0  # seconds
 
 
-async def test_a_server_killed_during_work(settings: Settings, nats: NatsServer, bus: Bus) -> None:
+async def test_a_consumer_resumes_soon_after_its_server_is_killed_during_work(
+    settings: Settings, nats: NatsServer, bus: Bus
+) -> None:
     go, ended = asyncio.Event(), asyncio.Event()
 
-    async def works(delivery: Delivery) -> None:
+    async def wait_at_first(delivery: Delivery) -> None:
         if delivery.data == b"first":
             await go.wait()
             ended.set()
 
-    inbox, back = Inbox(works), asyncio.Event()
+    inbox, back = Inbox(wait_at_first), asyncio.Event()
 
     async def returned() -> None:
         back.set()
@@ -63,8 +65,10 @@ async def test_a_server_killed_during_work(settings: Settings, nats: NatsServer,
     assert inbox.bodies.count(b"second") == 1
 
 
-async def test_a_long_outage_of_the_server(settings: Settings, nats: NatsServer, bus: Bus) -> None:
-    """An outage longer than it takes to notice a dead peer."""
+async def test_a_consumer_waits_idly_through_a_long_outage_of_the_server(
+    settings: Settings, nats: NatsServer, bus: Bus
+) -> None:
+    """The outage lasts longer than the client needs to notice a dead connection."""
     inbox, back = Inbox(), asyncio.Event()
 
     async def returned() -> None:
@@ -93,13 +97,13 @@ async def test_requests_notice_a_frozen_server_at_once(nats: NatsServer, bus: Bu
 
 
 async def test_a_service_stops_while_the_server_is_unavailable(settings: Settings, nats: NatsServer, bus: Bus) -> None:
-    async def stubborn(_: Delivery) -> None:
+    async def hang(_: Delivery) -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.Event().wait()  # output that no process reads
+            await asyncio.Event().wait()  # it does not end when cancelled
 
-    inbox = Inbox(stubborn)
+    inbox = Inbox(hang)
     replica = Bus(settings.model_copy(update={"graceful_timeout": 0.1}), "leaving")
     replica.broker.subscriber(durable="planner")(inbox)
     await replica.start()
@@ -110,7 +114,7 @@ async def test_a_service_stops_while_the_server_is_unavailable(settings: Setting
         await replica.stop()
 
 
-# --- what a worker needs, and does not find
+# --- a worker while something that it needs is unavailable
 
 
 @pytest.fixture
@@ -119,7 +123,7 @@ async def server(settings: Settings) -> AsyncIterator[RehearsalServer]:
         yield server
 
 
-async def test_an_unreachable_model_is_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_work_waits_for_an_unreachable_model(settings: Settings, bus: Bus, session_id: str) -> None:
     person = Person(bus, session_id)
     async with serving(build()) as url:
         pass
@@ -133,7 +137,7 @@ async def test_an_unreachable_model_is_waited_for(settings: Settings, bus: Bus, 
     await model.aclose()
 
 
-async def test_nats_killed_while_the_model_responds(
+async def test_nats_killed_while_the_model_responds_costs_no_second_call(
     settings: Settings, nats: NatsServer, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
     person = Watcher(bus, session_id)
@@ -145,10 +149,10 @@ async def test_nats_killed_while_the_model_responds(
         kill9(nats)
         await server.wait_for_calls(
             lambda calls: calls[0]["outcome"] == "ok"
-        )  # the plan is whole, and cannot be recorded
+        )  # the plan is complete, and cannot be recorded
         await asyncio.to_thread(nats.restart)
         async with asyncio.timeout(10):
-            while not bus.ready:  # noqa: ASYNC110  also a test of those who look
+            while not bus.ready:  # noqa: ASYNC110  also tests `ready`
                 await asyncio.sleep(0.01)
         await person.phase("awaiting_approval")
         await until_idle(bus)
@@ -156,27 +160,27 @@ async def test_nats_killed_while_the_model_responds(
     assert len(await server.calls()) == 1
 
 
-async def test_plan_store_unavailable_during_work(
+async def test_work_waits_for_an_unavailable_plan_store(
     settings: Settings, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
-    person, asked = Person(bus, session_id), asyncio.Event()
+    person, requested = Person(bus, session_id), asyncio.Event()
 
-    async def nobody_home(_: str, __: bytes) -> None:
-        asked.set()
+    async def no_reply(_: str, __: bytes) -> None:
+        requested.set()
 
-    listening = await bus.answer("plan_store.session.load", nobody_home)
+    responder = await bus.answer("plan_store.session.load", no_reply)
     replica = Bus(settings, "planner")
     await replica.connect()
-    kit = WorkerDeps(
+    deps = WorkerDeps(
         "planner", PlanStoreClient(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings
     )
-    replica.broker.subscriber(durable="planner")(Worker(kit, draft_plan).on_delivery)
+    replica.broker.subscriber(durable="planner")(Worker(deps, draft_plan).on_delivery)
     await replica.start()
-    await person.does(c.Say(text=REQUEST))  # nobody need be asked of a session that begins
+    await person.does(c.Say(text=REQUEST))  # a new session needs no load
     await person.phase("awaiting_approval")
     await person.does(c.Say(text="Add support for floating point numbers"))
-    await asyncio.wait_for(asked.wait(), 20)
-    await listening.stop()
+    await asyncio.wait_for(requested.wait(), 20)
+    await responder.stop()
     plan_store = PlanStore(settings)
     await plan_store.start()
     await person.sees(lambda session: session.plan is not None and session.plan.number == 2)
@@ -198,7 +202,7 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 """
-WHOLE = [
+ALL_EVENTS = [
     "message.received",
     "plan.drafted",
     "plan.approved",
@@ -262,14 +266,14 @@ async def processes(settings: Settings) -> AsyncIterator[Processes]:
 
 
 @pytest.mark.timeout(150)
-async def test_kill_9_during_every_services_work(
+async def test_work_goes_on_after_kill_9_of_each_service(
     settings: Settings, server: RehearsalServer, bus: Bus, session_id: str
 ) -> None:
     person = Watcher(bus, session_id)
     await person.watch()
-    hasty = server.settings.model_copy(update={"ack_wait": 1.0})
-    await provision(hasty)
-    async with processes(hasty) as services:
+    short_ack_wait = server.settings.model_copy(update={"ack_wait": 1.0})
+    await provision(short_ack_wait)
+    async with processes(short_ack_wait) as services:
         for task in ("text_plan", "code", "tests"):
             await server.fault(task=task, token_delay=0.1, times=1)
         await person.does(c.Say(text=REQUEST))
@@ -293,15 +297,15 @@ async def test_kill_9_during_every_services_work(
     result = session.turn.actions[0].result
     assert isinstance(result, dict)
     assert (result["stdout"], result["exit_code"]) == ("done\n", 0)
-    assert await person.event_types() == WHOLE
+    assert await person.event_types() == ALL_EVENTS
 
 
-async def test_a_service_waiting_for_its_server_stops_when_told_to(settings: Settings) -> None:
-    nowhere = Processes(settings.model_copy(update={"nats_url": "nats://127.0.0.1:1"}))
-    await nowhere.start("planner")
+async def test_a_service_that_waits_for_its_nats_server_stops_on_sigterm(settings: Settings) -> None:
+    services = Processes(settings.model_copy(update={"nats_url": "nats://127.0.0.1:1"}))
+    await services.start("planner")
     async with asyncio.timeout(15):
         while "nats_error" not in (settings.parley_home / "planner.log").read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.05)  # a log file sends no event
     began = time.monotonic()
-    await nowhere.stop()
+    await services.stop()
     assert time.monotonic() - began < 3

@@ -1,4 +1,4 @@
-"""`parley up` as a process: minimal services, the real supervisor, the real nats-server."""
+"""`parley up` as a process, with minimal services, the real supervisor and the real nats-server."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ HTTPServer(("127.0.0.1", int(os.environ["%s"])), Handler).serve_forever()
 
 
 class Up:
-    """Runs `parley up` on a home of its own."""
+    """Runs `parley up` on a home in this folder."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.home = folder / "home"
@@ -55,15 +55,15 @@ class Up:
         for name in (*SERVICES, "rehearsal"):
             package = folder / "services" / name
             package.mkdir(parents=True, exist_ok=True)
-            (package.parent / "__init__.py").touch()  # so that these come before the real ones
+            (package.parent / "__init__.py").touch()  # Python imports these services instead of the real ones
             port = {"gateway": "AGENT_PORT", "rehearsal": "REHEARSAL_PORT"}.get(name)
             (package / "app.py").write_text(SERVER % port if port else WORKER)
-        own = {"PYTHONPATH": str(ROOT), "PARLEY_HOME": str(self.home), "AGENT_PORT": str(self.port)}
-        clean = {name: value for name, value in os.environ.items() if name not in ("NATS_URL", "OPENAI_BASE_URL")}
+        overrides = {"PYTHONPATH": str(ROOT), "PARLEY_HOME": str(self.home), "AGENT_PORT": str(self.port)}
+        inherited = {name: value for name, value in os.environ.items() if name not in ("NATS_URL", "OPENAI_BASE_URL")}
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             cwd=folder,
-            env=clean | own | environment,
+            env=inherited | overrides | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -90,9 +90,9 @@ class Up:
         return self.process.returncode, out, err
 
     def running(self) -> RunningParley:
-        here = find_running(self.home)
-        assert here is not None
-        return here
+        found_parley = find_running(self.home)
+        assert found_parley is not None
+        return found_parley
 
 
 @pytest.fixture
@@ -103,25 +103,25 @@ def up(tmp_path: Path) -> Iterator[Up]:
     started.process.communicate()
 
 
-def test_it_prints_ready_and_stops_what_it_started(up: Up) -> None:
+def test_parley_up_prints_ready_and_stops_what_it_started(up: Up) -> None:
     url, _, token = up.ready().removeprefix("ready ").partition("?token=")
     assert url == f"http://127.0.0.1:{up.port}/"
     assert len(token) >= 32
     assert http_get(f"{url}readyz").status == 200
-    here = up.running()
-    assert here.pid == up.process.pid
-    assert here.page.endswith(token)
-    assert probe(here.nats_url).jetstream
+    found_parley = up.running()
+    assert found_parley.pid == up.process.pid
+    assert found_parley.page.endswith(token)
+    assert probe(found_parley.nats_url).jetstream
     code, out, err = up.end()
     assert (code, out) == (0, "")
     assert err.endswith("stopped: all that was started here has ended\n")
     assert "streams and consumers made" in err
     assert token not in err
-    assert urlsplit(here.nats_url).username not in err.split()
+    assert urlsplit(found_parley.nats_url).username not in err.split()
     assert find_running(up.home) is None
     assert http_get(f"{url}readyz").status == 0
     with pytest.raises(OSError, match="refused"):
-        probe(here.nats_url)
+        probe(found_parley.nats_url)
 
 
 def test_a_second_instance_on_the_same_home_is_refused(up: Up, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ async def test_a_killed_broker_is_restarted_on_the_same_port(up: Up) -> None:
     await client.close()
 
 
-def test_an_unreachable_configured_broker_is_reported_and_waited_for(tmp_path: Path) -> None:
+def test_parley_up_reports_an_unreachable_configured_broker_and_keeps_waiting(tmp_path: Path) -> None:
     port = free_port()
     waiting = Up(tmp_path, NATS_URL=f"nats://hush@127.0.0.1:{port}")
     try:

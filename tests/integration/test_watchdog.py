@@ -1,4 +1,4 @@
-"""A service whose event loop is blocked is ended and started again; what blocked it is given up at the second time."""
+"""The watchdog ends a service whose event loop is blocked; a message that blocks it twice becomes a dead letter."""
 
 import asyncio
 import json
@@ -24,13 +24,16 @@ from shared.telemetry import metrics
 from tests.e2e.parley_process import command_line, descendants
 from tests.support.inbox import Inbox, consuming, store, until_idle
 
-pytestmark = pytest.mark.timeout(180)  # it is about seconds of CPU, which a crowded machine has seldom
+pytestmark = pytest.mark.timeout(180)  # the tests need seconds of CPU time
 LIMIT = 2  # seconds
 ENDED = "was ended by its watchdog, because its event loop was blocked"
 
 
 class Services(NamedTuple):
-    """Processes of `tests.support.blocked`, as the planner's user, under a supervisor; and what they and it say."""
+    """Supervised processes of `tests.support.blocked` with the planner's NATS user, and their output.
+
+    `notes` are the supervisor's messages, `log` is the processes' log, `reports` has both their messages and log lines.
+    """
 
     children: list[SupervisedProgram]
     notes: list[str]
@@ -44,14 +47,14 @@ class Services(NamedTuple):
         return self.children[0].process.pid
 
     async def until(self, *expected: tuple[str, str]) -> None:
-        """Until all was said: `("began.regex", "2")` is its second delivery, `("log", "ready")` a line of the log."""
+        """Wait for these reports: `("began.regex", "2")` is a second delivery, `("log", "ready")` a line of the log."""
         missing = set(expected)
         async with asyncio.timeout(100):
             while missing:
                 missing.discard(await self.reports.get())
 
     async def until_ended(self, times: int) -> None:
-        """Until the supervisor has seen so many processes end."""
+        """Wait until the supervisor has seen this number of processes end."""
         async with asyncio.timeout(100):
             while len(self.notes) < times:
                 self.noted.clear()
@@ -59,11 +62,11 @@ class Services(NamedTuple):
 
 
 @pytest.fixture
-async def patient(settings: Settings) -> Settings:
-    """With time for the guard to load on a crowded machine before anything is delivered again."""
-    patient = settings.model_copy(update={"ack_wait": 30.0})
-    await provision(patient)
-    return patient
+async def long_ack_wait(settings: Settings) -> Settings:
+    """Settings with a long `ack_wait`: on a busy machine the guard process must load before a redelivery."""
+    settings = settings.model_copy(update={"ack_wait": 30.0})
+    await provision(settings)
+    return settings
 
 
 @asynccontextmanager
@@ -109,20 +112,20 @@ async def strikes(bus: Bus) -> set[str]:
     [("regex", 1), pytest.param("sum", 2, marks=pytest.mark.long), pytest.param("sleep", 1, marks=pytest.mark.long)],
 )
 async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_the_rest_is_handled(
-    how: str, replicas: int, nats: NatsServer, bus: Bus, patient: Settings
+    how: str, replicas: int, nats: NatsServer, bus: Bus, long_ack_wait: Settings
 ) -> None:
     dead = Inbox()
-    async with blocked(patient, nats, bus, replicas) as services:
+    async with blocked(long_ack_wait, nats, bus, replicas) as services:
         await store(bus, b"innocent-1", b"innocent-2")
         await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
         await store(bus, how.encode())
-        async with consuming(patient, dead, durable="dead_letters"):
+        async with consuming(long_ack_wait, dead, durable="dead_letters"):
             await services.until(("began." + how, "2"))
             await dead.until(1, seconds=100)
         await store(bus, b"another")
         await services.until(("done.another", "1"))
         await until_idle(bus)
-        await services.until_ended(2)  # with two replicas all of this can be done before the second one is gone
+        await services.until_ended(2)  # with two replicas the second may still be ending
     letter = json.loads(dead.got[0].data)
     assert letter["stream_seq"] == 3
     assert letter["deliveries"] == 3
@@ -136,7 +139,7 @@ async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_t
     assert metrics.REGISTRY.get_sample_value("parley_watchdog_recent_exits", {"service": "planner"}) == 2
 
 
-# --- what a strike means, without the seconds that it takes to get one
+# --- the effect of strikes that the test stores itself, which is faster
 
 REPLY = "$JS.ACK.SESSIONS.planner.1.1.1.1795369238157337900.0"  # of the first message
 
@@ -154,7 +157,7 @@ async def test_a_message_with_a_strike_is_handled_exclusively(bus: Bus, settings
         if delivery.data == b"struck":
             await store(bus, b"beside")
             while (await bus.consumer_state("planner")).delivered < 2:
-                pass  # each look is a request of its own
+                pass  # each check awaits a request
             began_beside.extend(inbox.bodies[2:])
 
     inbox = Inbox(handle)
@@ -179,7 +182,7 @@ async def test_a_message_with_two_strikes_becomes_a_dead_letter_unhandled(bus: B
     assert "at shared/repair/values.py:75 in fits" in json.loads(dead.got[0].data)["reason"]
 
 
-# --- what is no strike
+# --- ends that give no strike
 
 
 async def test_a_process_killed_from_outside_gets_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
@@ -208,7 +211,7 @@ async def test_a_frozen_service_is_not_blocked(nats: NatsServer, bus: Bus, setti
         await services.until(("began.innocent-1", "1"))
         pid = services.pid
         os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(1.5 * LIMIT)  # the time itself is what is tried
+        await asyncio.sleep(1.5 * LIMIT)  # the test is about this time
         os.kill(pid, signal.SIGCONT)
         await store(bus, b"another")
         await services.until(("done.another", "1"))

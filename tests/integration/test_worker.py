@@ -1,4 +1,4 @@
-"""What every worker promises: one model call and one event for a piece of work, and an end to it, whatever happens."""
+"""Workers: each piece of work makes one model call and one event, and ends, whatever fails."""
 
 import asyncio
 import json
@@ -34,8 +34,8 @@ from tests.support.stack import Person, working
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
 
-class Table:
-    """One planner beside a log in memory, and a person who has asked it for something."""
+class PlannerInMemory:
+    """One planner with a log in memory, and a user's commands in the session `s`."""
 
     def __init__(self, *replies: BaseModel | Exception, handler: Handler = draft_plan) -> None:
         self.log = InMemoryLog()
@@ -61,20 +61,20 @@ class Table:
         return [event.type for event in await self.store.events("s") if event.type != "usage.recorded"]
 
 
-# --- one delivery, more than once
+# --- one message, delivered more than once
 
 
-async def test_a_redelivery_costs_nothing(session_id: str) -> None:
-    table = Table(PLAN)
-    work = await table.does(c.Say(text="A calculator"))
-    await table.worker.on_delivery(work)
-    await table.worker.on_delivery(work._replace(deliveries=2))
-    assert len(table.model.prompts) == 1
-    assert await table.event_types() == ["message.received", "plan.drafted"]
+async def test_a_redelivery_makes_no_further_model_call(session_id: str) -> None:
+    planner = PlannerInMemory(PLAN)
+    work = await planner.does(c.Say(text="A calculator"))
+    await planner.worker.on_delivery(work)
+    await planner.worker.on_delivery(work._replace(deliveries=2))
+    assert len(planner.model.prompts) == 1
+    assert await planner.event_types() == ["message.received", "plan.drafted"]
 
 
-class Remembering:
-    """A store that answers by what it remembers, as long as that is no older than what it is asked for."""
+class CachingStore:
+    """A store that returns a cached state if its position is at least the requested one."""
 
     def __init__(self, store: InMemoryStore, cached: SessionAtPosition) -> None:
         self._store, self._cached = store, cached
@@ -85,19 +85,19 @@ class Remembering:
         return await self._store.load(session_id, at_least=at_least, version=version)
 
 
-async def test_a_redelivery_loads_the_newest_state_although_a_store_has_an_older_one() -> None:
-    table = Table(PLAN)
-    work = await table.does(c.Say(text="A calculator"))
-    remembered = await table.store.load("s")
-    await table.worker.on_delivery(work)
-    deps = WorkerDeps("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
+async def test_a_redelivery_loads_the_newest_state_although_the_store_caches_an_older_one() -> None:
+    planner = PlannerInMemory(PLAN)
+    work = await planner.does(c.Say(text="A calculator"))
+    store = CachingStore(planner.store, await planner.store.load("s"))
+    await planner.worker.on_delivery(work)
+    deps = WorkerDeps("planner", store, planner.log, planner.model, Drafts(None), Settings())
     await Worker(deps, draft_plan).on_delivery(work._replace(deliveries=2))
-    assert len(table.model.prompts) == 1
-    assert await table.event_types() == ["message.received", "plan.drafted"]
+    assert len(planner.model.prompts) == 1
+    assert await planner.event_types() == ["message.received", "plan.drafted"]
 
 
 class Gate:
-    """A handler that waits for a word in the middle of its work."""
+    """A handler that waits for the event `go` before it drafts the plan."""
 
     def __init__(self) -> None:
         self.entered, self.go = asyncio.Event(), asyncio.Event()
@@ -110,98 +110,98 @@ class Gate:
         return await draft_plan(context)
 
 
-async def test_a_redelivery_during_the_work_waits_and_costs_nothing() -> None:
+async def test_a_redelivery_during_the_work_waits_and_makes_no_further_model_call() -> None:
     gate = Gate()
-    table = Table(PLAN, handler=gate)
-    work = await table.does(c.Say(text="A calculator"))
-    first = asyncio.create_task(table.worker.on_delivery(work))
+    planner = PlannerInMemory(PLAN, handler=gate)
+    work = await planner.does(c.Say(text="A calculator"))
+    first = asyncio.create_task(planner.worker.on_delivery(work))
     await gate.entered.wait()
-    second = asyncio.create_task(table.worker.on_delivery(work._replace(deliveries=2)))
+    second = asyncio.create_task(planner.worker.on_delivery(work._replace(deliveries=2)))
     await asyncio.sleep(0)
     assert not second.done(), "to be done with it now would acknowledge work that may still be lost"
     gate.go.set()
     await asyncio.gather(first, second)
-    assert len(table.model.prompts) == 1
-    assert await table.event_types() == ["message.received", "plan.drafted"]
+    assert len(planner.model.prompts) == 1
+    assert await planner.event_types() == ["message.received", "plan.drafted"]
 
 
 async def test_the_sessions_next_work_is_not_lost_while_the_previous_one_ends() -> None:
-    """A stop and a retry come faster than a cancelled task ends."""
+    """The retry's work is delivered before the stopped task has ended."""
     gate = Gate()
-    table = Table(PLAN, handler=gate)
-    first = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
+    planner = PlannerInMemory(PLAN, handler=gate)
+    first = asyncio.create_task(planner.worker.on_delivery(await planner.does(c.Say(text="A calculator"))))
     await gate.entered.wait()
-    stop = await table.does(c.Stop())
-    again = asyncio.create_task(table.worker.on_delivery(await table.does(c.Retry())))
+    stop = await planner.does(c.Stop())
+    again = asyncio.create_task(planner.worker.on_delivery(await planner.does(c.Retry())))
     await asyncio.sleep(0)
     gate.entered.clear()
-    await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)
+    await planner.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)
     await asyncio.wait_for(gate.entered.wait(), 20)
-    await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)  # told late: it is of the work before
+    await planner.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)  # late: it ended the previous work
     gate.go.set()
     await asyncio.gather(first, again)
     assert gate.versions == [1, 3]
-    assert await table.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
+    assert await planner.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
 
 
 @pytest.mark.parametrize("body", [b"garbage", b'{"type":"session.stopped"}'])
 async def test_an_invalid_stop_stops_nothing(body: bytes) -> None:
     gate = Gate()
-    table = Table(PLAN, handler=gate)
-    working = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
+    planner = PlannerInMemory(PLAN, handler=gate)
+    working = asyncio.create_task(planner.worker.on_delivery(await planner.does(c.Say(text="A calculator"))))
     await gate.entered.wait()
-    await table.worker.on_stopped("feed.s.nobody.session.stopped", body)
+    await planner.worker.on_stopped("feed.s.nobody.session.stopped", body)
     gate.go.set()
     await working
-    assert (await table.event_types())[-1] == "plan.drafted"
+    assert (await planner.event_types())[-1] == "plan.drafted"
 
 
-async def test_an_unrecorded_stop_on_the_feed_loses_no_work() -> None:
-    """It is stored, and so it is told; but the session did not accept it, and its work is still due."""
+async def test_a_stop_that_the_session_did_not_accept_loses_no_work() -> None:
+    """The feed carries every stored event; the session did not accept this stop, so its work is still due."""
     gate = Gate()
-    table = Table(PLAN, handler=gate)
-    work = await table.does(c.Say(text="A calculator"))
-    stop = decide((await table.store.load("s")).session, c.Stop(), person())
-    stranger = dump_event(stop.model_copy(update={"version": 99}))
-    first = asyncio.create_task(table.worker.on_delivery(work))
+    planner = PlannerInMemory(PLAN, handler=gate)
+    work = await planner.does(c.Say(text="A calculator"))
+    stop = decide((await planner.store.load("s")).session, c.Stop(), person())
+    unaccepted_stop = dump_event(stop.model_copy(update={"version": 99}))
+    first = asyncio.create_task(planner.worker.on_delivery(work))
     await gate.entered.wait()
-    table.log.publish("session.s.nobody.session.stopped", stranger)
-    await table.worker.on_stopped("feed.s.nobody.session.stopped", stranger)
+    planner.log.publish("session.s.nobody.session.stopped", unaccepted_stop)
+    await planner.worker.on_stopped("feed.s.nobody.session.stopped", unaccepted_stop)
     with pytest.raises(StopNotRecorded):
         await first
     gate.go.set()
-    await table.worker.on_delivery(work._replace(deliveries=2))
-    assert await table.event_types() == ["message.received", "plan.drafted"]
+    await planner.worker.on_delivery(work._replace(deliveries=2))
+    assert await planner.event_types() == ["message.received", "plan.drafted"]
 
 
 async def test_a_stop_missing_from_the_feed_ends_the_work_at_its_next_call() -> None:
-    """Accounting for one call shows the stop: there must not be another."""
+    """The worker sees the stop when it records the usage of a call, and makes no further call."""
 
-    async def asks_twice(context: WorkContext) -> WorkerCommand | None:
+    async def call_model_twice(context: WorkContext) -> WorkerCommand | None:
         await draft_plan(context)
         return await draft_plan(context)
 
-    table = Table(PLAN, PLAN, handler=asks_twice)
-    work = await table.does(c.Say(text="A calculator"))
-    loaded = await table.store.load("s")
-    await table.does(c.Stop())
-    table.store.load = lambda *_, **__: asyncio.sleep(0, loaded)  # type: ignore[method-assign]
-    await table.worker.on_delivery(work)
-    assert len(table.model.prompts) == 1
-    assert [raw.subject.rsplit(".", 1)[1] for raw in table.log.messages] == ["received", "stopped", "recorded"]
+    planner = PlannerInMemory(PLAN, PLAN, handler=call_model_twice)
+    work = await planner.does(c.Say(text="A calculator"))
+    loaded = await planner.store.load("s")
+    await planner.does(c.Stop())
+    planner.store.load = lambda *_, **__: asyncio.sleep(0, loaded)  # type: ignore[method-assign]
+    await planner.worker.on_delivery(work)
+    assert len(planner.model.prompts) == 1
+    assert [raw.subject.rsplit(".", 1)[1] for raw in planner.log.messages] == ["received", "stopped", "recorded"]
 
 
 @pytest.mark.parametrize("body", [b"garbage", b"{}", b'{"type":"message.received","text":"x"}'])
 async def test_a_message_that_is_not_an_event_is_unprocessable(body: bytes) -> None:
     with pytest.raises(Unprocessable, match="not an event"):
-        await Table().worker.on_delivery(Delivery("session.s.planner.x", body, 1, 1))
+        await PlannerInMemory().worker.on_delivery(Delivery("session.s.planner.x", body, 1, 1))
 
 
 async def test_an_event_on_another_sessions_subject_is_unprocessable() -> None:
-    table = Table()
-    work = await table.does(c.Say(text="A calculator"))
+    planner = PlannerInMemory()
+    work = await planner.does(c.Say(text="A calculator"))
     with pytest.raises(Unprocessable, match="it is of session s"):
-        await table.worker.on_delivery(work._replace(subject="session.other.planner.message.received"))
+        await planner.worker.on_delivery(work._replace(subject="session.other.planner.message.received"))
 
 
 # --- work that goes wrong
@@ -210,29 +210,29 @@ async def test_an_event_on_another_sessions_subject_is_unprocessable() -> None:
 async def test_a_handlers_error_fails_the_session_and_a_retry_succeeds() -> None:
     broken = [True]
 
-    async def fails_once(context: WorkContext) -> WorkerCommand | None:
+    async def fail_once(context: WorkContext) -> WorkerCommand | None:
         if broken.pop() if broken else False:
             raise ZeroDivisionError("division by zero")
         return await draft_plan(context)
 
-    table = Table(PLAN, handler=fails_once)
-    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
-    failure = (await table.session()).failure
+    planner = PlannerInMemory(PLAN, handler=fail_once)
+    await planner.worker.on_delivery(await planner.does(c.Say(text="A calculator")))
+    failure = (await planner.session()).failure
     assert failure
     assert (failure.stage, failure.retryable) == ("planning", True)
     assert failure.reason == "The planner met an error of its own: ZeroDivisionError: division by zero"
-    await table.worker.on_delivery(await table.does(c.Retry()))
-    assert (await table.session()).is_awaiting_user
+    await planner.worker.on_delivery(await planner.does(c.Retry()))
+    assert (await planner.session()).is_awaiting_user
 
 
 async def test_a_result_that_no_event_can_hold_is_a_failure() -> None:
-    table = Table(PLAN.model_copy(update={"goal": "x" * 60_000}), PLAN)
-    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
-    failure = (await table.session()).failure
+    planner = PlannerInMemory(PLAN.model_copy(update={"goal": "x" * 60_000}), PLAN)
+    await planner.worker.on_delivery(await planner.does(c.Say(text="A calculator")))
+    failure = (await planner.session()).failure
     assert failure
     assert "cannot be recorded: `goal` may have 50000 characters at most" in failure.reason
     huge = PLAN.model_copy(update={"notes": "x" * 300_000})
-    other = Table(huge)
+    other = PlannerInMemory(huge)
     await other.worker.on_delivery(await other.does(c.Say(text="A calculator")))
     failure = (await other.session()).failure
     assert failure
@@ -240,37 +240,37 @@ async def test_a_result_that_no_event_can_hold_is_a_failure() -> None:
 
 
 async def test_a_failed_models_raw_reply_is_recorded() -> None:
-    table = Table(ModelFailed("the reply is not valid", raw="Sorry, I"))
-    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
-    failure = (await table.session()).failure
+    planner = PlannerInMemory(ModelFailed("the reply is not valid", raw="Sorry, I"))
+    await planner.worker.on_delivery(await planner.does(c.Say(text="A calculator")))
+    failure = (await planner.session()).failure
     assert failure
     assert (failure.reason, failure.raw) == ("the reply is not valid", "Sorry, I")
-    assert (await table.session()).spent.calls == 1
+    assert (await planner.session()).spent.calls == 1
 
 
 async def test_while_the_log_is_unavailable_nothing_fails() -> None:
-    table = Table(PLAN)
-    work = await table.does(c.Say(text="A calculator"))
-    table.log.faults = [LogUnavailable("away")]
+    planner = PlannerInMemory(PLAN)
+    work = await planner.does(c.Say(text="A calculator"))
+    planner.log.faults = [LogUnavailable("away")]
     with pytest.raises(LogUnavailable):
-        await table.worker.on_delivery(work)
-    assert await table.event_types() == ["message.received"]
+        await planner.worker.on_delivery(work)
+    assert await planner.event_types() == ["message.received"]
 
 
-async def test_a_spent_budget_asks_and_the_work_continues_once_it_is_raised() -> None:
-    table = Table(PLAN, PLAN)
-    few = SessionSettings(token_budget=10)
-    await table.worker.on_delivery(await table.does(c.Say(text="A calculator", settings=few)))
-    await table.worker.on_delivery(await table.does(c.Say(text="Another one")))
-    question = (await table.session()).question
+async def test_at_a_spent_budget_the_planner_asks_and_continues_once_it_is_raised() -> None:
+    planner = PlannerInMemory(PLAN, PLAN)
+    small_budget = SessionSettings(token_budget=10)
+    await planner.worker.on_delivery(await planner.does(c.Say(text="A calculator", settings=small_budget)))
+    await planner.worker.on_delivery(await planner.does(c.Say(text="Another one")))
+    question = (await planner.session()).question
     assert question
     assert question.about == "budget"
-    assert len(table.model.prompts) == 1
-    await table.worker.on_delivery(await table.does(c.RaiseBudget(tokens=1000)))
-    assert (await table.session()).counts.plans == 2
+    assert len(planner.model.prompts) == 1
+    await planner.worker.on_delivery(await planner.does(c.RaiseBudget(tokens=1000)))
+    assert (await planner.session()).counts.plans == 2
 
 
-# --- the real model client, and its faults
+# --- the real model client, with faults of the model
 
 
 @pytest.fixture
@@ -279,38 +279,38 @@ async def server() -> AsyncIterator[RehearsalServer]:
         yield server
 
 
-def at_table(server: RehearsalServer) -> Table:
-    table = Table()
-    deps = WorkerDeps("planner", table.store, table.log, server.model, Drafts(None), server.settings)
-    table.worker = Worker(deps, draft_plan)
-    return table
+def planner_with(server: RehearsalServer) -> PlannerInMemory:
+    planner = PlannerInMemory()
+    deps = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
+    planner.worker = Worker(deps, draft_plan)
+    return planner
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_the_work_survives_one_model_fault(server: RehearsalServer, fault: str) -> None:
     await server.fault(fault=fault, times=1)
-    table = at_table(server)
-    await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
-    session = await table.session()
+    planner = planner_with(server)
+    await planner.worker.on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
+    session = await planner.session()
     assert session.is_awaiting_user, session.failure
-    assert await table.event_types() == ["message.received", "plan.drafted"]
+    assert await planner.event_types() == ["message.received", "plan.drafted"]
     assert session.spent.calls == len(await server.calls()) == 2
 
 
 @pytest.mark.parametrize("fault", sorted(set(FAULTS) - {"refuse_schema", "refuse_format"}))
 async def test_a_permanent_fault_fails_the_session_and_a_retry_succeeds(server: RehearsalServer, fault: str) -> None:
     await server.fault(fault=fault, retry_after=0.01)
-    table = at_table(server)
-    await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
-    failed = await table.session()
+    planner = planner_with(server)
+    await planner.worker.on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
+    failed = await planner.session()
     assert failed.failure
     assert failed.failure.retryable
     assert len(failed.failure.reason) > 10
     assert bool(failed.failure.raw) == (fault not in ("429", "500", "timeout"))
     assert 2 <= len(await server.calls()) <= 4
     await server.clear_faults()
-    await table.worker.on_delivery(await table.does(c.Retry()))
-    assert (await table.session()).is_awaiting_user
+    await planner.worker.on_delivery(await planner.does(c.Retry()))
+    assert (await planner.session()).is_awaiting_user
 
 
 # --- drafts on the bus

@@ -1,6 +1,6 @@
-"""A workflow that only this test knows is driven to its end: a plan, a yes, one action, an answer.
+"""A session runs a workflow that only this test defines: a plan, an approval, one action, an answer.
 
-All it takes is here: the workflow itself, and one function for each service that has something of its own to do.
+The whole definition is here: the workflow, and one function for each service with work of its own.
 """
 
 from typing import Any
@@ -65,13 +65,15 @@ def errand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("errand")
-async def test_it_is_planned_approved_carried_out_and_answered(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_custom_workflow_is_planned_approved_executed_and_answered(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     async with working(settings, ScriptedModel()):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))
-        screen = (await ann.phase("awaiting_approval")).plan
-        assert screen
-        await ann.does(c.Approve(version=screen.version, hash=screen.hash))
+        plan_in_review = (await ann.phase("awaiting_approval")).plan
+        assert plan_in_review
+        await ann.does(c.Approve(version=plan_in_review.version, hash=plan_in_review.hash))
         session = await ann.phase("resting", "failed")
         assert (session.rest_reason, session.plan and session.plan.status) == ("answered", "completed")
         assert session.answer.text == "Error: user not found"
@@ -82,7 +84,7 @@ async def test_it_is_planned_approved_carried_out_and_answered(settings: Setting
         ]
 
 
-async def test_without_it_no_planner_handles_such_a_session(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_session_of_an_unknown_workflow_fails(settings: Settings, bus: Bus, session_id: str) -> None:
     async with working(settings, ScriptedModel()):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))

@@ -1,7 +1,7 @@
-"""What decides about a session, in names of its own.
+"""Exports the state that decides about a session, under names that never change.
 
-A recorded state must stay readable when a class or a field of the domain is renamed, so nothing here is a dump: each
-name is written out, and is never changed. What only prompts read is left out.
+A recorded state must stay readable when a class or a field of the domain is renamed, so each name is written out here.
+State that only prompts read is left out.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ STATES = "Which 5 states have the most pending orders?"
 
 
 class Play:
-    """One user in one session. Each step waits until only a person is due."""
+    """One user in one session. Each step waits until no service has work in the session."""
 
     def __init__(self, bus: Bus, model: RehearsalServer, session_id: str) -> None:
         self.bus, self.model, self.id = bus, model, session_id
@@ -62,9 +62,9 @@ class Play:
         while session.phase == "awaiting_approval":
             assert session.turn
             action = next(a for a in session.turn.actions if a.status == "planned" and a.spec.approval_reason)
-            about = {"version": session.version, "action_id": action.spec.id}
-            no = c.Reject(reason="I have changed my mind.", **about)
-            session = await self.apply(c.Approve(hash=action.hash, **about) if yes else no)
+            target = {"version": session.version, "action_id": action.spec.id}
+            rejection = c.Reject(reason="I have changed my mind.", **target)
+            session = await self.apply(c.Approve(hash=action.hash, **target) if yes else rejection)
         return session
 
 
@@ -86,7 +86,7 @@ async def conversation(play: Play) -> None:
 
 
 async def another_plan(play: Play) -> None:
-    """A plan cancelled, one rejected, and one deleted."""
+    """The user rejects a plan twice, cancels one and deletes it, and renames the session."""
     await play.request("conversation", CALCULATOR)
     await play.apply(c.Reject(replan=True))
     await play.apply(c.Reject())
@@ -107,7 +107,7 @@ async def write(play: Play) -> None:
 
 
 async def refused_write(play: Play) -> None:
-    """A denied write, whose tool is then allowed without approval, and requested again."""
+    """The user denies a write, sets the policy of its tool to `deny`, and requests it again."""
     await play.request("agentflow", CANCEL, world="own")
     await play.decide_all(yes=False)
     await play.apply(c.Remember(tool="cancel_pending_order", policy="deny"))
@@ -116,7 +116,7 @@ async def refused_write(play: Play) -> None:
 
 
 async def missing(play: Play) -> None:
-    """Information missing in the request is asked for."""
+    """The planner asks for information that the request lacks."""
     await play.request("agentflow", "Please cancel my order, I no longer need it.", world="own")
     await play.send(CUSTOMER)
     await play.send("#W3833642")
@@ -124,7 +124,7 @@ async def missing(play: Play) -> None:
 
 
 async def handed_over(play: Play) -> None:
-    """A session escalated, taken over by a person, and handed back."""
+    """A session escalates; a person takes over and hands it back."""
     session = await play.request("agentflow", f"{CUSTOMER} I want to talk to a human.")
     if session.phase == "escalated":
         look = ActionSpec(
@@ -135,7 +135,7 @@ async def handed_over(play: Play) -> None:
 
 
 async def path(play: Play) -> None:
-    """A question about data: tables, SQL, the answer, a follow-up, and a judgement."""
+    """A question about data: tables, SQL and the answer; then a follow-up and the user's judgement."""
     await play.request("flow", STATES)
     await play.apply(c.Answer(text="yes"))
     await play.decide_all()
@@ -175,7 +175,7 @@ async def complaint(play: Play) -> None:
 
 
 async def stopped(play: Play) -> None:
-    """Stopped while the planner works, retried, spoken to during work, paused and resumed."""
+    """The user stops the planner at work, retries, sends a message during work, pauses and resumes."""
     await play.model.fault(latency=2.0)
     await play.request("conversation", CALCULATOR, "planning")
     await play.apply(c.Stop())
@@ -197,7 +197,7 @@ async def failed(play: Play) -> None:
 
 
 async def budget(play: Play) -> None:
-    """A spent budget: raised, spent again, and the session ended."""
+    """The session spends its budget; the user raises it, stops, retries and raises it again."""
     await play.request("agentflow", LOOKUP, token_budget=100)
     await play.apply(c.RaiseBudget(tokens=2_000))
     await play.apply(c.Stop())
@@ -206,7 +206,7 @@ async def budget(play: Play) -> None:
 
 
 async def remarks(play: Play) -> None:
-    """A question in review, and one at rest."""
+    """The user sends a question about the plan, one about the code, and a message at rest."""
     await play.request("conversation", CALCULATOR)
     await play.send("Why are there so many steps?")
     await play.send("Add a step to write a short help text")
@@ -217,7 +217,7 @@ async def remarks(play: Play) -> None:
 
 
 async def waits(play: Play) -> None:
-    """A user's own plan asks a question, waits for a time, and gets a remark while it waits."""
+    """A plan that the user wrote asks a question and waits for a time; the user sends a message meanwhile."""
     steps = (
         Step(text="Ask", tool="ask_person", id="s1", effect="read", waits_for="person", arguments={"question": "Tea?"}),
         Step(text="Wait", tool="wait_until", id="s2", effect="read", waits_for="time", arguments={"seconds": 60}),
@@ -234,7 +234,7 @@ async def waits(play: Play) -> None:
 
 
 async def polls(play: Play) -> None:
-    """A user's own plan polls until a file exists, and asks a question that expires."""
+    """A plan that the user wrote polls until a file exists, and asks a question that expires."""
     looks: dict[str, JsonValue] = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 60}
     steps = (
         Step(text="Wait", tool="poll_until", id="s1", effect="read", waits_for="condition", arguments=looks),
@@ -262,23 +262,23 @@ COPY = Step(
 )
 
 
-async def _own_plan(play: Play, *steps: Step, **settings: object) -> Session:
-    """A user's own plan."""
+async def _begin_user_plan(play: Play, *steps: Step, **settings: object) -> Session:
+    """Start a session with a plan of these steps that the user wrote."""
     chosen = SessionSettings.model_validate(settings)
     await play.apply(c.Say(text="Tea", workflow="execution_plan", brings_plan=True, settings=chosen))
     return await play.apply(c.EditPlan(base=1, goal="Tea", steps=steps))
 
 
 async def approved_for_later(play: Play) -> None:
-    """A plan approved with a step that may get any values, and started later."""
-    await _own_plan(play, WRITE, COPY)
+    """The user approves a plan, preapproves one step with any values, and starts the plan later."""
+    await _begin_user_plan(play, WRITE, COPY)
     await play.apply(lambda session: approve(session).model_copy(update={"preapprove": ("s2",), "start": False}))
     await play.apply(c.Retry())
 
 
 async def by_setting(play: Play) -> None:
-    """Versions of a plan that need no approval, but whose writes are approved one by one."""
-    await _own_plan(play, WRITE, require_plan_approval=False)
+    """By a setting, versions of the plan need no approval; the user approves each write."""
+    await _begin_user_plan(play, WRITE, require_plan_approval=False)
     session = await play.decide_all()
     assert session.plan
     await play.apply(c.EditPlan(base=session.plan.version, steps=(WRITE, COPY)))
@@ -286,7 +286,7 @@ async def by_setting(play: Play) -> None:
 
 
 async def outdated(play: Play) -> None:
-    """A version of a plan for a tool that has changed since, and one for the current tool."""
+    """The user approves a version of a plan for a tool that has changed since, then one for the current tool."""
     settings = {"tools": ("calculate", "list_files"), "instructions": "Be brief."}
     session = await play.request("execution_plan", 'Call calculate with {"expression": "2 * 3.5"}', **settings)
     assert session.plan
@@ -301,9 +301,9 @@ async def outdated(play: Play) -> None:
 
 async def forked(play: Play) -> None:
     """A fork of a program in review. The fork is recorded under the play's name."""
-    before = Play(play.bus, play.model, f"{play.id}-parent")
-    await before.request("conversation", CALCULATOR)
-    parent = await before.apply(approve)
+    parent_play = Play(play.bus, play.model, f"{play.id}-parent")
+    await parent_play.request("conversation", CALCULATOR)
+    parent = await parent_play.apply(approve)
     await fork(play.bus.log, parent, play.id, person())
     await play.send("Print the result with two decimals")
     await play.apply(approve)

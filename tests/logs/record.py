@@ -1,7 +1,7 @@
-"""Record all logs anew: `python -m tests.logs.record [PLAY]…`; without a name all plays and the random sessions.
+"""Record logs again: `python -m tests.logs.record [PLAY]…`; without a name all plays and the random sessions.
 
-A play runs on a nats-server of its own, with the four services and the rehearsal model. README.md here says when
-recording anew is allowed.
+Each play runs on a separate nats-server, with the services and the rehearsal model. README.md in this folder says when
+recording again is allowed.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """A service that blocks its event loop, for tests of the watchdog: `python -m tests.support.blocked`.
 
-It consumes what is the planner's. A message is a way of blocking, or `innocent`: that one waits for ever at its first
-delivery and is done at its second. It publishes `delta.began.<words>` and `delta.done.<words>`, which a planner may.
+It consumes the planner's messages. A message names a way of blocking, or is `innocent`: that one waits without end at
+its first delivery, and completes at its second. The service publishes `delta.began.<words>` and `delta.done.<words>`,
+as a planner may.
 """
 
 import asyncio
@@ -18,17 +19,17 @@ log = structlog.get_logger("blocked")
 
 
 def block(how: str) -> None:
-    """For longer than any test lasts."""
+    """Block for longer than any test takes."""
     match how:
-        case "regex":  # Python's own signal handlers run meanwhile
+        case "regex":  # Python's signal handlers still run
             re.fullmatch("(a+)+$", "a" * 60 + "b")
-        case "sum":  # C code that lets nobody else run
+        case "sum":  # C code that runs no signal handlers and keeps the GIL
             sum(range(10**12))
         case "sleep":  # uses no CPU
             time.sleep(1000)
 
 
-async def live(stop: asyncio.Event) -> None:
+async def serve(stop: asyncio.Event) -> None:
     bus = Bus(Settings(), "planner")
 
     async def handle(delivery: Delivery) -> None:
@@ -48,4 +49,4 @@ async def live(stop: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
-    run("planner", Settings(), live)
+    run("planner", Settings(), serve)

@@ -1,4 +1,4 @@
-"""NATS in memory: as much of `shared.bus.Bus` as gateway, plan store and workers in one process need."""
+"""NATS in memory: the part of `shared.bus.Bus` that gateway, plan store and workers need within one process."""
 
 import asyncio
 import hashlib
@@ -19,7 +19,10 @@ Consumer = Callable[[Delivery], Awaitable[None]]
 
 
 class FakeBus:
-    """`lossy`: the feed drops all messages. `down`: not connected. `answers`, `draft`: fixed replies to requests."""
+    """A bus in memory. `lossy`: the feed drops all messages. `down`: not connected.
+
+    `answers` maps subjects to replies; `draft` is the reply to all requests without a responder.
+    """
 
     def __init__(self) -> None:
         self.down = self.lossy = False
@@ -115,7 +118,7 @@ class FakeBus:
                 await handler(subject, data)
 
     def consume(self, durable: str, handler: Consumer) -> None:
-        """Deliver what is stored from now on, once: to a worker what makes it due, to the plan store everything."""
+        """Deliver each message stored from now on once: all to the plan store, to a worker those that make it due."""
         self._consumers[durable] = handler
 
     def deliver(self, raw: StoredMessage) -> None:

@@ -1,4 +1,4 @@
-"""A collector of traces for tests: it takes OTLP over HTTP and keeps the spans."""
+"""A collector of traces for tests: it receives OTLP over HTTP and keeps the spans."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ class ReceivedSpan(NamedTuple):
     name: str
     trace: str
     id: str
-    parent: str  # "": it is a root
+    parent: str  # "" for a root
     links: tuple[str, ...]  # ids of traces
     attributes: dict[str, Any]
     failed: bool
@@ -29,7 +29,7 @@ class ReceivedSpan(NamedTuple):
 
 
 class Collector:
-    """`url` is its endpoint."""
+    """The collector; `url` is its endpoint, `spans` are all received spans, `bodies` the raw requests."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -48,7 +48,7 @@ class Collector:
         return Response(b"", media_type="application/x-protobuf")
 
     async def until(self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = 20) -> list[ReceivedSpan]:
-        """All spans, once they are as wanted."""
+        """All spans, once they meet the condition."""
         async with asyncio.timeout(seconds):
             while not condition(self.spans):
                 self._changed.clear()
@@ -60,7 +60,7 @@ class Collector:
         return [span for span in self.spans if span.name == name and expected.items() <= span.attributes.items()]
 
     def above(self, span: ReceivedSpan) -> list[str]:
-        """Names of the spans that led to this one, the nearest first."""
+        """Names of the span's ancestors, the nearest first."""
         by_id = {recorded.id: recorded for recorded in self.spans}
         names: list[str] = []
         while span.parent:

@@ -1,4 +1,4 @@
-"""A gateway over fakes in a process of its own, for floods: `python -m tests.support.flooded` prints its port."""
+"""A gateway over fakes in its own process, as a target of floods: `python -m tests.support.flooded` prints its port."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ class Flooded(NamedTuple):
     pid: int
 
     def megabytes(self) -> float:
-        """Its memory now."""
+        """The memory that the process uses now."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @asynccontextmanager
 async def flooded() -> AsyncIterator[Flooded]:
-    """While it runs."""
+    """A gateway that runs until the block ends."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.support.flooded", stdout=asyncio.subprocess.PIPE
     )

@@ -1,6 +1,6 @@
-"""What hostile clients send: `python -m tests.support.floods NAME ADDRESS TOKEN SECONDS CONNECTIONS`.
+"""Floods of a hostile client: `python -m tests.support.floods NAME ADDRESS TOKEN SECONDS CONNECTIONS`.
 
-Only ever to a gateway on this machine. A connection that is ended is opened again, until the time is over.
+Use it only against a gateway on this machine. A closed connection is opened again until the time is over.
 """
 
 import base64
@@ -18,8 +18,8 @@ BLOCK = 256 * 1024  # bytes sent at once
 MASK = bytes(4)
 
 
-def _again(piece: bytes) -> Pieces:
-    """The same for ever, in large blocks."""
+def _repeat(piece: bytes) -> Pieces:
+    """The piece repeated without end, in large blocks."""
     block = piece * max(1, BLOCK // len(piece))
     while True:
         yield block
@@ -36,59 +36,59 @@ def _chunked(*headers: str) -> bytes:
 def chunks(_: str) -> Pieces:
     """A body in chunks of one byte, without login."""
     yield _chunked()
-    yield from _again(b"1\r\nx\r\n")
+    yield from _repeat(b"1\r\nx\r\n")
 
 
 def own_chunks(token: str) -> Pieces:
-    """The same by somebody who has logged in, so that the body is read."""
+    """A body in chunks of one byte, with a login, so that the gateway reads it."""
     yield _chunked(f"Authorization: Bearer {token}")
-    yield from _again(b"1\r\nx\r\n")
+    yield from _repeat(b"1\r\nx\r\n")
 
 
 def extensions(_: str) -> Pieces:
     """One chunk whose extension never ends."""
     yield _chunked() + b"1;x="
-    yield from _again(b"a")
+    yield from _repeat(b"a")
 
 
 def trailers(_: str) -> Pieces:
     yield _chunked() + b"0\r\n"
-    yield from _again(b"A: b\r\n")
+    yield from _repeat(b"A: b\r\n")
 
 
 def headers(_: str) -> Pieces:
-    """A request with headers without end."""
+    """A request with endless headers."""
     yield _request("GET /healthz HTTP/1.1", end=False)
-    yield from _again(b"A: b\r\n")
+    yield from _repeat(b"A: b\r\n")
 
 
 def long_header(_: str) -> Pieces:
     yield _request("GET /healthz HTTP/1.1", "A: ", end=False)[:-2]
-    yield from _again(b"b")
+    yield from _repeat(b"b")
 
 
 def long_url(_: str) -> Pieces:
     yield b"GET /"
-    yield from _again(b"%61")
+    yield from _repeat(b"%61")
 
 
 def pipelined(_: str) -> Pieces:
-    """Requests without waiting for answers, which are never read."""
-    yield from _again(_request("GET /api/me HTTP/1.1"))
+    """Requests one after the other; their answers are never read."""
+    yield from _repeat(_request("GET /api/me HTTP/1.1"))
 
 
 def newlines(_: str) -> Pieces:
-    """What may stand before a request, for ever."""
-    yield from _again(b"\r\n")
+    """Endless empty lines, which HTTP allows before a request."""
+    yield from _repeat(b"\r\n")
 
 
 def body(_: str) -> Pieces:
-    """A body without login that says it is huge."""
+    """A request without login that announces a huge body."""
     yield _request("POST /api/chat HTTP/1.1", "Content-Type: application/json", "Content-Length: 9000000000")
-    yield from _again(b" ")
+    yield from _repeat(b" ")
 
 
-def _upgrade(token: str, *more: str) -> bytes:
+def _upgrade(token: str, *extra_headers: str) -> bytes:
     key = base64.b64encode(os.urandom(16)).decode()
     return _request(
         "GET /ws HTTP/1.1",
@@ -97,39 +97,39 @@ def _upgrade(token: str, *more: str) -> bytes:
         f"Sec-WebSocket-Key: {key}",
         "Sec-WebSocket-Version: 13",
         *([f"Authorization: Bearer {token}"] if token else ()),
-        *more,
+        *extra_headers,
     )
 
 
 def _frame(head: int, payload: bytes = b"") -> bytes:
-    """A masked frame. `head`: the first byte, FIN and opcode."""
+    """A masked frame. `head` is its first byte: FIN and opcode."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else bytes([0xFE]) + size.to_bytes(2)
     return bytes([head]) + length + MASK + payload
 
 
 def early_frames(_: str) -> Pieces:
-    """Frames behind a handshake that is refused."""
+    """Frames after a handshake that the gateway refuses."""
     yield _upgrade("")
-    yield from _again(_frame(0x89))
+    yield from _repeat(_frame(0x89))
 
 
 def fragments(token: str) -> Pieces:
     """A message that never ends, in empty frames."""
     yield _upgrade(token)
     yield _frame(0x01)
-    yield from _again(_frame(0x00))
+    yield from _repeat(_frame(0x00))
 
 
 def pings(token: str) -> Pieces:
     yield _upgrade(token)
-    yield from _again(_frame(0x89, b"x" * 125))
+    yield from _repeat(_frame(0x89, b"x" * 125))
 
 
 def messages(token: str) -> Pieces:
     """Whole messages of two bytes."""
     yield _upgrade(token)
-    yield from _again(_frame(0x81, b"{}"))
+    yield from _repeat(_frame(0x81, b"{}"))
 
 
 def bombs(token: str) -> Pieces:
@@ -137,7 +137,7 @@ def bombs(token: str) -> Pieces:
     yield _upgrade(token, "Sec-WebSocket-Extensions: permessage-deflate")
     deflate = zlib.compressobj(9, zlib.DEFLATED, -12)
     packed = deflate.compress(bytes(1_000_000)) + deflate.flush(zlib.Z_FULL_FLUSH)
-    yield from _again(_frame(0xC1, packed[:-4]))
+    yield from _repeat(_frame(0xC1, packed[:-4]))
 
 
 FLOODS: dict[str, Callable[[str], Pieces]] = {
@@ -150,7 +150,7 @@ FLOODS: dict[str, Callable[[str], Pieces]] = {
 
 
 def send(name: str, address: str, token: str, until: float) -> int:
-    """Flood on one connection after the other; how many it took."""
+    """Flood on one connection after the other until this time; returns how many."""
     host, port = address.split(":")
     number = 0
     while time.monotonic() < until:
@@ -166,7 +166,7 @@ def send(name: str, address: str, token: str, until: float) -> int:
 
 
 def main() -> None:
-    os.nice(19)  # who attacks over a network takes none of this machine's time
+    os.nice(19)  # a real attacker would not use this machine's CPU
     name, address, token, seconds, connections = sys.argv[1:]
     until = time.monotonic() + float(seconds)
     threads = [threading.Thread(target=send, args=(name, address, token, until)) for _ in range(int(connections))]

@@ -1,4 +1,4 @@
-"""For gateway tests of flows: a small flow, and rule-based services that walk it, driven by the feed."""
+"""For gateway tests of flows: two small flows, and rule-based services that walk them, driven by the feed."""
 
 import asyncio
 from contextlib import suppress
@@ -95,7 +95,7 @@ async def answer_flows(_: str, body: bytes) -> bytes:
 class Services:
     """Planner, executor, verifier and generator of the workflow `flow`, without models.
 
-    A request with “which” is asked back about, one with “fail” fails, “slow” waits for `go`.
+    A request with “which” makes the planner ask the user, one with “fail” fails, and one with “slow” waits for `go`.
     """
 
     def __init__(self, bus: GatewayBus, log: ReplicatedLog) -> None:
@@ -104,7 +104,7 @@ class Services:
         self.go = asyncio.Event()
 
     async def __aenter__(self) -> "Services":
-        self._subscription = await self._bus.subscribe("feed.>", self._hear)
+        self._subscription = await self._bus.subscribe("feed.>", self._on_feed)
         self._working = asyncio.create_task(self._work())
         return self
 
@@ -112,9 +112,9 @@ class Services:
         self._working.cancel()
         await self._subscription.stop()
         with suppress(asyncio.CancelledError):
-            await self._working  # raises what ended it: the test has waited for it in vain
+            await self._working  # raises the error that ended it
 
-    async def _hear(self, subject: str, _: bytes) -> None:
+    async def _on_feed(self, subject: str, _: bytes) -> None:
         self._due.put_nowait(subject.split(".")[1])
 
     async def _work(self) -> None:
@@ -127,18 +127,18 @@ class Services:
         session = await story.load()
         if "slow" in session.words.request and not self.go.is_set():
             await self.go.wait()
-        with suppress(CommandRefused, VersionConflict):  # a person was faster: their event is on the feed as well
+        with suppress(CommandRefused, VersionConflict):  # the user was faster: their event is on the feed, too
             if session.work and (command := next_step(session)):
                 await story.commit(command)
 
 
 def next_step(session: Session) -> AnyCommand | None:
-    """What the service whose turn it is does now."""
+    """The next command of the service that is due; None if none is."""
     match session.phase:
         case "planning":
-            return _planned(session)
+            return _planner_command(session)
         case "executing" if session.turn:
-            return _executed(session, session.turn)
+            return _executor_command(session, session.turn)
         case "verifying":
             return c.VerifyTurn(status="success", next_action="complete", reasoning="Walked to its end.")
         case "answering":
@@ -148,7 +148,7 @@ def next_step(session: Session) -> AnyCommand | None:
             return None
 
 
-def _planned(session: Session) -> AnyCommand:
+def _planner_command(session: Session) -> AnyCommand:
     planning = session.settings.planning
     if "fail" in session.words.request:
         return c.Fail(reason="The model does not answer.")
@@ -156,10 +156,8 @@ def _planned(session: Session) -> AnyCommand:
         return c.Ask(text="Which flow should this go through?", options=("text_to_sql", "complaint_triage"))
     flow = PAGE.flow(planning.flow) or TEXT_TO_SQL
     tools = tuple(tool_of(flow.name, node) for node in full_path(flow))
-    question = "The full graph was asked for."
-    path = PathPlan(
-        nodes=tools, fallback=not planning.use_planning, fallback_reason="" if planning.use_planning else question
-    )
+    reason = "" if planning.use_planning else "The full graph was asked for."
+    path = PathPlan(nodes=tools, fallback=not planning.use_planning, fallback_reason=reason)
     if session.settings.confirm == "path":
         steps = tuple(Step(text=f"About {split_tool_name(tool)[1]}.", tool=tool) for tool in tools)
         return c.DraftPlan(goal="Walk it", steps=steps, notes="The ordinary way.", kind="path", path=path)
@@ -171,10 +169,10 @@ def _planned(session: Session) -> AnyCommand:
     return c.PlanTurn(sub_goal=f"Walk {flow.name}", actions=actions, final=True, path=path)
 
 
-def _executed(session: Session, turn: Turn) -> AnyCommand | None:
-    if now := running_actions(session):
-        node = split_tool_name(now[0].spec.tool)[1]
-        return finish_action(action_id=now[0].spec.id, ok=True, result=OUTPUTS[node], seconds=0.1)
+def _executor_command(session: Session, turn: Turn) -> AnyCommand | None:
+    if running := running_actions(session):
+        node = split_tool_name(running[0].spec.tool)[1]
+        return finish_action(action_id=running[0].spec.id, ok=True, result=OUTPUTS[node], seconds=0.1)
     action = next_batch(turn)[0]
     node = split_tool_name(action.spec.tool)[1]
     confirms = session.settings.confirm != "nothing"
@@ -182,7 +180,7 @@ def _executed(session: Session, turn: Turn) -> AnyCommand | None:
         return c.Ask(text="Are these the tables?", about="action", action_id=action.spec.id, form=FORM)
     if node == "execute_sql" and confirms and not action.spec.arguments:
         sql = outputs(turn)["text_to_sql"]["sql"]
-        screen = action.spec.model_copy(update={"arguments": {"sql": sql}, "approval_reason": "it is shown first"})
+        shown = action.spec.model_copy(update={"arguments": {"sql": sql}, "approval_reason": "it is shown first"})
         rest = tuple(a.spec for a in turn.actions if a.status == "planned" and a is not action)
-        return c.ChangeTurn(actions=(screen, *rest))
+        return c.ChangeTurn(actions=(shown, *rest))
     return c.Start()

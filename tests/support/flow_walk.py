@@ -46,13 +46,13 @@ class Walk(Story):
         self.executor = Executor(self.registry, NoArtefactStore(), {"flow": self.guide})
 
     async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
-        """The user sends a request, the planner plans this path, and the executor walks as far as it may."""
+        """The user sends a request, the planner plans this path, and the executor runs as far as it may."""
         settings = SessionSettings(**wanted)
         await self.commit(c.Say(text=request, workflow="flow", settings=settings))
         return await self.plans(*path)
 
     async def plans(self, *path: str) -> Session:
-        """The planner's turn: this path."""
+        """The planner plans a turn with this path, and the executor runs as far as it may."""
         turn = (await self.load()).counts.turns + 1
         specs = tuple(
             ActionSpec(id=f"{turn}.{n}", tool=tool, description=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
@@ -62,15 +62,15 @@ class Walk(Story):
         return await self.goes()
 
     def context(self, loaded: Any) -> WorkContext:
-        kit = WorkerDeps("executor", self.store, self.log, self.model, Drafts(None), Settings())
-        return WorkContext(kit, loaded, cause="s:cause")
+        deps = WorkerDeps("executor", self.store, self.log, self.model, Drafts(None), Settings())
+        return WorkContext(deps, loaded, cause="s:cause")
 
     async def goes(self) -> Session:
-        """Deliver to the executor until another service or the user is due."""
+        """Run the executor until another service or the user is due."""
         while (loaded := await self.load_at_position()).session.phase == "executing":
-            session = self.context(loaded)
-            assert session.work
-            await self.executor.run_batch(session)
+            context = self.context(loaded)
+            assert context.work
+            await self.executor.run_batch(context)
         return loaded.session
 
     async def answers(self, text: str) -> Session:
@@ -87,12 +87,12 @@ class Walk(Story):
 
     @property
     def events(self) -> list[SessionEvent]:
-        """Those of the executor among them."""
+        """All events of the log, including the executor's."""
         return [parse_event(raw.data) for raw in self.memory.messages]
 
 
 def allow(session: Session) -> c.Approve:
-    """Approve the waiting action as it is shown now."""
+    """Approve the waiting action with its current arguments."""
     action = waiting(session)
     return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
 
@@ -104,25 +104,25 @@ def waiting(session: Session) -> Action:
 
 
 def walked(session: Session) -> list[str]:
-    """What ran, in order, without the flow's name."""
+    """The names of the nodes that ran, in order."""
     assert session.turn
     return [a.spec.tool.partition(".")[2] for a in session.turn.actions if a.status == "finished"]
 
 
 def last(session: Session) -> Action:
-    """The newest action that is over."""
+    """The last action that has ended."""
     assert session.turn
     return [action for action in session.turn.actions if action.status in ("finished", "failed", "denied")][-1]
 
 
 def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, **more: Any) -> RegisteredTool:
-    """A registered tool that answers this, or what this makes of its call."""
+    """A registered tool that returns or raises this answer, or what this function of its call returns."""
 
     async def run(call: ToolInvocation) -> ToolResult:
-        said = answer(call) if callable(answer) else answer
-        if isinstance(said, Exception):
-            raise said
-        return said if isinstance(said, ToolResult) else ToolResult(ok=True, value=said)
+        result = answer(call) if callable(answer) else answer
+        if isinstance(result, Exception):
+            raise result
+        return result if isinstance(result, ToolResult) else ToolResult(ok=True, value=result)
 
     spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed, **more)
     return RegisteredTool(spec, run, timeout=5)

@@ -11,7 +11,7 @@ Tools = Mapping[str, Callable[..., ToolAnswer]]
 
 
 class Prompted(NamedTuple):
-    """What a node asked the model."""
+    """A node's request to the model."""
 
     task: str
     rules: str
@@ -19,7 +19,7 @@ class Prompted(NamedTuple):
 
 
 class Walker:
-    """Runs nodes of one flow by hand; `prompts` and `calls` are what they asked and called."""
+    """Runs single nodes of one flow; `prompts` and `calls` record their requests to the model and their tool calls."""
 
     def __init__(self, flow: Flow, *replies: dict[str, Any], tools: Tools | None = None) -> None:
         self._flow = flow
@@ -32,18 +32,16 @@ class Walker:
         node = self._flow.node(name)
         assert node, name
         specs: tuple[FlowSpec, ...] = (self._flow.spec(),)
-        created = await node.run(NodeRun(state, self._ask, self._call, flows=specs, **more))
-        outputs = created.outputs if isinstance(created, NodeResult) else created
+        result = await node.run(NodeRun(state, self._ask, self._call, flows=specs, **more))
+        outputs = result.outputs if isinstance(result, NodeResult) else result
         assert set(outputs) <= set(node.spec.outputs)
         return outputs
 
     async def _ask[R: Reply](
         self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
     ) -> R:
-        result = {
-            name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()
-        }
-        self.prompts.append(Prompted(task, rules, result))
+        shown = {name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()}
+        self.prompts.append(Prompted(task, rules, shown))
         return reply.model_validate({"reply": self._replies.pop(0)})
 
     async def _call(self, name: str, arguments: Mapping[str, Any], key: str = "") -> ToolAnswer:

@@ -107,7 +107,7 @@ class Client:
         return message
 
     async def until(self, kind: str, *, seconds: float = 20, **fields: Any) -> dict[str, Any]:
-        """The next message of this type with these fields; earlier ones are recorded only."""
+        """The next message of this type with these fields; messages before it are only recorded."""
         while True:
             message = await self.next(seconds=seconds)
             if message["type"] == kind and all(message[name] == value for name, value in fields.items()):

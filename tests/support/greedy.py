@@ -1,6 +1,6 @@
-"""What one user can do to others, each way a program: `python -m tests.support.greedy NAME URL KEY SECONDS`.
+"""Ways in which one user can slow the gateway for others: `python -m tests.support.greedy NAME URL KEY SECONDS`.
 
-Only ever to a gateway on this machine. What it is refused it asks for again, until the time is over.
+Use it only against a gateway on this machine. It repeats refused requests until the time is over.
 """
 
 import asyncio
@@ -20,9 +20,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 REQUEST = "Help me create a simple calculator"
 QUESTION = "Which 5 states have the most pending orders?"
-LETTERS = [
-    chr(0x4E00 + number) for number in range(101)
-]  # as lines: too many for difflib to leave the common ones aside
+# Lines of the compared plans: so many different ones that difflib ignores few of them as popular.
+LETTERS = [chr(0x4E00 + number) for number in range(101)]
 
 
 class Greedy:
@@ -61,42 +60,42 @@ class Greedy:
         return int(answer.raise_for_status().json()["version"])
 
 
-async def _again(work: Callable[[], Awaitable[object]]) -> None:
-    """For ever; what is refused or cut off, too."""
+async def _repeat(work: Callable[[], Awaitable[object]]) -> None:
+    """Repeat this without end, also after errors."""
     while True:
         with suppress(OSError, ConnectionClosed, InvalidHandshake, TimeoutError, httpx2.HTTPError):
             await work()
         await asyncio.sleep(0.05)
 
 
-async def _all(count: int, work: Callable[[], Awaitable[object]]) -> None:
-    await asyncio.gather(*(_again(work) for _ in range(count)))
+async def _repeat_in_parallel(count: int, work: Callable[[], Awaitable[object]]) -> None:
+    await asyncio.gather(*(_repeat(work) for _ in range(count)))
 
 
 async def slow_readers(me: Greedy) -> None:
-    """25 sockets that ask for a large snapshot 45 times, and read nothing."""
+    """25 sockets that request a large snapshot 45 times, and read nothing."""
     session_id = await me.long_session("\U0001f600" * 50_000)
 
     async def ask() -> None:
-        async with me.socket_that_reads_nothing() as mine:
+        async with me.socket_that_reads_nothing() as connection:
             for _ in range(45):
-                await mine.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
-            await mine.wait_closed()
+                await connection.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
+            await connection.wait_closed()
 
-    await _all(25, ask)
+    await _repeat_in_parallel(25, ask)
 
 
 async def eager_readers(me: Greedy) -> None:
-    """25 sockets that ask for a large snapshot again and again, and read it."""
+    """25 sockets that request a large snapshot again and again, and read it."""
     session_id = await me.long_session("\U0001f600" * 50_000)
 
     async def ask() -> None:
-        async with me.socket() as mine:
-            await mine.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
-            async for _ in mine:
-                await mine.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
+        async with me.socket() as connection:
+            await connection.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
+            async for _ in connection:
+                await connection.send(json.dumps({"type": "resume", "session_id": session_id, "after": 10**6}))
 
-    await _all(25, ask)
+    await _repeat_in_parallel(25, ask)
 
 
 async def slow_downloads(me: Greedy) -> None:
@@ -107,20 +106,20 @@ async def slow_downloads(me: Greedy) -> None:
         async with me.http.stream("GET", f"/api/sessions/{session_id}"):
             await asyncio.sleep(60)
 
-    await _all(300, ask)
+    await _repeat_in_parallel(300, ask)
 
 
 async def sessions(me: Greedy) -> None:
-    """20 sockets that begin a session with each message that comes, and leave after ten."""
+    """20 sockets that begin ten sessions each, then reconnect."""
 
     async def begin() -> None:
-        async with me.socket() as mine:
+        async with me.socket() as connection:
             for _ in range(10):
                 message = {"type": "user_message", "content": REQUEST, "session_id": secrets.token_hex(8)}
-                await mine.send(json.dumps(message))
-                await mine.recv()
+                await connection.send(json.dumps(message))
+                await connection.recv()
 
-    await _all(20, begin)
+    await _repeat_in_parallel(20, begin)
 
 
 async def waiting(me: Greedy) -> None:
@@ -132,11 +131,11 @@ async def waiting(me: Greedy) -> None:
             async for _ in answer.aiter_lines():
                 pass
 
-    await _all(200, ask)
+    await _repeat_in_parallel(200, ask)
 
 
 async def differences(me: Greedy) -> None:
-    """24 requests at once for the difference of two plans that are hard to compare, given up after two seconds."""
+    """24 requests at once for the difference of two plans that are hard to compare, with a timeout of two seconds."""
     dice = random.Random(1)
     session_id = await me.long_session("\n".join(dice.choice(LETTERS) for _ in range(25_000)))
     old = int((await me.http.get(f"/api/sessions/{session_id}")).json()["review"]["version"])
@@ -147,7 +146,7 @@ async def differences(me: Greedy) -> None:
         for versions in ({"from": old, "to": new}, {"from": new, "to": newest}):
             await me.http.get(f"/api/sessions/{session_id}/plans/diff", params=versions, timeout=2)
 
-    await _all(24, ask)
+    await _repeat_in_parallel(24, ask)
 
 
 WAYS = {way.__name__: way for way in (slow_readers, eager_readers, slow_downloads, sessions, waiting, differences)}

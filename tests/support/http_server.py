@@ -1,4 +1,4 @@
-"""HTTP servers on 127.0.0.1 that send prepared bytes, well-formed or not, and a certificate authority for them."""
+"""HTTP servers on 127.0.0.1 that send prepared bytes, valid HTTP or not, and a certificate authority for them."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Received(NamedTuple):
-    """A request as it came; names of headers are in lower case."""
+    """A received request; header names are in lower case."""
 
     method: str
     target: str
@@ -29,12 +29,12 @@ type Answer = bytes | Callable[[Received, asyncio.StreamWriter], Awaitable[None]
 
 @dataclass
 class HttpServer:
-    """`answers` by path; any other path is a 404. `received`: all requests so far."""
+    """A server. `answers` maps paths to answers; any other path is a 404. `received` holds all requests so far."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     received: list[Received] = field(default_factory=list)
     port: int = 0
-    names: list[str | None] = field(default_factory=list)  # by SNI
+    names: list[str | None] = field(default_factory=list)  # names that clients sent by SNI
     stopped: asyncio.Event = field(default_factory=asyncio.Event)  # for answers that never end by themselves
 
     def url(self, path: str = "/", *, host: str = "127.0.0.1", scheme: str = "http") -> str:
@@ -42,7 +42,7 @@ class HttpServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            request = await _received(reader)
+            request = await _read_request(reader)
             self.received.append(request)
             answer = self.answers.get(
                 request.target.partition("?")[0], response(b"nothing here", status="404 Not Found")
@@ -53,7 +53,7 @@ class HttpServer:
                 await answer(request, writer)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has left
+            pass  # the client has disconnected
         finally:
             writer.close()
 
@@ -69,7 +69,7 @@ def moved(to: str, status: int) -> bytes:
 
 @asynccontextmanager
 async def http_server(tls: ssl.SSLContext | None = None, **answers: Answer) -> AsyncIterator[HttpServer]:
-    """A server until the block ends; `answers` by the first part of the path."""
+    """A server that runs until the block ends; `answers` by path without the slash."""
     server = HttpServer({f"/{name}": answer for name, answer in answers.items()})
     if tls:
         tls.sni_callback = lambda _, name, __: server.names.append(name)
@@ -83,7 +83,7 @@ async def http_server(tls: ssl.SSLContext | None = None, **answers: Answer) -> A
         await listening.wait_closed()
 
 
-async def _received(reader: asyncio.StreamReader) -> Received:
+async def _read_request(reader: asyncio.StreamReader) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
@@ -91,7 +91,7 @@ async def _received(reader: asyncio.StreamReader) -> Received:
 
 
 class Authority:
-    """A certificate authority whose certificates nobody trusts but `trusting`."""
+    """A certificate authority that only the contexts of `trusting` trust."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -106,7 +106,7 @@ class Authority:
         )
 
     def trusting(self) -> ssl.SSLContext:
-        """A client's context that trusts this authority alone."""
+        """A client's context that trusts only this authority."""
         pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
         return ssl.create_default_context(cadata=pem)
 

@@ -1,4 +1,4 @@
-"""The tools of the pack `http` as the executor calls them, with names that only a test knows."""
+"""The tools of the pack `http` as the executor calls them, with a fake resolver."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LIMITS = ExchangeLimits(seconds=5, size=100_000)
 
 
 class Names:
-    """A resolver that knows these names, and counts what it is asked."""
+    """A resolver of these host names; `asked` records its queries."""
 
     def __init__(self, **addresses: str) -> None:
         self._addresses = {name.replace("_", "."): value.split() for name, value in addresses.items()}
@@ -47,6 +47,6 @@ async def call(registry: Registry, method: str, url: str, **arguments: JsonValue
 
 
 async def asked(server: HttpServer, method: str = "GET", path: str = "/x", **more: Any) -> ToolResult:
-    """One call of a server that the list names by its address, with every method."""
+    """One call of this server; its address is on the allow list with all methods."""
     registry = await tools({"origin": server.url(""), "methods": METHODS}, **more)
     return await call(registry, method, server.url(path))

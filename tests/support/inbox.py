@@ -15,7 +15,7 @@ PLANNER = "session.a.planner.x"
 
 
 class Inbox:
-    """A handler that records its deliveries in order; `do` runs within it."""
+    """A handler that records its deliveries in order, and then calls `do`."""
 
     def __init__(self, do: Callable[[Delivery], Any] | None = None) -> None:
         self.got: list[Delivery] = []
@@ -42,10 +42,10 @@ class Inbox:
 
 
 @asynccontextmanager
-async def consuming(settings: Settings, handler: Handler, **how: Any) -> AsyncIterator[Bus]:
-    """A replica of the planner."""
+async def consuming(settings: Settings, handler: Handler, **options: Any) -> AsyncIterator[Bus]:
+    """The bus of a consumer that runs until the block ends, by default a replica of the planner."""
     bus = Bus(settings, "replica")
-    bus.broker.subscriber(durable=how.pop("durable", "planner"), **how)(handler)
+    bus.broker.subscriber(durable=options.pop("durable", "planner"), **options)(handler)
     await bus.start()
     try:
         yield bus

@@ -1,6 +1,6 @@
-"""For tests that lose servers: nats-py gives up a peer and forgets its socket, which is collected within the test.
+"""For tests that stop NATS servers: nats-py leaves sockets open, which must be collected within the test.
 
-Import the fixture too, and say `pytestmark = LOSES_SERVERS`.
+Import the fixture too, and set `pytestmark = LOSES_SERVERS`.
 """
 
 import gc
@@ -16,6 +16,6 @@ LOSES_SERVERS = [
 
 @pytest.fixture
 def sockets_collected() -> Iterator[None]:
-    """Else a later test would be told of them."""
+    """Collect the open sockets now; otherwise a later test would get the warnings."""
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""deploy/kubernetes as kustomize puts it together: the manifests that an overlay lists, with their patches merged."""
+"""The manifests of deploy/kubernetes as kustomize builds them: those that an overlay lists, with its patches."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def kustomization(folder: Path) -> Manifest:
 
 
 def resources(folder: Path) -> list[Manifest]:
-    """What the folder's kustomization lists, overlays' bases included."""
+    """The manifests that the folder's kustomization lists, including those of its bases."""
     manifests: list[Manifest] = []
     for name in kustomization(folder)["resources"]:
         path = (folder / name).resolve()
@@ -38,7 +38,7 @@ def resources(folder: Path) -> list[Manifest]:
 
 
 def merged(value: Any, change: Any) -> Any:
-    """A strategic merge: mappings by key, lists of named things by name; whatever else is replaced."""
+    """A strategic merge: merges mappings by key and lists of named items by name, and replaces all other values."""
     if isinstance(value, dict) and isinstance(change, dict):
         return value | {key: merged(value[key], item) if key in value else item for key, item in change.items()}
     if isinstance(value, list) and isinstance(change, list) and all("name" in item for item in (*value, *change)):
@@ -51,7 +51,7 @@ ALL = resources(FOLDER / "trial") + resources(FOLDER / "scaling")
 
 
 def named(kind: str) -> dict[str, Manifest]:
-    """The manifests of this kind by name; there is one of each."""
+    """The manifests of this kind by name; asserts that no name occurs twice."""
     manifests = [manifest for manifest in ALL if manifest["kind"] == kind]
     by_name: dict[str, Manifest] = {manifest["metadata"]["name"]: manifest for manifest in manifests}
     assert len(by_name) == len(manifests)

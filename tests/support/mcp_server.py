@@ -1,4 +1,4 @@
-"""A small real MCP server for tests: `python -m tests.support.mcp_server [--http PORT] …`. It can misbehave."""
+"""A small MCP server for tests, with well-behaved and faulty tools: `python -m tests.support.mcp_server FOLDER …`."""
 
 import argparse
 import os
@@ -20,13 +20,13 @@ PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(60)
 
 
 def build(folder: Path, *, old: bool = False) -> MCPServer:
-    """`folder` is the world its tools change. `old`: it does not know the newer way to begin a connection."""
+    """A server whose tools write into `folder`. With `old` it lacks the request `server/discover`."""
     server = MCPServer("trial", log_level="ERROR")
     _harmless(server)
-    _rough(server, folder)
+    _faulty(server, folder)
     _changing(server, old=old)
     if old:
-        server.middleware.append(_as_of_old)
+        server.middleware.append(_refuse_discovery)
     return server
 
 
@@ -57,7 +57,7 @@ def _harmless(server: MCPServer) -> None:
         return os.environ.get(name, "")
 
 
-def _rough(server: MCPServer, folder: Path) -> None:
+def _faulty(server: MCPServer, folder: Path) -> None:
     @server.tool()
     def note(text: str) -> str:
         """Write a line into the notes."""
@@ -101,12 +101,12 @@ def _changing(server: MCPServer, *, old: bool) -> None:
         return "learnt"
 
 
-async def _stdio_of_old(server: MCPServer) -> None:
+async def _old_stdio(server: MCPServer) -> None:
     async with stdio_server() as (read, write):
         await serve_loop(server._lowlevel_server, read, write, lifespan_state={})
 
 
-async def _as_of_old(ctx: ServerRequestContext, call_next: CallNext) -> HandlerResult:
+async def _refuse_discovery(ctx: ServerRequestContext, call_next: CallNext) -> HandlerResult:
     if ctx.method == "server/discover":
         raise MCPError(METHOD_NOT_FOUND, "Method not found")
     return await call_next(ctx)
@@ -129,7 +129,7 @@ def main() -> None:
     if options.http:
         anyio.run(lambda: server.run_streamable_http_async(port=options.http))
     elif options.old:
-        anyio.run(_stdio_of_old, server)
+        anyio.run(_old_stdio, server)
     else:
         anyio.run(server.run_stdio_async)
 

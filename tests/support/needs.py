@@ -1,4 +1,4 @@
-"""The only reasons for which a test may be skipped. A skip for any other reason fails the run.
+"""The only reasons for which a test may be skipped; a skip for any other reason fails the test.
 
 A pytest plugin: `addopts` in pyproject.toml loads it, so that it holds for every folder with tests.
 """

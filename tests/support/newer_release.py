@@ -17,8 +17,10 @@ NEEDS: dict[str, Any] = {"needs": envelope.FORMAT + 1}
 def newer_message(
     loaded: SessionAtPosition, command: AnyCommand | None = None, *, changes: dict[str, Any] = NEEDS
 ) -> tuple[str, bytes, dict[str, str]]:
-    """Subject, body and headers of the session's next event, with these changes: a person's message, or what the
-    service that is due makes of the command."""
+    """Subject, body and headers of the session's next event, with these changes.
+
+    The event is the due service's for this command, or a user's message.
+    """
     session, now = loaded.session, datetime.now(UTC)
     if command is None:
         event = decide(session, c.Say(text="Hello"), CommandMeta("user:ann", now, f"newer-{session.version}"))

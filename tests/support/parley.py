@@ -1,6 +1,6 @@
-"""Parley in this process: the real gateway, plan store and workers, on a bus in memory, with a scripted model.
+"""Parley in one process: the real gateway, plan store and workers on a bus in memory, with a scripted model.
 
-The executor's tools and the packs are real, too. A test writes the model's replies, and acts on the page.
+The tools and packs are real, too. A test writes the model's replies and uses the page.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
 
 LARGE = "\n".join(f"product {number}: one of very many" for number in range(40_000))
-PACE = 0.02  # seconds a field
+PACE = 0.02  # seconds per field
 LISTS = ToolSpec(name="list_everything", description="List everything there is", parameters={}, effect="read")
 
 
@@ -61,7 +61,7 @@ class Gate:
 
 
 class GatedPacks(PackSource):
-    """The packs' tools behind a gate, and one whose result is too large for an event."""
+    """The packs' tools behind a gate, and another tool whose result is too large for an event."""
 
     gate: Gate
 
@@ -91,7 +91,7 @@ class StreamingModel(ModelByTask):
 
 
 class InProcess(NamedTuple):
-    """A running Parley. `url`: its page. `model.replies`: the replies by task. `gate`: holds calls of tools."""
+    """A running Parley. `url` is its page, `model.replies` are the replies by task, `gate` holds back tool calls."""
 
     url: str
     log: FeedingLog
@@ -101,7 +101,7 @@ class InProcess(NamedTuple):
 
 @asynccontextmanager
 async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[PlanStoreClient]:
-    """The client of a plan store on this bus, with a SQLite file into which the log so far is projected first."""
+    """The client of a plan store on this bus, whose SQLite file already holds the projection of the log."""
     database = ProjectionDatabase(settings.sql_url)
     await database.migrate()
     projector = Projector(bus.log, database)
@@ -117,7 +117,7 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[PlanStor
 
 @asynccontextmanager
 async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> AsyncIterator[InProcess]:
-    """Runs until the block ends, without login unless one is chosen. The log of `bus` may hold sessions already."""
+    """Run Parley until the block ends, without login by default. The log of `bus` may already hold sessions."""
     settings = gateway_settings(parley_home=home, **chosen)
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:

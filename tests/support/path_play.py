@@ -1,7 +1,7 @@
-"""Sessions of the workflow `flow` in this process: the services' own handlers over logs in memory, and the rehearsal
-model's rules behind them. No server, no bus between processes, nothing scripted but what the person says.
+"""Runs sessions of the workflow `flow` in one process: the services' handlers over logs in memory.
 
-Every change is approved at once; questions are answered from a list.
+The rehearsal model's rules stand in for the model. There is no server and no real bus; only the user is scripted: they
+approve every change at once and answer questions from a list.
 """
 
 from collections import Counter
@@ -45,14 +45,14 @@ DUTY: dict[str, Service] = {
     "verifying": "verifier",
     "answering": "generator",
 }
-MAX_WORK = 400  # pieces of work for one request: more of them go round in circles
+MAX_WORK = 400  # steps of services and user for one request: more mean an endless loop
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
 
 class RuleModel:
-    """The rehearsal model without its server; `nonsense`: its paths are such as nobody can walk.
+    """The rehearsal model without its server. With `nonsense` it replies with invalid paths.
 
-    `instead`: what stands under `reply` to these tasks, whatever it is asked.
+    `instead` maps tasks to the `reply` that the model always gives to them; `asked` counts its calls by task.
     """
 
     def __init__(self, *, nonsense: bool = False) -> None:
@@ -80,7 +80,7 @@ def _parse_reply(content: dict[str, Any] | str, reply: type[BaseModel]) -> BaseM
 
 
 class LocalBus:
-    """What handlers need of a bus, within one process."""
+    """Stands in for `Bus` where services in one process send each other requests."""
 
     def __init__(self) -> None:
         self._answers: dict[str, Responder] = {}
@@ -120,7 +120,7 @@ class SessionLogs:
 
 
 class LocalServices:
-    """The services in this process; `talk` begins a session."""
+    """The services in this process; `talk` gives a new session."""
 
     def __init__(self, settings: Settings, model: RuleModel, handlers: dict[Service, Handler], bus: LocalBus) -> None:
         self.settings, self.model, self.handlers, self.bus = settings, model, handlers, bus
@@ -140,26 +140,26 @@ class LocalServices:
 async def local_services(settings: Settings, model: RuleModel | None = None) -> AsyncIterator[LocalServices]:
     """The services, with a real executor over the retail store and database of these settings."""
     bus = LocalBus()
-    house = LocalServices(settings, model or RuleModel(), {"verifier": verify, "generator": write}, bus)
-    context = ServiceContext(settings, cast(Bus, bus), house.shelves)
+    services = LocalServices(settings, model or RuleModel(), {"verifier": verify, "generator": write}, bus)
+    context = ServiceContext(settings, cast(Bus, bus), services.shelves)
     async with AsyncExitStack() as opened:
         tools = await opened.enter_async_context(open_executor(context))
         await bus.answer(TOOLS_LIST, tools.requests.list)
         await bus.answer(TOOLS_CHECK, tools.requests.check)
         await bus.answer(FLOWS_LIST, tools.guide.list)
-        house.handlers["executor"] = tools.executor.run_batch
-        house.handlers["planner"] = await opened.enter_async_context(open_planner(context))
-        yield house
+        services.handlers["executor"] = tools.executor.run_batch
+        services.handlers["planner"] = await opened.enter_async_context(open_planner(context))
+        yield services
 
 
 class ScriptedSession:
-    """One user's session with scripted answers. `questions` are those asked; an unanswered one ends the request."""
+    """One user's session with scripted answers. `questions` holds those asked; one without answer ends the request."""
 
-    def __init__(self, house: LocalServices, session_id: str, replies: list[str], settings: SessionSettings) -> None:
+    def __init__(self, services: LocalServices, session_id: str, replies: list[str], settings: SessionSettings) -> None:
         self.id = session_id
         self.questions: list[str] = []
         self.work = 0
-        self._house, self._left, self._settings = house, replies, settings
+        self._services, self._left, self._settings = services, replies, settings
 
     async def says(
         self,
@@ -169,60 +169,61 @@ class ScriptedSession:
         until: tuple[str, ...] = (),
         planning: dict[str, Any] | None = None,
     ) -> Session:
-        """The session when the request is over, or when it comes to one of these phases."""
+        """The session once the request is over or one of the phases `until` is reached."""
         settings = self._settings.model_copy(update={"planning": Planning(**planning)}) if planning else self._settings
-        await self._person(c.Say(text=text, workflow=workflow, settings=settings))
+        await self._execute_as_user(c.Say(text=text, workflow=workflow, settings=settings))
         for _ in range(MAX_WORK):
             session = await self.session()
-            if session.phase in until or not await self._goes_on(session):
+            if session.phase in until or not await self._advance(session):
                 return session
         raise AssertionError(f"still {session.phase} after {MAX_WORK} pieces of work: {text}")
 
     async def session(self) -> Session:
-        return (await self._house.shelves.load(self.id)).session
+        return (await self._services.shelves.load(self.id)).session
 
     @property
     def events(self) -> int:
-        return len(self._house.shelves.logs[self.id].messages)
+        return len(self._services.shelves.logs[self.id].messages)
 
-    async def _goes_on(self, session: Session) -> bool:
-        """Whether a service had work to do."""
+    async def _advance(self, session: Session) -> bool:
+        """Do the next step of a service or the user; False if none is due."""
         if session.phase in DUTY:
-            await self._served(DUTY[session.phase])
+            await self._serve(DUTY[session.phase])
         elif session.phase == "awaiting_approval":
             plan = session.plan
             if plan and plan.task and not undecided_actions(session.turn):
-                await self._person(c.Approve(version=plan.version, hash=plan.hash))
+                await self._execute_as_user(c.Approve(version=plan.version, hash=plan.hash))
                 return True
             action = waiting(session)
-            await self._person(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+            await self._execute_as_user(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
         elif session.phase == "awaiting_input" and session.question:
             self.questions.append(session.question.text)
             if not self._left:
                 return False
-            await self._person(c.Answer(text=self._left.pop(0)))
+            await self._execute_as_user(c.Answer(text=self._left.pop(0)))
         elif session.phase == "escalated":
-            await self._person(c.Say(text="I have seen to it."))
+            await self._execute_as_user(c.Say(text="I have seen to it."))
         else:
             return False
         return True
 
-    async def _served(self, service: Service) -> None:
-        house = self._house
-        kit = WorkerDeps(service, house.shelves, house.shelves.logs[self.id], house.model, Drafts(None), house.settings)
-        context = WorkContext(kit, await house.shelves.load(self.id), cause=self.id)
+    async def _serve(self, service: Service) -> None:
+        services = self._services
+        log = services.shelves.logs[self.id]
+        deps = WorkerDeps(service, services.shelves, log, services.model, Drafts(None), services.settings)
+        context = WorkContext(deps, await services.shelves.load(self.id), cause=self.id)
         self.work += 1
         try:
-            command: AnyCommand | None = await house.handlers[service](context)
+            command: AnyCommand | None = await services.handlers[service](context)
         except ModelFailed as error:
             command = c.Fail(reason=error.reason)
         if command is not None:
             await context.record(command)
 
-    async def _person(self, command: AnyCommand) -> None:
-        loaded = await self._house.shelves.load(self.id)
+    async def _execute_as_user(self, command: AnyCommand) -> None:
+        loaded = await self._services.shelves.load(self.id)
         by = CommandMeta("user:ann", datetime.now(UTC), uuid4().hex[:12])
-        await commit(self._house.shelves.logs[self.id], loaded, command, by)
+        await commit(self._services.shelves.logs[self.id], loaded, command, by)
 
 
 def waiting(session: Session) -> Action:
@@ -232,8 +233,8 @@ def waiting(session: Session) -> Action:
 
 
 def outputs(session: Session, node: str) -> dict[str, JsonValue] | None:
-    """What this node has made, the last time it ran for this request."""
+    """The outputs of this node's last run for this request."""
     assert session.turn
-    result = [a for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
-    created = result[-1].result if result else None
-    return created if isinstance(created, dict) else None
+    runs = [a for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    result = runs[-1].result if runs else None
+    return result if isinstance(result, dict) else None

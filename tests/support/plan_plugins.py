@@ -1,4 +1,4 @@
-"""A third-party project with step executors and plan generators: good ones, and many kinds of bad ones."""
+"""A third-party project with step executors and plan generators: valid ones, and many kinds of faulty ones."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ EXECUTOR = """
     from parley.step_executor import Result, StepExecutor
 
     class Watched(StepExecutor):
-        '''Runs the tool itself, and remembers what it was told.'''
+        '''Runs the tool, and records its arguments.'''
         tools = ("find_*", "get_*")
         seen = []
 
@@ -58,7 +58,7 @@ EXECUTOR = """
         tools = ("get_*",)
 
     class Held(StepExecutor):
-        '''Runs the tool once the test lets it go.'''
+        '''Runs the tool once the test sets `go`.'''
         tools = ("get_order_*",)
         go = asyncio.Event()
 
@@ -110,7 +110,7 @@ GENERATOR = """
             return Draft("Look a customer up", steps)
 
     class Learns(PlanGenerator):
-        '''Proposes what cannot be, until it is told why.'''
+        '''Drafts an invalid plan until the context names its problems.'''
         told = []
 
         async def generate(self, request, tools, context):
@@ -121,7 +121,7 @@ GENERATOR = """
             return Draft("Look", [Step(tool="list_all_product_types", text="Look")])
 
     class Obeys(PlanGenerator):
-        '''Makes a step of each tool that it may use, and says what it was told to keep to.'''
+        '''Drafts a step for each tool that it may use; the notes are its instructions.'''
 
         async def generate(self, request, tools, context):
             steps = [Step(tool=tool.name, text="Call it", arguments={}) for tool in tools]
@@ -129,8 +129,8 @@ GENERATOR = """
 
     class Circles(PlanGenerator):
         async def generate(self, request, tools, context):
-            return Draft("Round", [Step(id=one, tool="list_all_product_types", text="Look", after=(other,))
-                                   for one, other in (("a", "b"), ("b", "a"))])
+            return Draft("Round", [Step(id=id_, tool="list_all_product_types", text="Look", after=(other,))
+                                   for id_, other in (("a", "b"), ("b", "a"))])
 
     class Strangers(PlanGenerator):
         async def generate(self, request, tools, context):
@@ -184,7 +184,7 @@ ASKS = """
 
 
 def install_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each by the entry point of its name in small letters."""
+    """Install the project; each plugin's entry point is its class name in lower case."""
     modules = {"outside_executors": EXECUTOR, "outside_generators": GENERATOR, "outside_asks": ASKS}
     points = {
         group: {name.lower(): f"{MODULES[group] if name != 'Asks' else 'outside_asks'}:{name}" for name in names}

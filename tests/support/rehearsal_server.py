@@ -1,4 +1,4 @@
-"""The rehearsal model as a server for one test, with faults and the list of its calls."""
+"""The rehearsal model as a server for one test, which can inject faults and list its calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ Call = dict[str, Any]
 
 
 class RehearsalServer:
-    """One server; `settings` point at it."""
+    """A running server; `settings` and `model` are configured for it."""
 
     def __init__(self, url: str, settings: Settings, http: httpx2.AsyncClient) -> None:
         self.url = url

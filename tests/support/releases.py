@@ -1,4 +1,4 @@
-"""Two releases of Parley as checkouts side by side, and the services of a conversation, each from either of them."""
+"""Runs Parley's services from two checkouts side by side: this release, and a simulated next one."""
 
 import asyncio
 import shutil
@@ -22,9 +22,10 @@ from shared.settings import Settings
 Json = dict[str, Any]
 SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")
 CODE = ("flows", "packs", "parley", "services", "shared", "sql")
-LEAVES, STARTS = 20.0, 90.0  # seconds that a service may take
+STOP_SECONDS, START_SECONDS = 20.0, 90.0  # how long a service may take
 
-# What the next release changes: its planner says what may not be overlooked, so the event needs the next format.
+# The changes of the next release: its planner adds a field that readers must understand, so the event needs the next
+# format.
 NEXT = {
     "parley/events/envelope.py": (f"FORMAT = {FORMAT} ", f"FORMAT = {FORMAT + 1} "),
     "parley/events/facts.py": (
@@ -50,7 +51,7 @@ def next_release(folder: Path) -> Path:
 
 
 class Releases:
-    """A running Parley. `roll` replaces a service by that of another checkout, as an operator does."""
+    """A running Parley. `roll` replaces a service by that of another checkout, as an operator would."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.settings, self.bus = settings, Bus(settings, "releases")
@@ -71,12 +72,12 @@ class Releases:
         await asyncio.gather(*(self._ready(service) for service in SERVICES))
 
     async def roll(self, service: str, checkout: Path) -> None:
-        await self._running.pop(service).stop(kill_after=LEAVES)
+        await self._running.pop(service).stop(kill_after=STOP_SECONDS)
         await self._begin(service, checkout)
         await self._ready(service)
 
     async def stop(self) -> None:
-        await asyncio.gather(*(process.stop(kill_after=LEAVES) for process in self._running.values()))
+        await asyncio.gather(*(process.stop(kill_after=STOP_SECONDS) for process in self._running.values()))
         await self.bus.stop()
 
     async def _begin(self, service: str, checkout: Path) -> None:
@@ -92,7 +93,7 @@ class Releases:
     async def _ready(self, service: str) -> None:
         """Wait until the service's log reports that it is ready."""
         log = self._folder / f"{self._running[service].name}.log"
-        async with asyncio.timeout(STARTS):
+        async with asyncio.timeout(START_SECONDS):
             while '"ready"' not in log.read_text(encoding="utf-8"):  # noqa: ASYNC110  a file sends no event
                 await asyncio.sleep(0.1)
 
@@ -168,12 +169,12 @@ class Person:
 
     async def sees(self, http: httpx2.AsyncClient, session: str, state: str) -> Json:
         """Wait for this state. Returns the session's snapshot."""
-        while (snapshot := await self.look(http, session)).get("state") != state:  # noqa: ASYNC110  polled, as over REST
+        while (snapshot := await self.look(http, session)).get("state") != state:  # noqa: ASYNC110  REST clients poll
             await asyncio.sleep(0.2)
         return snapshot
 
     async def look(self, http: httpx2.AsyncClient, session: str) -> Json:
-        """The session's snapshot, or the error."""
+        """The session's snapshot or an error body; empty when the gateway cannot be reached."""
         try:
             answer = await http.get(f"/api/sessions/{session}")
         except httpx2.HTTPError:

@@ -1,4 +1,4 @@
-"""A tiny retail store for tests: three customers, two products, seven orders, each for one test case."""
+"""A tiny retail store for tests: three customers, two products, and seven orders, each for another test case."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from packs.retail.tools import perform
 HOME = {"address1": "1 Elm St", "address2": "", "city": "Austin", "country": "USA", "state": "TX", "zip": "78701"}
 NEW_HOME = {"address1": "9 Oak Rd", "address2": "B", "city": "Reno", "state": "NV", "country": "USA", "zip": "89501"}
 CARD, PAYPAL, GIFT, POOR = "credit_card_1", "paypal_1", "gift_card_1", "gift_card_2"
-RED, BLUE, GONE = "1000000001", "1000000002", "1000000003"  # cups: 10.1, 12.4, and one that is not available
+RED, BLUE, GONE = "1000000001", "1000000002", "1000000003"  # cups: 10.1, 12.4, and an unavailable one
 PARAMETERS = {spec.name: Draft202012Validator(spec.parameters) for spec in SPECS}
 RETURNS = {spec.name: Draft202012Validator(spec.returns or {}) for spec in SPECS}
 SMALL, LARGE = "2000000001", "2000000002"  # lamps: 50, 80.55
@@ -29,19 +29,19 @@ def small() -> Data:
 class Shop:
     """The tools over data in a dictionary, without a database.
 
-    What they return is held against what they declare, until a call has put values of another type into the data.
+    Their results are validated against their schemas, until a call with invalid arguments may have changed the data.
     """
 
     def __init__(self, data: Data | None = None) -> None:
         self.data = data or small()
         self._index = Index(self.data)
-        self._as_declared = True
+        self._data_is_valid = True
 
     def call(self, tool: str, /, **arguments: Any) -> str:
         draft = BufferedRecords(self._index, self._read)
         result = perform(draft, tool, arguments)
-        self._as_declared = self._as_declared and (tool not in PARAMETERS or PARAMETERS[tool].is_valid(arguments))
-        if self._as_declared and tool in RETURNS and not result.startswith("Error: "):
+        self._data_is_valid = self._data_is_valid and (tool not in PARAMETERS or PARAMETERS[tool].is_valid(arguments))
+        if self._data_is_valid and tool in RETURNS and not result.startswith("Error: "):
             RETURNS[tool].validate(result_of(result))
         for (kind, document_id), document in draft.after.items():
             self.data[kind][document_id] = document
@@ -78,7 +78,7 @@ def _products() -> dict[str, Document]:
         return {"item_id": item_id, "options": options, "available": available, "price": price}
 
     def product(name: str, product_id: str, *variants: Document) -> Document:
-        return {"name": name, "product_id": product_id, "variants": {one["item_id"]: one for one in variants}}
+        return {"name": name, "product_id": product_id, "variants": {item["item_id"]: item for item in variants}}
 
     gone = variant(GONE, 9, available=False, color="green")
     cup = product("Cup", "10", variant(RED, 10.1, color="red"), variant(BLUE, 12.4, color="blue"), gone)
@@ -105,4 +105,4 @@ def _orders() -> dict[str, Document]:
         order("#W6", "pending", 50, PAYPAL, lamp),
         order("#W7", "pending", 10.1, "paypal_9", cup),
     )
-    return {one["order_id"]: one for one in orders}
+    return {placed["order_id"]: placed for placed in orders}

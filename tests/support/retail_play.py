@@ -1,5 +1,6 @@
-"""Plays a request through the rehearsal model and a retail store in memory: the domain's own session and the services'
-own prompts, without a bus. Every write is approved at once; questions are answered from a list; nobody takes over.
+"""Plays a request with the rehearsal model and a retail store in memory: the domain's session and the services'
+prompts, without a bus. No write needs an approval. Questions get their answers from a list. An escalated request is
+handed back.
 """
 
 import asyncio
@@ -52,8 +53,10 @@ DEFAULT = "Whatever you think is best."
 MAX_QUESTIONS = 20  # questions that get an answer
 HANDED_BACK = "I have seen to it."
 TOOLS = [
-    json.dumps({"name": one.name, "description": one.description, "effect": one.effect, "parameters": one.parameters})
-    for one in SPECS
+    json.dumps(
+        {"name": spec.name, "description": spec.description, "effect": spec.effect, "parameters": spec.parameters}
+    )
+    for spec in SPECS
 ]
 REPLIES: dict[str, type[BaseModel]] = {
     "turn": TurnReply,
@@ -65,7 +68,7 @@ REPLIES: dict[str, type[BaseModel]] = {
 
 @dataclass
 class PlayResult:
-    """The result of a request. `calls` counts the model calls, including the answer's."""
+    """The result of a request. `deeds` are the tool calls; `calls` counts the model calls, including the answer's."""
 
     deeds: list[dict[str, Any]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -79,7 +82,7 @@ class PlayResult:
 
 
 def ask_rehearsal(messages: Sequence[Message]) -> dict[str, Any]:
-    """The `reply` of one call of the rehearsal model, validated as the services do."""
+    """The `reply` of the rehearsal model to these messages, validated as the services do."""
     read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in messages])
     reply = answer(read)
     assert isinstance(reply, dict), reply
@@ -89,12 +92,12 @@ def ask_rehearsal(messages: Sequence[Message]) -> dict[str, Any]:
 
 
 def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for a prompt of these sections."""
+    """The `reply` of the rehearsal model to a prompt with these sections."""
     return ask_rehearsal(prompt(role, task, "", sections))
 
 
 class InMemory:
-    """Worlds of one world in memory, for the pack."""
+    """Stands in for the pack's `Worlds`; each session gets the same world in memory."""
 
     def __init__(self, world: Replay) -> None:
         self._world = world
@@ -133,12 +136,12 @@ class RetailPlay:
         return await checked(ask)
 
     async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
-        """As the catalogue has them: all where they are few, else those that fit the words or are in use."""
-        screen = self._tools
-        if len(screen) > SHOW_ALL_UP_TO:
-            matching = rank(screen, words)[:MAX_SHOWN]
-            screen = [*matching, *(item for item in screen if item.name in used and item not in matching)]
-        return ToolPage(tools=tuple(screen), total=len(self._tools), rules=RULES)
+        """Selects as the executor does: all tools if they are few, else those that match the words or are in use."""
+        shown = self._tools
+        if len(shown) > SHOW_ALL_UP_TO:
+            matching = rank(shown, words)[:MAX_SHOWN]
+            shown = [*matching, *(item for item in shown if item.name in used and item not in matching)]
+        return ToolPage(tools=tuple(shown), total=len(self._tools), rules=RULES)
 
     async def recall(self, session: Session) -> tuple[Recalled, ...]:
         return ()
@@ -175,7 +178,7 @@ class RetailPlay:
                 raise AssertionError(phase)
 
     async def _carry_out(self) -> None:
-        if actions_to_start(self.session):  # else there are only quiet reads, which run already
+        if actions_to_start(self.session):  # otherwise only reads are left, and they are already running
             self._do(c.Start())
         for action in running_actions(self.session):
             spec, turn = action.spec, self.session.turn
@@ -193,9 +196,9 @@ class RetailPlay:
             self.played.deeds.append({**past, "status": "finished" if ok else "failed", "result": result})
 
     def _do(self, command: AnyCommand) -> None:
-        own = isinstance(command, UserCommand)
-        work = None if own or not self.session.work else self.session.work
-        by = CommandMeta("user:ann" if own or not work else work.service, NOON, work=work)
+        by_user = isinstance(command, UserCommand)
+        work = None if by_user or not self.session.work else self.session.work
+        by = CommandMeta("user:ann" if by_user or not work else work.service, NOON, work=work)
         self.session = evolve(self.session, decide(self.session, command, by))
 
 
@@ -207,10 +210,10 @@ def play(
     turns: int = TURNS,
     tools: Sequence[ToolSpec] = SPECS,
 ) -> PlayResult:
-    """Until the answer is given."""
+    """Play the request until the session rests or fails; the result."""
     return asyncio.run(RetailPlay(request, shop.fresh(), replies, turns, tools).through())
 
 
 def expected(calls: Sequence[Mapping[str, Any]], shop: Shop) -> Changed:
-    """What differs in the store after these calls."""
+    """The changes that these calls make in the store."""
     return shop.after([ExpectedCall.model_validate(call) for call in calls])

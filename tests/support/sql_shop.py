@@ -1,4 +1,4 @@
-"""A small database in both dialects, with hidden tables and columns; and recorded statements."""
+"""A small database in both SQL dialects, with hidden tables and columns, and recorded statements."""
 
 import json
 import sqlite3
@@ -24,16 +24,16 @@ def statements(name: str, dialect: str) -> list[dict[str, Any]]:
 
 
 def sqlite_shop(folder: Path) -> str:
-    """URL of the shop, made there."""
-    place = folder / "shop.db"
-    with closing(sqlite3.connect(place)) as connection:
+    """Create the shop in this folder; its URL."""
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as connection:
         parts = [(HERE / f"{part}.sql").read_text(encoding="utf-8") for part in ("shop", "shop_sqlite")]
         connection.executescript("\n".join(["BEGIN;", *parts, "COMMIT;"]))
-    return f"sqlite:///{place}"
+    return f"sqlite:///{path}"
 
 
 async def postgres_shop(url: str) -> str:
-    """URL of the shop, made in this empty database."""
+    """Create the shop in this empty database; its URL."""
     connection = await asyncpg.connect(url)
     try:
         for part in ("shop", "shop_postgres"):

@@ -56,9 +56,9 @@ async def working(
     within: tuple[FakeBus, StoreReader] | None = None,
     store: Callable[[Bus], StoreReader] = lambda bus: InMemoryStore(bus.log),
 ) -> AsyncIterator[list[Bus]]:
-    """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`.
+    """Run these services (default: all four) until the block ends, each on its own bus, or all on the bus of `within`.
 
-    `store`: how they ask plan_store; by default they fold the log, and no library answers.
+    `store` creates their client of plan_store; the default one folds the log and has no library of plans.
     """
     apps: list[WorkerApplication] = []
     for service in services or tuple(BUILD):
@@ -74,7 +74,7 @@ async def working(
 
 
 class Person:
-    """A user in one session, who waits for events rather than for time to pass."""
+    """A user of one session, who waits for events and never sleeps."""
 
     def __init__(self, bus: Bus, session_id: str) -> None:
         self.id = session_id
@@ -90,7 +90,7 @@ class Person:
         return self._story.events[-1]
 
     async def sees(self, condition: Callable[[Session], bool], *, seconds: float = 40) -> Session:
-        """Wait until the session meets the condition, which is checked after every stored event."""
+        """Wait until the session meets the condition. It is checked after each stored event."""
         changed = asyncio.Event()
 
         async def stored(_: str, __: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The generated retail store, created once per process. Tests only read it; a test that writes creates its own."""
+"""The generated retail store, created once per process. Tests that write create their own."""
 
 from packs.retail.generate import generate
 from packs.retail.pack import Retail
@@ -13,6 +13,6 @@ _CHECKS = ToolRequests(Registry(PackSource((Retail(),))), InMemoryStore(InMemory
 
 
 async def checked(ask: CheckCalls) -> tuple[str, ...]:
-    """The executor's answer: why these calls of the store's tools are forbidden."""
+    """The executor's answer to `tools.check`: why these calls of the store's tools are forbidden."""
     answer = await _CHECKS.check("tools.check", ask.model_dump_json().encode())
     return Violations.model_validate_json(answer).violations

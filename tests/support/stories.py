@@ -1,4 +1,4 @@
-"""A conversation told in commands, on a log to which others may append, too."""
+"""Sessions built from commands, on a log to which other writers may append."""
 
 from typing import Any
 from uuid import uuid4
@@ -28,7 +28,7 @@ def spent(tokens: int = 10, **more: Any) -> c.RecordUsage:
 
 
 class Conversation(Story):
-    """The story of one session on this log, under a random id by default."""
+    """Builds one session on this log, with a random id by default."""
 
     def __init__(self, log: ReplicatedLog, session_id: str = "", user: str = "ann") -> None:
         super().__init__(session_id or uuid4().hex[:16], log=log, user=user)
@@ -44,7 +44,7 @@ class Conversation(Story):
     async def plan(
         self, text: str = "Help me create a simple calculator", goal: str = "A calculator", user: str = "", **more: Any
     ) -> Session:
-        """A request, and the plan for it in review."""
+        """Send a request and draft its plan, which is then in review."""
         await self.commit(c.Say(text=text, **more), user=user)
         return await self.drafts(goal)
 

@@ -1,7 +1,7 @@
-"""What servers document of the schemas that they can hold a model to, as checks that know nothing of how ours are made.
+"""Checks of JSON schemas against what servers document, independent of the code that creates Parley's schemas.
 
 OpenAI: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-llama.cpp: grammars/README.md, “JSON Schemas → GBNF”, and the order in which its converter looks at keywords.
+llama.cpp: grammars/README.md, “JSON Schemas → GBNF”, and the order in which its converter checks keywords.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ OPENAI = {"type", "properties", "required", "additionalProperties", "items", "an
 OPENAI |= {"minItems", "maxItems"}
 SIMPLE = {"string", "number", "integer", "boolean", "null"}
 LEVELS, PROPERTIES, ENUM_VALUES, CHARACTERS = 10, 5_000, 1_000, 120_000
-MANY_VALUES, OF_MANY = 250, 15_000  # characters of one enumeration with more values than that
-REPETITIONS = 2_000  # of a rule in a grammar
-UNSAID = {
+MANY_VALUES, MANY_VALUES_CHARACTERS = 250, 15_000  # the limit for an enumeration with more than 250 values
+REPETITIONS = 2_000  # how often a grammar may repeat a rule
+UNSUPPORTED = {
     "allOf",
     "not",
     "if",
@@ -48,8 +48,8 @@ def openai_problems(schema: Schema) -> Iterator[str]:
 
 
 def _strict_problems(node: Schema) -> Iterator[str]:
-    if strange := node.keys() - OPENAI:
-        yield f"keywords {sorted(strange)}"
+    if unknown := node.keys() - OPENAI:
+        yield f"keywords {sorted(unknown)}"
     kinds = node.get("type")
     if "anyOf" in node:
         if node.keys() - {"anyOf", "description"} or not node["anyOf"]:
@@ -66,15 +66,15 @@ def _strict_problems(node: Schema) -> Iterator[str]:
     ):
         yield "an object that is not closed, or with optional properties"
     values = node.get("enum", ())
-    if len(values) > MANY_VALUES and sum(map(len, map(str, values))) > OF_MANY:
+    if len(values) > MANY_VALUES and sum(map(len, map(str, values))) > MANY_VALUES_CHARACTERS:
         yield "an enumeration that is too long"
 
 
 def llama_problems(schema: Schema) -> Iterator[str]:
-    """Why llama.cpp's converter would refuse the schema, or make a grammar of it that holds a model to less."""
+    """Why llama.cpp's converter would refuse the schema, or create a grammar that enforces only a part of it."""
     for place, node, _ in _nodes("", schema, 0):
-        if strange := node.keys() & UNSAID:
-            yield f"{place}: {sorted(strange)} is ignored or not supported"
+        if unsupported := node.keys() & UNSUPPORTED:
+            yield f"{place}: {sorted(unsupported)} is ignored or not supported"
         if "anyOf" in node and node.keys() & {"properties", "type", "items"}:
             yield f"{place}: anyOf hides what stands beside it"
         if node.get("maxItems", 0) > REPETITIONS:

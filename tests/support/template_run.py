@@ -1,6 +1,6 @@
-"""What the template offers does where it is installed: `python -m tests.support.template_run FOLDER`.
+"""Runs the pack, flow and plugins of the installed template: `python -m tests.support.template_run FOLDER`.
 
-All services run in this process, on a bus in memory; the model is scripted. What came of it is printed as JSON.
+All services run in this process, on a bus in memory, with a scripted model. The program prints the results as JSON.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.support.stack import Person, working
 ADD = Planned(tool="add_note", arguments={"text": "Bring tea"}, text="Add it")
 LIST = Planned(tool="list_notes", arguments={})
 REPLIES = (
-    TurnDraft(sub_goal="add it", actions=[ADD]),  # against the rules of its pack: it goes back
+    TurnDraft(sub_goal="add it", actions=[ADD]),  # breaks a rule of the pack, so the planner must plan again
     TurnDraft(sub_goal="read them", actions=[LIST]),
     TurnDraft(sub_goal="add it", actions=[ADD], final=True),
     AnswerDraft(text="It is noted.", confidence=1),
@@ -32,7 +32,7 @@ REPLIES = (
 
 
 async def notes(bus: FakeBus, model: ScriptedModel) -> dict[str, Any]:
-    """A note is refused, the notes are read, the note is planned, approved, added and confirmed."""
+    """The pack refuses the first draft; then the notes are read, and a note is approved, added and confirmed."""
     ann = Person(cast(Bus, bus), "notes")
     await ann.does(c.Say(text="Note: bring tea", workflow="agentflow"))
     waiting = await ann.phase("awaiting_approval")
@@ -52,7 +52,7 @@ async def notes(bus: FakeBus, model: ScriptedModel) -> dict[str, Any]:
 
 
 async def words(bus: FakeBus) -> str:
-    """The flow, walked to its end; its answer."""
+    """The answer of the flow."""
     ann = Person(cast(Bus, bus), "words")
     settings = SessionSettings(planning=Planning(use_planning=False, flow="count_words"), confirm="nothing")
     await ann.does(c.Say(text="one two three", workflow="flow", settings=settings))
@@ -60,7 +60,7 @@ async def words(bus: FakeBus) -> str:
 
 
 async def plan(bus: FakeBus) -> dict[str, Any]:
-    """A plan of the generator, approved as it stands; its steps are written down by the step executor."""
+    """A plan of the template's generator, approved unchanged; the template's step executor records its steps."""
     from parley_notes.executor import JOURNAL  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the test
 
     ann = Person(cast(Bus, bus), "plan")

@@ -26,7 +26,7 @@ class Watcher(Person):
         await self._bus.subscribe(f"delta.{self.id}.>", on_delta)
 
     async def drafting(self, kind: str) -> None:
-        """Wait until a service drafts this, from now on."""
+        """Wait for the next draft of this kind."""
         while not self._drafts.empty():
             self._drafts.get_nowait()
         async with asyncio.timeout(30):

@@ -1,6 +1,6 @@
-"""The dependency rules, as tests over the source's syntax trees: nothing is imported, so nothing runs.
+"""The dependency rules, checked on the syntax trees of the source files without importing them.
 
-A new module comes under the rules by being there; a new name under `shared/` has to be added to `SHARED` on purpose.
+The rules cover new modules automatically. A new module in `shared/` has to be added to `SHARED`.
 """
 
 import ast
@@ -11,6 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import SHARING_A_PARLEY
 
 ROOT = Path(__file__).parents[2]
 CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
@@ -54,9 +56,9 @@ CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
-RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
+RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last reads the shapes of replies
 LINES, TEST_LINES = 300, 450
-LONGER = {  # lists, not logic: events and messages with a description of each field
+LONGER = {  # mostly lists, such as events with a description of each field
     "cli/plans.py": 320,
     "parley/events/facts.py": 900,
     "parley/events/values.py": 470,
@@ -70,7 +72,7 @@ LONGER = {  # lists, not logic: events and messages with a description of each f
 
 @cache
 def sources(*folders: str) -> tuple[Path, ...]:
-    """All modules under these folders of the repository; none for a missing folder."""
+    """All modules under these folders of the repository. Missing folders are ignored."""
     return tuple(sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")))
 
 
@@ -81,15 +83,15 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Every module that this one imports, also inside functions, with relative imports and `from a import b` resolved.
+    """The modules that this one imports, also inside functions; relative imports are resolved.
 
-    `from a import b` counts as both `a` and `a.b`: only running it would tell which of the two is the module.
+    `from a import b` counts as both `a` and `a.b`, since `b` may be a module or a name in `a`.
     """
     return frozenset(dotted for node in ast.walk(tree(path)) for dotted in imported_modules(node, path))
 
 
 def imported_modules(node: ast.AST, path: Path) -> set[str]:
-    """The modules that this statement imports; none if it is another statement."""
+    """The modules that this statement imports; empty for other statements."""
     if isinstance(node, ast.Import):
         return {alias.name for alias in node.names}
     if not isinstance(node, ast.ImportFrom):
@@ -178,9 +180,9 @@ def test_events_import_only_the_public_package() -> None:
 
 
 def test_domain_and_events_use_no_clock_and_no_io() -> None:
-    asks = IMPURE_CALLS | {f".{call}" for call in CLOCK}
+    impure = IMPURE_CALLS | {f".{call}" for call in CLOCK}
     paths = sources("shared/domain", "parley/events")
-    assert [f"{name(path)} calls {call}" for path in paths for call in sorted(calls(path) & asks)] == []
+    assert [f"{name(path)} calls {call}" for path in paths for call in sorted(calls(path) & impure)] == []
 
 
 def test_there_are_no_import_cycles() -> None:
@@ -199,8 +201,8 @@ def test_there_are_no_import_cycles() -> None:
 
 
 def test_only_bus_and_log_import_nats() -> None:
-    strangers = tuple(path for path in sources(*CODE) if not is_within(path, *KNOW_NATS))
-    assert forbidden_imports(strangers, "nats", "faststream") == []
+    others = tuple(path for path in sources(*CODE) if not is_within(path, *KNOW_NATS))
+    assert forbidden_imports(others, "nats", "faststream") == []
 
 
 def is_within(path: Path, *places: str) -> bool:
@@ -230,52 +232,52 @@ def test_shared_is_a_closed_list() -> None:
     assert {path.stem for path in here} - {"__init__"} - SHARED == set()
 
 
-def test_shared_imports_nothing_above_it() -> None:
+def test_shared_imports_no_service_pack_or_program() -> None:
     assert forbidden_imports(sources("shared"), "services", "packs", "sql", "flows", "cli", "tests", "bench") == []
 
 
 def test_packs_import_the_public_package_and_no_service() -> None:
-    """They may import the public package and a few shared parts: sandbox, database reader, argument repair.
+    """Packs may also import the sandbox, the database reader, argument repair, and the modules that handle secrets.
 
-    And secrets that the operator's environment holds: where they are looked up, and kept out of logs and events.
+    `shared.environment` looks secrets up; `shared.logging` keeps them out of logs and events.
     """
     libraries = ("httpx2", "pydantic", "pydantic_core", "sqlalchemy")
     secrets = ("shared.environment", "shared.logging")
     allowed = ("packs", "parley", "sql", "shared.repair", "shared.sandbox", *secrets, *libraries)
     packs = tuple(path for path in sources("packs") if not path.name.startswith("test_"))
-    strange = {
+    forbidden = {
         f"{name(path)} imports {module}"
         for path in packs
         for module in imports(path)
         if module != "shared" and not is_under(module, *allowed) and module.split(".")[0] not in sys.stdlib_module_names
     }
-    assert strange == set()
+    assert forbidden == set()
     assert forbidden_imports(tuple(path for path in packs if not is_within(path, "packs/database")), "sql") == []
 
 
 def test_the_public_package_imports_only_itself() -> None:
-    """Authors of tools, flows and clients get the events and messages, but no internals of the services."""
+    """So authors of tools, flows and clients depend on events and messages, not on internals of the services."""
     public = tuple(path for path in sources("parley") if name(path) != "parley/terminal.py")  # starts the command
     assert [name(path) for path in transitive_imports(*public) if not is_within(path, "parley")] == []
 
 
 def test_only_the_executor_imports_packs() -> None:
-    """Other services ask the executor and read its events. Programs that use the sample store may import it."""
+    """Other services send requests to the executor. Programs outside `services/` may import the sample pack."""
     others = tuple(path for path in sources("services") if not is_within(path, "services/executor"))
     assert forbidden_imports(others, "packs", "parley.pack", "parley.tool") == []
     assert forbidden_imports(sources("services/executor"), "packs.retail") == []
 
 
-def test_sql_imports_nothing_else_of_ours() -> None:
-    """A reviewer of what SQL may run needs to read this package only."""
-    strange = {
+def test_sql_imports_no_other_package_of_this_repository() -> None:
+    """So a security reviewer of the SQL checks needs to read only this package."""
+    forbidden = {
         f"{name(path)} imports {module}"
         for path in sources("sql")
         for module in imports(path)
         if not is_under(module, "sql", "pydantic", "sqlalchemy", "sqlglot", "asyncpg")
         and module.split(".")[0] not in sys.stdlib_module_names
     }
-    assert strange == set()
+    assert forbidden == set()
 
 
 def test_only_the_executor_imports_flows() -> None:
@@ -285,13 +287,13 @@ def test_only_the_executor_imports_flows() -> None:
 
 
 def test_the_rehearsal_model_and_parley_do_not_import_each_other() -> None:
-    """They share only the contract, which is data. Tests, bench, chaos and scripts may import both."""
+    """They share only the contract, a JSON file. Tests, bench, chaos and scripts may import both."""
     parley = ("services", "shared", "parley", "packs", "sql", "flows", "cli")
     assert forbidden_imports(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
     assert forbidden_imports(sources(*parley), "rehearsal") == []
 
 
-def test_services_do_not_import_the_programs() -> None:
+def test_services_do_not_import_programs() -> None:
     assert forbidden_imports(sources("services"), "cli", "tests", "bench") == []
 
 
@@ -301,7 +303,7 @@ def test_programs_do_not_import_services() -> None:
 
 WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__"}
 PRODUCT = ("services", "shared", "cli", "parley")
-SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # what only a workflow's own files ask about
+SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # only a workflow's own modules may test these
 
 
 def test_only_workflow_modules_branch_on_the_workflow() -> None:
@@ -340,7 +342,7 @@ def _names_workflow(node: ast.expr) -> bool:
 
 
 def _is_shape(node: ast.expr) -> bool:
-    """Whether it is `turn.path` or `session.plan.kind`, also negated."""
+    """Whether it is an attribute in `SHAPES`, such as `turn.path` or `session.plan.kind`, also negated."""
     if isinstance(node, ast.UnaryOp):
         return _is_shape(node.operand)
     if not isinstance(node, ast.Attribute):
@@ -371,14 +373,14 @@ def test_every_way_of_branching_on_the_workflow_is_detected(tmp_path: Path, sour
 
 def test_gateway_clients_do_not_import_nats() -> None:
     """So `parley chat` and `parley mcp` start faster, and without broker or services installed."""
-    talking = transitive_imports(*sources("cli/chat"), ROOT / "cli/mcp_server.py", ROOT / "cli/command.py")
+    imported = transitive_imports(*sources("cli/chat"), ROOT / "cli/mcp_server.py", ROOT / "cli/command.py")
     assert [
-        name(path) for path in talking if is_within(path, "shared/bus", "shared/log", "packs", "sql", "flows")
+        name(path) for path in imported if is_within(path, "shared/bus", "shared/log", "packs", "sql", "flows")
     ] == []
 
 
 def transitive_imports(*paths: Path) -> set[Path]:
-    """These modules and all of ours that they import, directly or indirectly."""
+    """These modules and all of this repository that they import, directly or indirectly."""
     reached, waiting = set[Path](), list(paths)
     while waiting:
         path = waiting.pop()
@@ -388,20 +390,23 @@ def transitive_imports(*paths: Path) -> set[Path]:
 
 
 def files(dotted: str) -> list[Path]:
-    """The files of a module or package of ours; none for others."""
+    """The files of a module or package of this repository; empty for others."""
     path = ROOT.joinpath(*dotted.split("."))
     return [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
 
 
 def test_modules_respect_the_line_limit() -> None:
-    """A longer one has to be split by topic."""
+    """Split longer modules by topic."""
     lines = {path: path.read_bytes().count(b"\n") for path in sources(*CODE, "tests")}
     assert [f"{name(path)} has {count} lines" for path, count in lines.items() if count > line_limit(path)] == []
 
 
 def line_limit(path: Path) -> int:
-    """The module's line limit."""
     return LONGER.get(name(path), TEST_LINES if is_within(path, "tests", "rehearsal/tests") else LINES)
+
+
+def test_files_scheduled_together_exist() -> None:
+    assert [file for row in SHARING_A_PARLEY for file in row if not (ROOT / file).exists()] == []
 
 
 def test_every_module_has_a_docstring() -> None:
@@ -411,7 +416,7 @@ def test_every_module_has_a_docstring() -> None:
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 
 
-# --- the rules' own eyes
+# --- the helpers
 
 
 @pytest.mark.parametrize(

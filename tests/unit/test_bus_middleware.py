@@ -1,4 +1,4 @@
-"""The middleware around every delivery: what the server is told, whatever a handler does."""
+"""The middleware around every delivery: which acknowledgement it sends for each result of the handler."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,11 +22,11 @@ STORED = 1_790_000_000_123_456_789  # nanoseconds
 
 
 class Server:
-    """What a connection sends, and the strikes that the server has recorded."""
+    """A fake connection and strike store: it records what is sent, and has one given strike, or is down."""
 
     def __init__(self, strike: Strike | None = None, *, down: bool = False) -> None:
         self.answers: list[bytes] = []
-        self.put_offs: list[str] = []
+        self.deferrals: list[str] = []
         self._strike, self._down = strike, down
         self.received = asyncio.Event()
 
@@ -40,7 +40,7 @@ class Server:
         return self._strike
 
     async def add_deferral(self, reply: str) -> None:
-        self.put_offs.append(reply)
+        self.deferrals.append(reply)
 
 
 def message(server: Server, *, deliveries: int = 1, consumer: str = "planner", reply: str | None = None) -> NatsMessage:
@@ -59,14 +59,14 @@ Handler = Callable[[], Awaitable[None]]
 
 
 class Process:
-    """A process's middleware, with short times."""
+    """The middleware of one process."""
 
     def __init__(self, server: Server, **settings: Any) -> None:
         self._server = server
         self.deliveries = MiddlewareFactory(Settings(max_deliver=5, **settings), lambda: cast(WatchdogStrikes, server))
 
     async def handle(self, handler: Handler, **delivery: Any) -> list[bytes]:
-        """What the server is told of a delivery that this handler is given."""
+        """The acknowledgements that the middleware sends for a delivery to this handler."""
 
         async def call_next(_: Any) -> None:
             await handler()
@@ -106,16 +106,16 @@ async def test_a_handled_delivery_is_acknowledged() -> None:
 
 
 @pytest.mark.parametrize(("deliveries", "delay"), [*enumerate(DELAYS, start=1), (9, DELAYS[-1])])
-async def test_a_failed_delivery_is_redelivered_after_growing_delays(deliveries: int, delay: float) -> None:
+async def test_a_failed_delivery_is_redelivered_after_increasing_delays(deliveries: int, delay: float) -> None:
     answers = await Process(Server()).handle(fails, deliveries=deliveries, consumer="plan_store")
     assert answers == [nak(delay)]
 
 
 async def test_an_unprocessable_message_is_terminated_with_its_reason_in_one_line() -> None:
-    async def parks() -> None:
+    async def unprocessable() -> None:
         raise Unprocessable("no event:\nnot at all" + "x" * 600)
 
-    (answers,) = await Process(Server()).handle(parks)
+    (answers,) = await Process(Server()).handle(unprocessable)
     assert answers.startswith(b"+TERM no event: not at all")
     assert len(answers) == 500
 
@@ -126,13 +126,13 @@ async def test_a_worker_has_limited_attempts_and_a_projection_unlimited_ones() -
     assert await Process(Server()).handle(done, deliveries=6, consumer="plan_store") == [b"+ACK"]
 
 
-async def test_a_delivery_left_to_a_newer_release_is_no_attempt() -> None:
+async def test_a_delivery_that_needs_a_newer_release_does_not_count_as_an_attempt() -> None:
     async def too_new() -> None:
         raise UpgradeNeeded("a newer one")
 
     server = Server()
     assert await Process(server).handle(too_new) == [nak(DELAYS[0])]
-    assert server.put_offs == [f"$JS.ACK.SESSIONS.planner.1.7.9.{STORED}.0"]
+    assert server.deferrals == [f"$JS.ACK.SESSIONS.planner.1.7.9.{STORED}.0"]
     put_off = Strike(count=0, where="", at=datetime.now(UTC), put_off=5)
     assert await Process(Server(put_off)).handle(done, deliveries=6) == [b"+ACK"]
 
@@ -158,7 +158,7 @@ async def test_a_message_with_a_strike_runs_exclusively() -> None:
     running = asyncio.create_task(process.handle(slow))
     await started.wait()
     struck = asyncio.create_task(process.handle(alone, deliveries=2))
-    for _ in range(20):  # more often than it would need to begin
+    for _ in range(20):  # more turns of the event loop than it would need to begin
         await asyncio.sleep(0)
     go.set()
     await asyncio.gather(running, struck)
@@ -196,7 +196,7 @@ async def test_a_cancelled_delivery_is_released_for_redelivery() -> None:
     assert server.answers == [b"-NAK"]
 
 
-async def test_a_message_without_acknowledgement_passes_through() -> None:
+async def test_a_message_that_needs_no_acknowledgement_gets_none() -> None:
     server = Server()
     with pytest.raises(ValueError, match="broken"):
         await Process(server).handle(fails, reply="_INBOX.x")

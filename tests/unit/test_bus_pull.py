@@ -1,4 +1,4 @@
-"""How a durable consumer's messages are asked for, without a server."""
+"""How the bus requests a durable consumer's messages, without a server."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from shared.settings import Settings
 SLOTS = 4
 
 
-def test_requests_are_answered_oldest_first() -> None:
+def test_messages_count_for_the_oldest_request_first() -> None:
     requests = PullRequests()
     requests.add(2, until=10)
     requests.add(3, until=20)
@@ -28,7 +28,7 @@ def test_requests_are_answered_oldest_first() -> None:
         assert requests.expected == left
     requests.oldest_ended()
     assert requests.expected == 0
-    requests.message_arrived()  # more than were asked for: of a request that was given up
+    requests.message_arrived()  # a late message of an expired request
     requests.oldest_ended()
     assert requests.expected == 0
 
@@ -44,20 +44,20 @@ def test_an_overdue_pull_request_expires() -> None:
 
 
 class Server:
-    """A connection whose server gives what the test gives, and knows every consumer."""
+    """A fake NATS connection: the test reads the pull requests and delivers the messages. Every consumer exists."""
 
     is_connected = True
 
     def __init__(self) -> None:
-        self.asked: asyncio.Queue[int] = asyncio.Queue()
+        self.requested: asyncio.Queue[int] = asyncio.Queue()
         self.acknowledged: list[bytes] = []
-        self.give: Callable[[Msg], Awaitable[None]] | None = None
+        self.deliver: Callable[[Msg], Awaitable[None]] | None = None
 
     def new_inbox(self) -> str:
         return "_INBOX.x"
 
     async def subscribe(self, _: str, *, cb: Callable[[Msg], Awaitable[None]]) -> "Server":
-        self.give = cb
+        self.deliver = cb
         return self
 
     async def unsubscribe(self) -> None: ...
@@ -65,7 +65,7 @@ class Server:
     async def publish(self, subject: str, body: bytes, *, reply: str = "") -> None:
         if reply:
             assert subject == "$JS.API.CONSUMER.MSG.NEXT.SESSIONS.planner"
-            self.asked.put_nowait(json.loads(body)["batch"])
+            self.requested.put_nowait(json.loads(body)["batch"])
         else:
             self.acknowledged.append(body)
 
@@ -76,19 +76,19 @@ class Server:
 
     async def message(self, number: int) -> None:
         reply = f"$JS.ACK.SESSIONS.planner.1.{number}.{number}.1790000000000000000.0"
-        assert self.give
-        await self.give(Msg(cast(Client, self), subject="session.a.planner.x", reply=reply, data=b"work"))
+        assert self.deliver
+        await self.deliver(Msg(cast(Client, self), subject="session.a.planner.x", reply=reply, data=b"work"))
 
     async def status(self, code: str) -> None:
-        assert self.give
-        await self.give(Msg(cast(Client, self), subject="_INBOX.x", data=b"", headers={"Status": code}))
+        assert self.deliver
+        await self.deliver(Msg(cast(Client, self), subject="_INBOX.x", data=b"", headers={"Status": code}))
 
-    async def asks(self) -> int:
-        return await asyncio.wait_for(self.asked.get(), 20)
+    async def next_request(self) -> int:
+        return await asyncio.wait_for(self.requested.get(), 20)
 
 
 class Work:
-    """Handlers that end when the test says so."""
+    """A handler whose calls end when the test releases `ends`."""
 
     def __init__(self, server: Server, subscriber: DurableSubscriber) -> None:
         self.server, self.subscriber = server, subscriber
@@ -122,35 +122,35 @@ async def work() -> AsyncIterator[Work]:
     await subscriber.stop()
 
 
-async def nothing_more(server: Server) -> None:
-    for _ in range(20):  # more often than it would need to be asked
+async def check_no_request(server: Server) -> None:
+    for _ in range(20):  # more turns of the event loop than a request would need
         await asyncio.sleep(0)
-    assert server.asked.empty()
+    assert server.requested.empty()
 
 
 async def test_it_pulls_as_many_messages_as_can_start(work: Work) -> None:
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     await work.start_deliveries(1, 2, 3, 4)
-    await nothing_more(work.server)
+    await check_no_request(work.server)
     work.ends.release()
-    assert await work.server.asks() == 1, "nothing is to come: it asks for the one free slot"
+    assert await work.server.next_request() == 1, "no messages are expected: it requests one for the free slot"
 
 
 async def test_one_pull_request_covers_several_messages(work: Work) -> None:
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     await work.start_deliveries(1)
     work.ends.release()
-    await nothing_more(work.server)
+    await check_no_request(work.server)
     await work.start_deliveries(2)
     work.ends.release()
-    assert await work.server.asks() == SLOTS // 2
+    assert await work.server.next_request() == SLOTS // 2
 
 
 async def test_an_ended_pull_request_is_renewed(work: Work) -> None:
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     await work.start_deliveries(1)
     await work.server.status("408")
-    assert await work.server.asks() == SLOTS - 1
+    assert await work.server.next_request() == SLOTS - 1
 
 
 async def test_a_refused_pull_request_is_renewed_after_a_pause(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,26 +161,26 @@ async def test_a_refused_pull_request_is_renewed_after_a_pause(work: Work, monke
         pauses.append(seconds)
         await sleep(0)
 
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     monkeypatch.setattr("shared.bus.subscribers.asyncio.sleep", paused)
     for status in ("503", "409"):
         await work.server.status(status)
-        assert await work.server.asks() == SLOTS
+        assert await work.server.next_request() == SLOTS
     assert pauses[-2:] == [0.25, 0.25]
 
 
 async def test_it_pulls_at_once_after_a_reconnection_and_not_while_disconnected(work: Work) -> None:
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     work.server.is_connected = False
     await work.server.status("408")
-    await nothing_more(work.server)
+    await check_no_request(work.server)
     work.server.is_connected = True
     work.subscriber.reconnected()
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
 
 
 async def test_messages_that_arrive_during_shutdown_are_released(work: Work) -> None:
-    assert await work.server.asks() == SLOTS
+    assert await work.server.next_request() == SLOTS
     await work.subscriber.stop()
     await work.server.message(1)
     assert work.server.acknowledged == [b"-NAK"]

@@ -1,4 +1,4 @@
-"""The model's own record compared with the log's: only calls open at a kill may be lost."""
+"""The model's record of calls compared with the log: only calls in progress at a kill may be missing."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,8 +18,8 @@ def model_call(
     prompt: int = 10, completion: int = 4, *, estimated: bool = False, outcome: CallOutcome = "ok"
 ) -> ModelCall:
     tokens = {"prompt_tokens": prompt, "cached_tokens": 0, "completion_tokens": completion}
-    more = {"model": "m", "role": "planner", "cost": 0, "latency": 1, "attempt": 1}
-    return ModelCall.model_validate(tokens | more | {"outcome": outcome, "estimated": estimated})
+    other_fields = {"model": "m", "role": "planner", "cost": 0, "latency": 1, "attempt": 1}
+    return ModelCall.model_validate(tokens | other_fields | {"outcome": outcome, "estimated": estimated})
 
 
 REFUSED = model_call(0, 0, estimated=True, outcome="failed")
@@ -72,7 +72,7 @@ def test_a_killed_process_may_lose_one_call_for_each_open_work_span() -> None:
     )
 
 
-def test_a_process_that_exits_in_time_loses_nothing() -> None:
+def test_a_process_that_exits_in_time_may_lose_no_call() -> None:
     terminated = KILLED._replace(cause="SIGTERM", code=0)
     assert balance([REPLY], [], [terminated._replace(seconds=1)], [OPEN]).allowed_losses == 0
     assert balance([REPLY], [], [terminated._replace(seconds=5)], [OPEN]).allowed_losses == 1, (
@@ -81,7 +81,7 @@ def test_a_process_that_exits_in_time_loses_nothing() -> None:
     assert balance([REPLY], [], [terminated._replace(cause="cut")], [OPEN]).allowed_losses == 1
 
 
-def test_requests_that_a_killed_model_left_running_were_not_served() -> None:
+def test_requests_that_were_running_when_the_model_was_killed_do_not_count() -> None:
     running = ServedRequest("planner", "running", None)
     assert balance([running], []).lost == 0
     assert balance([REPLY._replace(outcome="running")], [model_call()]).overcounted == 0

@@ -1,4 +1,4 @@
-"""The containers: their privileges and users, and that each gets its own secrets and no others."""
+"""The containers' privileges and users, and the distribution of secrets: each container gets only its own."""
 
 import io
 import os
@@ -20,7 +20,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
-def shared(home: Path, replace: str = "") -> dict[str, str]:
+def distributed_files(home: Path, replace: str = "") -> dict[str, str]:
     """The distributed files by `container/name`."""
     distribute_secrets(Settings(parley_home=home), replace=replace, group=lambda _: os.getgid())
     return {
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_container_has_more_than_it_needs(name: str) -> None:
+def test_every_container_runs_without_privileges_and_with_limits(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"]
     assert service["cap_drop"] == ["ALL"]
@@ -54,14 +54,14 @@ def test_no_container_has_more_than_it_needs(name: str) -> None:
     assert service["restart"] == ("no" if name in ("secrets", "provision") else service["restart"])
 
 
-def test_nothing_but_the_gateway_is_published_and_that_on_loopback() -> None:
+def test_only_the_gateway_publishes_a_port_and_only_on_loopback() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert list(published) == ["gateway"]
     assert all(port.startswith("127.0.0.1:") for port in published["gateway"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_environment_holds_a_secret(name: str) -> None:
+def test_no_containers_environment_contains_a_secret(name: str) -> None:
     # PARLEY_SQL_DATABASE_URL may be set there without a password; a URL with one belongs to `parley secrets`.
     secret = re.compile(
         r"password(?!_file)|token|secret(?!s_dir)|api_?key|nats_url|(?<!parley_sql_)database_url", re.IGNORECASE
@@ -70,16 +70,16 @@ def test_no_environment_holds_a_secret(name: str) -> None:
 
 
 def test_every_long_running_container_has_a_health_check() -> None:
-    staying = {name: service for name, service in SERVICES.items() if service["restart"] == "unless-stopped"}
-    assert {"nats", "postgres", "gateway"} <= staying.keys()
-    assert [name for name, service in staying.items() if "healthcheck" not in service] == []
+    long_running = {name: service for name, service in SERVICES.items() if service["restart"] == "unless-stopped"}
+    assert {"nats", "postgres", "gateway"} <= long_running.keys()
+    assert [name for name, service in long_running.items() if "healthcheck" not in service] == []
 
 
 # --- parley secrets
 
 
-def test_every_user_of_nats_gets_a_password_of_its_own(home: Path) -> None:
-    files = shared(home)
+def test_every_nats_user_has_its_own_password(home: Path) -> None:
+    files = distributed_files(home)
     assert set(SECRETS_OF) == set(USERS)
     exported = dict(line.split("=", 1) for line in files["nats/passwords"].splitlines())
     for user in USERS:
@@ -89,11 +89,11 @@ def test_every_user_of_nats_gets_a_password_of_its_own(home: Path) -> None:
 
 
 def test_secrets_are_created_once(home: Path) -> None:
-    assert shared(home) == shared(home)
+    assert distributed_files(home) == distributed_files(home)
 
 
 def test_distributed_files_are_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = shared(home)
+    files = distributed_files(home)
     monkeypatch.setenv("SECRETS_DIR", str(home / "gateway"))
     settings = Settings()
     assert settings.nats_url == files["gateway/nats_url"]
@@ -102,8 +102,8 @@ def test_distributed_files_are_read_as_settings(home: Path, monkeypatch: pytest.
     assert settings.database_url == ""
 
 
-def test_only_owner_and_group_may_read(home: Path) -> None:
-    shared(home)
+def test_only_owner_and_group_can_read_secrets(home: Path) -> None:
+    distributed_files(home)
     assert stat.S_IMODE((home / "secrets").stat().st_mode) == 0o700
     for path in home.glob("*/*"):
         private = path.parent.name == "secrets"
@@ -114,24 +114,24 @@ def test_only_owner_and_group_may_read(home: Path) -> None:
 def test_an_operators_secret_replaces_the_default_and_can_be_removed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = shared(home)
+    before = distributed_files(home)
     monkeypatch.setattr("sys.stdin", io.StringIO("sk-mine\n"))
-    files = shared(home, replace="openai_api_key")
+    files = distributed_files(home, replace="openai_api_key")
     models = {name: text for name, text in files.items() if name.endswith("/openai_api_key")}
     assert set(models.values()) == {"sk-mine"}
     assert {name.split("/")[0] for name in models} == {"planner", "generator", "verifier", "executor"}
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert shared(home, replace="openai_api_key") == before
+    assert distributed_files(home, replace="openai_api_key") == before
 
 
-def test_a_password_that_is_set_is_in_every_url_that_needs_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operators_password_is_in_every_url_that_needs_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("hunter/2"))
-    files = shared(home, replace="postgres")
+    files = distributed_files(home, replace="postgres")
     assert files["postgres/postgres"] == "hunter/2"
     assert files["plan_store/database_url"] == "postgresql://parley:hunter%2F2@postgres:5432/parley"
 
 
 def test_an_unknown_secret_is_refused_with_a_list_of_names(home: Path) -> None:
     with pytest.raises(NoSuchSecret, match="parley_token") as refused:
-        shared(home, replace="nonsense")
+        distributed_files(home, replace="nonsense")
     assert all(name in str(refused.value) for name in SECRET_NAMES)

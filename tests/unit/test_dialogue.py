@@ -1,4 +1,4 @@
-"""What a service's model may say to a person instead of a draft: questions, and words that answer a remark."""
+"""Replies of a model that are no draft: questions to the user, and answers to remarks."""
 
 import pytest
 
@@ -33,24 +33,24 @@ def kinds(reply: type[Reply]) -> set[str]:
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_three_questions_are_allowed_and_an_answer_only_to_a_remark(reply: type[Reply]) -> None:
+def test_the_number_of_questions_is_limited_and_only_a_remark_allows_an_answer(reply: type[Reply]) -> None:
     asked = Session("s", words=Words(dialogue=tuple(AnsweredQuestion(f"{n}?", "yes") for n in range(MAX_QUESTIONS))))
-    own = kinds(reply) - {"question", "answer"}
-    assert kinds(reply_for(reply, ASKED)) == {*own, "question"}
-    assert kinds(reply_for(reply, asked)) == own
-    assert kinds(reply_for(reply, REMARKED)) == {*own, "question", "answer"}
-    assert reply_for(reply, ASKED) is reply_for(reply, ASKED), "made once"
+    drafts = kinds(reply) - {"question", "answer"}
+    assert kinds(reply_for(reply, ASKED)) == {*drafts, "question"}
+    assert kinds(reply_for(reply, asked)) == drafts
+    assert kinds(reply_for(reply, REMARKED)) == {*drafts, "question", "answer"}
+    assert reply_for(reply, ASKED) is reply_for(reply, ASKED), "the type is created only once"
 
 
-@pytest.mark.parametrize("again", ["Which colours?", "which  colours", "WHICH – COLOURS!"])
-def test_a_repeated_question_is_refused(again: str) -> None:
+@pytest.mark.parametrize("text", ["Which colours?", "which  colours", "WHICH – COLOURS!"])
+def test_a_repeated_question_is_refused(text: str) -> None:
     refuse = refuse_repeated(ASKED)
-    assert "asked that already" in refuse(PlanReply(reply=QuestionDraft(text=again)))
+    assert "asked that already" in refuse(PlanReply(reply=QuestionDraft(text=text)))
     assert refuse(PlanReply(reply=QuestionDraft(text="Which size?"))) == ""
     assert refuse(PlanReply(reply=PlanDraft(goal="Which colours?", steps=["Ask"]))) == ""
 
 
-async def test_a_repeated_question_is_repaired_and_not_shown() -> None:
+async def test_the_model_gets_another_try_after_a_repeated_question() -> None:
     log, model = (
         InMemoryLog(),
         ScriptedModel(QuestionDraft(text="How large?"), PlanDraft(goal="A game", steps=["Draw it"])),
@@ -61,7 +61,7 @@ async def test_a_repeated_question_is_repaired_and_not_shown() -> None:
     assert "Q: How large?\nA: 8 by 8" in model.prompts[0].data
 
 
-def test_a_question_has_options_and_words_answer_a_remark() -> None:
+def test_replies_become_commands() -> None:
     asked = to_command(QuestionDraft(text=" Which one? ", options=[" the first ", " ", "x" * 900]), Session("s"))
     assert isinstance(asked, c.Ask)
     assert (asked.text, asked.about) == ("Which one?", "request")

@@ -27,7 +27,7 @@ from cli.doctor import (
 )
 from shared.settings import Settings
 
-NOBODY = "127.0.0.1:1"  # nothing listens there
+CLOSED_PORT = "127.0.0.1:1"  # nothing listens there
 
 
 def settings(home: Path, **overrides: Any) -> Settings:
@@ -64,7 +64,7 @@ def answering(status: int) -> Iterator[str]:
         (404, "right", "warn", "answers 404"),
     ],
 )
-def test_the_model_endpoint_is_asked_for_its_models(
+def test_the_models_answer_and_key_decide_the_check(
     tmp_path: Path, status: int, key: str, outcome: str, words: str
 ) -> None:
     with answering(status) as url:
@@ -74,8 +74,8 @@ def test_the_model_endpoint_is_asked_for_its_models(
     assert key not in f"{check.finding} {check.advice}".split()
 
 
-def test_an_unreachable_model_fails_and_no_model_is_a_warning(tmp_path: Path) -> None:
-    assert check_model(settings(tmp_path, openai_base_url=f"http://{NOBODY}/v1")).outcome == "fail"
+def test_an_unreachable_model_is_a_failure_and_no_model_is_a_warning(tmp_path: Path) -> None:
+    assert check_model(settings(tmp_path, openai_base_url=f"http://{CLOSED_PORT}/v1")).outcome == "fail"
     assert check_model(settings(tmp_path)).outcome == "warn"
 
 
@@ -94,13 +94,13 @@ def test_an_unreachable_model_fails_and_no_model_is_a_warning(tmp_path: Path) ->
     ],
 )
 def test_a_model_without_a_price_is_a_warning(tmp_path: Path, chosen: dict[str, Any], outcome: str, words: str) -> None:
-    check = check_prices(settings(tmp_path, **{"openai_base_url": f"http://{NOBODY}/v1"} | chosen))
+    check = check_prices(settings(tmp_path, **{"openai_base_url": f"http://{CLOSED_PORT}/v1"} | chosen))
     assert check.outcome == outcome
     assert words in check.finding
 
 
 def test_a_configured_server_must_answer(tmp_path: Path) -> None:
-    check = check_nats(settings(tmp_path, nats_url=f"nats://hush@{NOBODY}"), is_up=False)
+    check = check_nats(settings(tmp_path, nats_url=f"nats://hush@{CLOSED_PORT}"), is_up=False)
     assert check.outcome == "fail"
     assert "hush" not in check.finding
     assert check_nats(settings(tmp_path), is_up=False).outcome == "ok"
@@ -141,7 +141,7 @@ async def test_the_database_must_answer(tmp_path: Path) -> None:
     assert (await check_database(settings(tmp_path))).outcome == "ok"
     (tmp_path / "parley.db").write_text("this is not a database, and long enough to be seen as such" * 40)
     assert "not a database" in (await check_database(settings(tmp_path))).finding
-    check = await check_database(settings(tmp_path, database_url=f"postgresql://me:hush@{NOBODY}/x"))
+    check = await check_database(settings(tmp_path, database_url=f"postgresql://me:hush@{CLOSED_PORT}/x"))
     assert check.outcome == "fail"
     assert "hush" not in check.finding
 
@@ -164,15 +164,15 @@ def test_a_home_must_be_writable(tmp_path: Path) -> None:
 
 
 def test_an_unused_home_may_be_read_only(tmp_path: Path) -> None:
-    """As in containers, where NATS and the databases are on other hosts."""
+    """For example in containers, where NATS and the databases are on other hosts."""
     (tmp_path / "file").touch()
-    nowhere = tmp_path / "file" / "home"
+    read_only = tmp_path / "file" / "home"
     remote = {
         "nats_url": "nats://nats:4222",
         "database_url": "postgresql://db/parley",
         "retail_database_url": "postgresql://db/retail",
     }
-    assert check_home(settings(nowhere, **remote)) == (
+    assert check_home(settings(read_only, **remote)) == (
         "PARLEY_HOME",
         "ok",
         "not needed: NATS and the databases are elsewhere",
@@ -180,10 +180,10 @@ def test_an_unused_home_may_be_read_only(tmp_path: Path) -> None:
     )
     for name_left_out in ("nats_url", "database_url"):
         remaining = {name: url for name, url in remote.items() if name != name_left_out}
-        assert check_home(settings(nowhere, **remaining)).outcome == "fail", name_left_out
+        assert check_home(settings(read_only, **remaining)).outcome == "fail", name_left_out
 
 
-async def test_checks_pass_on_a_plain_machine(tmp_path: Path) -> None:
+async def test_checks_pass_with_default_settings(tmp_path: Path) -> None:
     plain = settings(tmp_path)
     checks = [
         check_python(),
@@ -195,10 +195,10 @@ async def test_checks_pass_on_a_plain_machine(tmp_path: Path) -> None:
 
 
 async def test_every_warning_and_failure_has_advice(tmp_path: Path) -> None:
-    sick = settings(
-        tmp_path, nats_url=f"nats://{NOBODY}", openai_base_url=f"http://{NOBODY}/v1", agent_host="192.0.2.1"
+    broken = settings(
+        tmp_path, nats_url=f"nats://{CLOSED_PORT}", openai_base_url=f"http://{CLOSED_PORT}/v1", agent_host="192.0.2.1"
     )
-    checks = await run_checks(sick)
+    checks = await run_checks(broken)
     assert {check.name for check in checks if check.outcome == "fail"} >= {"NATS", "model", "port"}
     assert all(check.advice for check in checks if check.outcome != "ok")
 

@@ -1,4 +1,4 @@
-"""Each program gets the secrets that it uses, and no others from the operator's environment."""
+"""Each program gets only the secrets that it uses from the operator's environment."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,7 +54,7 @@ def _everything_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value(name.lower()))
 
 
-def test_every_secret_setting_is_in_the_table() -> None:
+def test_the_table_lists_every_secret_setting() -> None:
     listed = {name for names in SECRETS_OF.values() for name in names}
     typed = {name for name, field in Settings.model_fields.items() if field.annotation is SecretStr}
     assert typed <= listed
@@ -81,7 +81,7 @@ def test_parley_up_passes_each_child_its_own_secrets(tmp_path: Path) -> None:
         assert "PATH" in program.env
 
 
-def test_secret_files_are_passed_on_one_by_one_without_their_folder(
+def test_secret_files_are_passed_as_variables_without_their_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("OPENAI_API_KEY", "PARLEY_SECRET", "PARLEY_SQL_MAX_ROWS"):

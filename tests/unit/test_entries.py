@@ -8,40 +8,40 @@ from parley.events.values import ActionSpec
 from parley.protocol.journal import NoteEntry, TurnEntry
 from services.gateway.views.entries import entries
 
-MOON = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
+AT = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
 
 
-def of_action(version: int, **more: Any) -> dict[str, Any]:
-    fields = {"id": f"e{version}", "session_id": "s", "version": version, "at": MOON, "actor": "user:ada"}
-    return {**fields, "question_id": "1.1", "kind": "action", **more}
+def event_fields(version: int, **overrides: Any) -> dict[str, Any]:
+    fields = {"id": f"e{version}", "session_id": "s", "version": version, "at": AT, "actor": "user:ada"}
+    return {**fields, "question_id": "1.1", "kind": "action", **overrides}
 
 
-def keyed(*events: facts.QuestionAsked | facts.QuestionAnswered) -> list[tuple[str, str]]:
+def kinds_and_keys(*events: facts.QuestionAsked | facts.QuestionAnswered) -> list[tuple[str, str]]:
     dumped = [entry.model_dump() for event in events for entry in entries(event)]
     return [(entry["kind"], entry["key"]) for entry in dumped if not entry["key"].startswith("action:")]
 
 
 def test_an_action_that_asks_twice_has_two_answered_questions_in_the_journal() -> None:
-    asked = [facts.QuestionAsked(**of_action(version, text="Which one?")) for version in (5, 7)]
+    asked = [facts.QuestionAsked(**event_fields(version, text="Which one?")) for version in (5, 7)]
     answered = [
-        facts.QuestionAnswered(**of_action(version, text="Tea", asked_version=version - 1)) for version in (6, 8)
+        facts.QuestionAnswered(**event_fields(version, text="Tea", asked_version=version - 1)) for version in (6, 8)
     ]
-    journal = keyed(asked[0], answered[0], asked[1], answered[1])
+    journal = kinds_and_keys(asked[0], answered[0], asked[1], answered[1])
     first, second = "question:5", "question:7"
     assert journal == [("question", first), ("update", first), ("question", second), ("update", second)]
 
 
-def test_an_answer_without_a_question_id_is_an_entry_of_its_own() -> None:
-    assert keyed(facts.QuestionAnswered(**of_action(6, text="Tea"))) == [("said", "said:6")]
+def test_an_answer_without_a_question_version_is_a_separate_entry() -> None:
+    assert kinds_and_keys(facts.QuestionAnswered(**event_fields(6, text="Tea"))) == [("said", "said:6")]
 
 
 def test_an_answer_about_an_uncertain_action_only_updates_the_action() -> None:
-    answered = of_action(6, text="It happened", key="happened") | {"kind": "uncertain"}
-    assert keyed(facts.QuestionAnswered(**answered)) == []
+    answered = event_fields(6, text="It happened", key="happened") | {"kind": "uncertain"}
+    assert kinds_and_keys(facts.QuestionAnswered(**answered)) == []
 
 
 def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
-    fields: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": MOON}
+    fields: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": AT}
     specs = tuple(ActionSpec(id=f"t2.s{number}", tool="pay") for number in (1, 2))
     fields |= {"turn": 1, "actions": specs, "already_done": ("t2.s1",), "plan_version": 2}
     by_person = fields | {"actor": "user:ada", "hash": "h", "number": 4}
@@ -59,6 +59,6 @@ def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
         turn, action, note = entries(event)
         assert isinstance(turn, TurnEntry)
         assert (turn.number, turn.plan) == (1, "plan:2")
-        assert action.key == "action:t2.s2", "what was done before is none of it"
+        assert action.key == "action:t2.s2", "an action that is already done is not part of the turn"
         assert isinstance(note, NoteEntry)
         assert note.text == words

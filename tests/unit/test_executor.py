@@ -39,15 +39,15 @@ Run = Callable[[ToolInvocation], Awaitable[ToolResult]]
 
 
 class ArtefactDict:
-    """Keeps artefacts in a dictionary, or refuses to."""
+    """An object store in a dictionary. With `error`, every `keep` fails."""
 
-    def __init__(self, broken: str = "") -> None:
+    def __init__(self, error: str = "") -> None:
         self.kept: dict[str, bytes] = {}
-        self._broken = broken
+        self._error = error
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        if self._broken:
-            raise OSError(self._broken)
+        if self._error:
+            raise OSError(self._error)
         self.kept[name] = data
         return Artefact(name=name, size=len(data), sha256=content_hash(data.decode()))
 
@@ -76,8 +76,8 @@ class ExecutorBench:
         self.executor = Executor(Registry(StaticSource(*tools)), self.shelf)
         work = Work(service="executor", version=SESSION.version)
         session = replace(begin, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
-        kit = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
-        self.desk = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
+        deps = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        self.desk = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
 
     async def run(self) -> list[SessionEvent]:
         await self.executor.run_batch(self.desk)
@@ -88,7 +88,7 @@ class ExecutorBench:
         return [parse_event(raw.data) for raw in self.log.messages]
 
     def outcomes(self) -> dict[str, Any]:
-        """What each action came to, by its id: an outcome, or a doubt."""
+        """The outcome or the `action.uncertain` event of each action, by action id."""
         result: dict[str, Any] = {}
         for event in self.events:
             if isinstance(event, facts.ActionsFinished):
@@ -136,11 +136,11 @@ async def test_every_action_has_one_outcome() -> None:
     assert result["1.3"].error == "There is no tool “none”."
 
 
-async def test_reads_run_side_by_side() -> None:
-    own = asyncio.Barrier(3)
+async def test_reads_run_concurrently() -> None:
+    barrier = asyncio.Barrier(3)
 
     async def meets(_: ToolInvocation) -> ToolResult:
-        await asyncio.wait_for(own.wait(), 20)
+        await asyncio.wait_for(barrier.wait(), 20)
         return ToolResult(ok=True)
 
     bench = ExecutorBench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))
@@ -162,7 +162,7 @@ async def test_writes_run_one_after_the_other_in_the_order_of_the_plan() -> None
     assert order == [("begins", 1), ("ends", 1), ("begins", 2), ("ends", 2)]
 
 
-async def test_the_key_of_a_call_is_that_of_its_action() -> None:
+async def test_a_calls_key_names_session_turn_action_and_attempt() -> None:
     keys: list[str] = []
 
     async def notes(call: ToolInvocation) -> ToolResult:
@@ -173,8 +173,8 @@ async def test_the_key_of_a_call_is_that_of_its_action() -> None:
     assert keys == ["s/1/1.1/1"]
 
 
-async def test_the_key_stays_though_the_person_has_moved_on() -> None:
-    """What was started under one turn is never made under the name of another."""
+async def test_the_key_stays_the_same_when_the_user_sends_another_request() -> None:
+    """An action keeps its turn's key, even if the user stops and sends another request while it runs."""
     keys: list[str] = []
 
     async def moves_on(call: ToolInvocation) -> ToolResult:
@@ -195,18 +195,18 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
     assert list(bench.outcomes()) == ["1.1", "1.2"]
 
 
-# --- deadlines and doubts
+# --- deadlines and uncertain outcomes
 
 
 @pytest.mark.parametrize(("effect", "kind"), [("read", "actions.finished"), ("write", "action.uncertain")])
-async def test_a_tool_that_hangs_is_left_at_its_deadline(effect: Effect, kind: str) -> None:
+async def test_a_tool_that_hangs_is_abandoned_at_its_deadline(effect: Effect, kind: str) -> None:
     bench = ExecutorBench(act("hang", 1, effect), tools=(tool("hang", hanging, effect, seconds=0.05),))
     assert (await bench.run())[-1].type == kind
     result = bench.outcomes()["1.1"]
     assert "did not answer within 0.05 seconds" in (result.error if kind == "actions.finished" else result.reason)
 
 
-async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> None:
+async def test_a_keyed_write_that_times_out_is_called_again_with_the_same_key() -> None:
     calls: list[str] = []
 
     async def slow_once(call: ToolInvocation) -> ToolResult:
@@ -223,7 +223,7 @@ async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> 
     assert bench.outcomes()["1.1"].result == "done"
 
 
-async def test_a_write_that_raises_may_have_happened() -> None:
+async def test_a_write_that_raises_is_uncertain() -> None:
     bench = ExecutorBench(act("write", 1, "write"), tools=(tool("write", failing(OSError("cut")), "write"),))
     assert (await bench.run())[-1].type == "action.uncertain"
 
@@ -237,8 +237,8 @@ async def test_a_write_that_raises_may_have_happened() -> None:
         ("irreversible", False, "action.uncertain"),
     ],
 )
-async def test_what_was_running_when_the_executor_died(effect: Effect, keyed: bool, kind: str) -> None:
-    """A repeatable tool runs again; the outcome of another is unknown, and the user is asked."""
+async def test_actions_that_were_running_when_the_executor_crashed(effect: Effect, keyed: bool, kind: str) -> None:
+    """Reads and keyed writes run again. The outcome of other writes is uncertain."""
     ran: list[str] = []
 
     async def runs(call: ToolInvocation) -> ToolResult:
@@ -250,7 +250,7 @@ async def test_what_was_running_when_the_executor_died(effect: Effect, keyed: bo
     assert len(ran) == (kind == "actions.finished")
 
 
-async def test_a_write_whose_tool_is_gone_is_in_doubt() -> None:
+async def test_a_started_write_whose_tool_was_removed_is_uncertain() -> None:
     assert [event.type for event in await ExecutorBench(act("gone", 1, "write", "started")).run()] == [
         "action.uncertain"
     ]
@@ -259,7 +259,7 @@ async def test_a_write_whose_tool_is_gone_is_in_doubt() -> None:
 # --- stop
 
 
-async def test_a_stop_waits_for_the_write_that_has_begun_and_tells_of_the_others() -> None:
+async def test_a_stop_waits_for_the_running_write_and_reports_the_other_actions() -> None:
     started, go = asyncio.Event(), asyncio.Event()
 
     async def writes(_: ToolInvocation) -> ToolResult:
@@ -287,7 +287,7 @@ async def test_a_stop_waits_for_the_write_that_has_begun_and_tells_of_the_others
     assert (result["1.3"].ok, result["1.3"].error) == (False, "Stopped by the person.")
 
 
-async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_rest() -> None:
+async def test_an_executor_that_shuts_down_reports_its_writes_and_leaves_keyed_ones() -> None:
     started, go = asyncio.Event(), asyncio.Event()
 
     async def writes(_: ToolInvocation) -> ToolResult:
@@ -304,7 +304,7 @@ async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_re
     go.set()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert list(bench.outcomes()) == ["1.1", "1.2"], "the third may be run again, by the next executor"
+    assert list(bench.outcomes()) == ["1.1", "1.2"], "the next executor may run the third again"
 
 
 # --- size
@@ -322,7 +322,7 @@ async def test_a_large_result_is_stored_after_its_outcome() -> None:
     assert bench.shelf.kept["s/1/1.1/1"].decode() == large
 
 
-async def test_a_large_result_that_cannot_be_kept_is_lost_and_says_so() -> None:
+async def test_a_large_result_that_cannot_be_stored_is_reported_as_lost() -> None:
     bench = ExecutorBench(
         act("talk"), tools=(tool("talk", returning("x" * 1_000_000)),), artefacts=ArtefactDict("no room")
     )
@@ -353,7 +353,7 @@ def test_the_tools_that_fit_the_words_come_first(words: str, first: str) -> None
     assert len(result) == 3
 
 
-def test_words_that_fit_nothing_leave_them_by_name() -> None:
+def test_tools_are_sorted_by_name_if_no_word_fits() -> None:
     assert [spec.name for spec in rank(list(reversed(SPECS)), "zzz")] == ["cancel_order", "find_user", "weather"]
     assert rank([], "any") == []
 
@@ -362,7 +362,7 @@ async def listed(requests: ToolRequests, **ask: Any) -> ToolPage:
     return ToolPage.model_validate_json(await requests.list("", ListTools(**ask).model_dump_json().encode()))
 
 
-async def test_a_list_has_the_named_ones_and_the_best() -> None:
+async def test_a_list_has_the_named_tools_and_the_best_matches() -> None:
     registry = Registry(StaticSource(*(RegisteredTool(spec, returning()) for spec in SPECS)))
     pack = Pack("away", rules=["Be kind."])
     pack.fingerprint = "print"
@@ -374,7 +374,7 @@ async def test_a_list_has_the_named_ones_and_the_best() -> None:
     assert len(ToolPage.model_validate_json(await requests.list("", b"nonsense")).tools) == 3
 
 
-async def test_a_preview_is_the_tool_s_own() -> None:
+async def test_a_preview_comes_from_the_tool_itself() -> None:
     async def looks(_: Session, arguments: Any) -> Preview:
         return Preview(known=True, error=f"no {arguments['n']}")
 
@@ -418,7 +418,7 @@ async def test_only_the_approved_code_is_run() -> None:
         ("import os\nos.kill(os.getpid(), 9)\n", False, "The program ended with killed."),
     ],
 )
-async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None:
+async def test_a_run_reports_how_it_ended(code: str, ok: bool, error: str) -> None:
     approved = replace(CODE, code=code)
     result = await run_code(ask(approved, hash=approved.hash, args=["a", 1], stdin="in"))
     assert isinstance(result.value, dict)
@@ -426,7 +426,7 @@ async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None
     assert result.value["stdout"] == ("['a', '1'] in\n" if ok else "")
 
 
-async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_sandbox_the_error_explains_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unavailable(*_: Any, **__: Any) -> sandbox.RunResult:
         raise sandbox.SandboxUnavailable("The sandbox needs Linux")
 
@@ -437,10 +437,10 @@ async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest
     assert "downloaded" in result.error
 
 
-async def test_more_output_than_an_event_can_hold_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_output_that_is_too_large_for_an_event_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     async def loud(*_: Any, **__: Any) -> sandbox.RunResult:
-        said = "\x00" * 200_000
-        return sandbox.RunResult(exit_code=0, stdout=said, stderr="é", duration=1, ended="exited", truncated=False)
+        output = "\x00" * 200_000
+        return sandbox.RunResult(exit_code=0, stdout=output, stderr="é", duration=1, ended="exited", truncated=False)
 
     monkeypatch.setattr(sandbox, "run", loud)
     result = await run_code(ask(CODE))

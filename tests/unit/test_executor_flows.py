@@ -1,4 +1,4 @@
-"""The executor walks flows: a test flow unlike those that ship, over an in-memory log."""
+"""The executor runs the paths of a test flow: approvals, conditions, questions, edits and failures."""
 
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ SOUP: dict[str, Any] = {
 
 
 class Stove:
-    """Notes what it was called with."""
+    """A tool that records the key and arguments of each call."""
 
     def __init__(self, answer: Any = "hot soup") -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -89,10 +89,10 @@ def kitchen(folder: Path, stove: Any = "hot soup", *flows: Flow, **replies: Any)
     return Walk(*flows, tools=tools, folder=folder, **(SOUP | replies))
 
 
-# --- the planned way
+# --- the planned path
 
 
-async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
+async def test_each_node_of_a_path_runs_as_one_action(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     session = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
@@ -107,7 +107,7 @@ async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
     assert "<meal>\nhot soup\n</meal>" in second.data
 
 
-async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: Path) -> None:
+async def test_a_write_node_waits_for_approval_of_its_arguments(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     paused = await walk.begins("I feel like soup", *PATH, confirm="nothing")
@@ -119,7 +119,7 @@ async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: 
     assert walked(session)[-1] == "serve"
 
 
-async def test_what_is_denied_is_not_done_and_the_path_ends_there(tmp_path: Path) -> None:
+async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     paused = await walk.begins("I feel like soup", *PATH)
@@ -130,11 +130,13 @@ async def test_what_is_denied_is_not_done_and_the_path_ends_there(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("expected", "stops"), [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)]
+    ("settings", "stops"), [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)]
 )
-async def test_a_node_that_wants_confirmation_stops(tmp_path: Path, expected: dict[str, Any], stops: bool) -> None:
+async def test_a_node_with_confirm_waits_for_approval_unless_the_session_confirms_nothing(
+    tmp_path: Path, settings: dict[str, Any], stops: bool
+) -> None:
     walk = kitchen(tmp_path)
-    session = await walk.begins("I feel like soup", *PATH, approval="never", **expected)
+    session = await walk.begins("I feel like soup", *PATH, approval="never", **settings)
     assert (session.phase == "awaiting_approval") is stops
     if stops:
         spec = waiting(session).spec
@@ -143,7 +145,7 @@ async def test_a_node_that_wants_confirmation_stops(tmp_path: Path, expected: di
     assert last(session).result == {"answer": "Here is your soup."}
 
 
-async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_path: Path) -> None:
+async def test_a_node_that_is_allowed_for_the_session_runs_without_approval(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     await walk.commit(c.Say(text="first", workflow="flow"))
     await walk.commit(c.Remember(tool="kitchen.serve", policy="never"))
@@ -155,7 +157,7 @@ async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_pat
 # --- leaving the path
 
 
-async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_there(tmp_path: Path) -> None:
+async def test_a_condition_can_lead_away_from_the_planned_path(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
     session = await walk.begins("Dragon, please", *PATH, confirm="nothing")
     assert walked(session) == ["read_wish", "refuse", "serve"]
@@ -164,7 +166,7 @@ async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_ther
     assert [spec.tool for spec in changes[0].actions] == ["kitchen.refuse", "kitchen.serve"]
 
 
-async def test_a_condition_jumps_over_planned_nodes(tmp_path: Path) -> None:
+async def test_a_condition_can_insert_a_node_before_the_planned_ones(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "", "known": True}})
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
     paused = await walk.begins("Something", *path, approval="never", confirm="nothing")
@@ -207,7 +209,7 @@ class Rounds(Flow):
         return NodeResult({}, next="nowhere")
 
 
-async def test_a_walk_that_goes_round_in_circles_ends() -> None:
+async def test_a_path_that_loops_ends_with_a_failure() -> None:
     walk = Walk(Rounds())
     ended = await walk.begins("Go", "rounds.begin", "rounds.end")
     assert ended.failure
@@ -216,7 +218,7 @@ async def test_a_walk_that_goes_round_in_circles_ends() -> None:
     assert len([event for event in walk.events if isinstance(event, facts.ActionsFinished)]) >= 29
 
 
-async def test_a_node_may_say_itself_where_it_leads() -> None:
+async def test_a_node_can_choose_the_next_node() -> None:
     session = await Walk(Rounds()).begins("Go", "rounds.chooses", "rounds.end")
     assert walked(session) == ["chooses", "other", "end"]
     assert session.turn
@@ -227,13 +229,13 @@ async def test_a_node_may_say_itself_where_it_leads() -> None:
     ("name", "why"),
     [("much", "200009 bytes; 200000 are allowed"), ("strange", "made surprise"), ("astray", "leads to “nowhere”")],
 )
-async def test_outputs_that_cannot_be_kept_fail_the_node(name: str, why: str) -> None:
+async def test_an_invalid_result_fails_the_node(name: str, why: str) -> None:
     session = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
     assert last(session).status == "failed"
     assert why in last(session).error
 
 
-async def test_all_that_a_path_makes_still_fits_into_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_fails_when_all_outputs_of_the_path_exceed_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "MAX_PATH_OUTPUTS", 30)
     session = await Walk(Rounds()).begins("Go", "rounds.other", "rounds.other", "rounds.end")
     assert "have made 30 bytes already: begin a new request" in last(session).error
@@ -243,7 +245,7 @@ async def test_all_that_a_path_makes_still_fits_into_its_session(monkeypatch: py
 # --- questions
 
 
-async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
+async def test_the_answer_to_a_node_s_question_becomes_its_output(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
     paused = await walk.begins("Soup", *path, approval="never")
@@ -255,7 +257,7 @@ async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
     assert session.turn.actions[2].result == {"opinion": "more salt"}
 
 
-async def test_unasked_it_takes_its_own_proposal(tmp_path: Path) -> None:
+async def test_a_question_node_uses_its_default_when_the_session_confirms_nothing(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
     session = await walk.begins("Soup", *path, approval="never", confirm="nothing")
@@ -263,10 +265,10 @@ async def test_unasked_it_takes_its_own_proposal(tmp_path: Path) -> None:
     assert session.turn.actions[2].result == {"opinion": "yes"}
 
 
-# --- a person on the way
+# --- the user changes the request or the path
 
 
-async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(tmp_path: Path) -> None:
+async def test_replanning_does_not_repeat_a_finished_write_and_keeps_its_output(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     session = await walk.begins("Soup", *PATH, approval="never")
@@ -278,13 +280,13 @@ async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(
     assert len(stove.calls) == 1
 
 
-async def test_what_a_person_sets_is_what_later_nodes_know(tmp_path: Path) -> None:
+async def test_later_nodes_use_the_values_that_the_user_sets(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     session = await walk.begins("Soup", *PATH)
     assert session.turn
-    rest = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
-    edit = c.EditPath(actions=rest, given={"recipe": {"minutes": 5}}, after="1.2")
+    rest_of_path = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
+    edit = c.EditPath(actions=rest_of_path, given={"recipe": {"minutes": 5}}, after="1.2")
     await walk.commit(edit)
     again = await walk.goes()
     assert waiting(again).spec.arguments == {"minutes": 5}
@@ -309,8 +311,8 @@ class Crossing(Flow):
         return {"answer": "right"}
 
 
-async def test_where_a_person_leads_no_condition_leads_away() -> None:
-    """Not when the node gets what it runs with either, though that changes the path once more."""
+async def test_a_condition_does_not_override_the_user_s_choice_of_node() -> None:
+    """When the node gets its arguments, the path changes once more; the user's choice holds then too."""
     walk = Walk(Crossing())
     paused = await walk.begins("Go", "crossing.come", "crossing.left")
     assert waiting(paused).spec.tool == "crossing.left"
@@ -334,7 +336,7 @@ class Shop(Flow):
         return {"answer": f"{run.text('request')}: {run.state['findings']}"}
 
 
-async def test_the_second_flow_is_given_what_the_first_one_found(tmp_path: Path) -> None:
+async def test_the_second_flow_gets_the_outputs_of_the_first(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, "hot soup", Shop())
     session = await walk.begins("Soup", *PATH, "shop.buy", approval="never", confirm="nothing")
     assert last(session).spec.tool == "shop.buy"
@@ -343,16 +345,16 @@ async def test_the_second_flow_is_given_what_the_first_one_found(tmp_path: Path)
     assert last(session).result == {"answer": f"Soup: {findings}"}
 
 
-async def test_leaving_the_first_flow_s_path_keeps_the_second(tmp_path: Path) -> None:
+async def test_a_changed_path_in_the_first_flow_keeps_the_second_flow(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
     session = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
     assert walked(session) == ["read_wish", "refuse", "serve", "buy"]
 
 
-# --- trouble
+# --- failures
 
 
-async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_path: Path) -> None:
+async def test_a_model_failure_is_raised_and_the_node_runs_again_later(tmp_path: Path) -> None:
     replies = [ModelFailed("too many requests"), SOUP["kitchen__read_wish"]]
     walk = kitchen(tmp_path, kitchen__read_wish=replies)
     with pytest.raises(ModelFailed):
@@ -362,7 +364,7 @@ async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_pat
     assert (session.phase, walked(session)) == ("awaiting_approval", ["read_wish", "find_recipe"])
 
 
-async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_key(tmp_path: Path) -> None:
+async def test_a_node_without_an_outcome_after_a_crash_runs_again_with_the_same_key(tmp_path: Path) -> None:
     keys: list[str] = []
 
     def stove(call: ToolInvocation) -> Any:
@@ -387,18 +389,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("words", "result"), REFUSED.items())
-async def test_a_change_that_cannot_be_made_fails_its_node(tmp_path: Path, words: str, result: ToolResult) -> None:
+async def test_a_failed_write_fails_its_node(tmp_path: Path, words: str, result: ToolResult) -> None:
     session = await kitchen(tmp_path, result).begins("Soup", *PATH, approval="never", confirm="nothing")
     assert (last(session).status, words in last(session).error, session.files) == ("failed", True, {})
 
 
-async def test_a_change_with_an_unknown_outcome_is_uncertain(tmp_path: Path) -> None:
+async def test_a_write_with_an_unknown_outcome_is_uncertain(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, OSError("cut"))
     session = await walk.begins("Soup", *PATH, approval="never")
     assert (session.phase, walk.events[-1].type) == ("awaiting_input", "action.uncertain")
 
 
-async def test_a_change_without_known_arguments_is_not_made(tmp_path: Path) -> None:
+async def test_a_write_node_without_its_inputs_fails_before_the_tool_runs(tmp_path: Path) -> None:
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     session = await walk.begins("Soup", "kitchen.cook", "kitchen.serve", approval="never")
@@ -406,7 +408,7 @@ async def test_a_change_without_known_arguments_is_not_made(tmp_path: Path) -> N
     assert "cook needs recipe, which nothing before it has made" in last(session).error
 
 
-async def test_a_node_does_no_more_than_it_says(tmp_path: Path) -> None:
+async def test_a_node_cannot_call_a_tool_with_a_greater_effect_than_its_own(tmp_path: Path) -> None:
     (tmp_path / "kitchen.yaml").write_text(KITCHEN)
     stove = Stove()
     walk = Walk(tools=(tool("cookbook", stove, "write"),), folder=tmp_path, **SOUP)
@@ -415,7 +417,7 @@ async def test_a_node_does_no_more_than_it_says(tmp_path: Path) -> None:
     assert stove.calls == []
 
 
-async def test_a_tool_that_must_not_be_used_is_not_used_by_a_node_either(tmp_path: Path) -> None:
+async def test_a_node_cannot_call_a_denied_tool(tmp_path: Path) -> None:
     (tmp_path / "kitchen.yaml").write_text(KITCHEN)
     stove = Stove('{"minutes": 1}')
     walk = Walk(tools=(tool("cookbook", stove, policy="deny"),), folder=tmp_path, **SOUP)
@@ -431,11 +433,11 @@ async def test_nodes_are_not_listed_as_tools_but_can_be_previewed(tmp_path: Path
     page = ToolPage.model_validate_json(await walk.requests.list("", ListTools().model_dump_json().encode()))
     assert [tool.name for tool in page.tools] == ["cookbook", "stove"]
     assert walk.registry.find("kitchen.cook")
-    ask = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
-    assert b'"known":false' in await walk.requests.preview("", ask.model_dump_json().encode())
+    preview = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
+    assert b'"known":false' in await walk.requests.preview("", preview.model_dump_json().encode())
 
 
-async def test_flows_are_listed_with_what_their_states_begin_with(tmp_path: Path) -> None:
+async def test_flows_are_listed_with_their_initial_states(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     (tmp_path / "broken.yaml").write_text("x: [")
     await walk.commit(c.Say(text="Soup", workflow="flow"))

@@ -16,8 +16,8 @@ from tests.unit.test_executor import ArtefactDict, Run, failing, returning, tool
 
 
 def quiet(name: str, run: Run) -> RegisteredTool:
-    loud = tool(name, run)
-    return loud._replace(spec=loud.spec.model_copy(update={"quiet": True}))
+    registered = tool(name, run)
+    return registered._replace(spec=registered.spec.model_copy(update={"quiet": True}))
 
 
 def look(id_: str, name: str = "look") -> ActionSpec:
@@ -44,8 +44,8 @@ class BatchRun:
         await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(await self.context())
 
     async def context(self) -> WorkContext:
-        kit = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
-        return WorkContext(kit, await self.story.load_at_position(), cause="cause")
+        deps = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        return WorkContext(deps, await self.story.load_at_position(), cause="cause")
 
     def events(self) -> list[SessionEvent]:
         return [parse_event(raw.data) for raw in self.log.messages][2:]
@@ -54,7 +54,7 @@ class BatchRun:
         return [event.type for event in self.events()]
 
     def outcomes(self) -> list[str]:
-        """The actions that have ended, however many events say so."""
+        """The ids of the actions that have ended, in the order of their events."""
         ended = (event.outcomes for event in self.events() if isinstance(event, facts.ActionsFinished))
         return [outcome.action_id for outcomes in ended for outcome in outcomes]
 
@@ -67,7 +67,7 @@ async def test_quiet_reads_leave_only_their_outcomes() -> None:
     assert (await batch.story.load()).phase == "verifying"
 
 
-async def test_the_rest_of_a_batch_is_recorded_before_anything_runs() -> None:
+async def test_the_start_of_actions_that_are_not_quiet_is_recorded_first() -> None:
     batch = await BatchRun().planned(look("1.1"), send("1.2"))
 
     async def sends(_: ToolInvocation) -> ToolResult:
@@ -81,7 +81,7 @@ async def test_the_rest_of_a_batch_is_recorded_before_anything_runs() -> None:
     assert [event.type for event in outcomes] == ["actions.finished", "actions.finished"]
 
 
-async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
+async def test_a_quiet_read_that_was_interrupted_runs_again() -> None:
     batch = await BatchRun().planned(look("1.1"), look("1.2"))
     ran: list[str] = []
 
@@ -91,11 +91,11 @@ async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
             await asyncio.Event().wait()
         return ToolResult(ok=True, value="seen")
 
-    ended = asyncio.create_task(batch.run(quiet("look", hangs_at_the_second)))
+    interrupted = asyncio.create_task(batch.run(quiet("look", hangs_at_the_second)))
     while not batch.types():  # noqa: ASYNC110  an in-memory log has no notifications
         await asyncio.sleep(0)
-    ended.cancel()
-    await asyncio.wait({ended})
+    interrupted.cancel()
+    await asyncio.wait({interrupted})
     await batch.run(quiet("look", returning()))
     assert ran == ["s/1/1.1/1", "s/1/1.2/1"]
     assert set(batch.types()) == {"actions.finished"}
@@ -103,8 +103,8 @@ async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
     assert (await batch.story.load()).phase == "verifying"
 
 
-async def test_two_replicas_two_slow_reads_and_a_write_in_one_batch() -> None:
-    """The write is made once, however the outcomes and the second delivery meet."""
+async def test_two_replicas_with_the_same_batch_record_each_outcome_once() -> None:
+    """The log has one start and one outcome of the write, and both replicas use one key."""
     batch = await BatchRun().planned(look("1.1"), look("1.2"), send("1.3"))
     reads, go = asyncio.Semaphore(0), asyncio.Event()
     sent: list[str] = []
@@ -114,17 +114,17 @@ async def test_two_replicas_two_slow_reads_and_a_write_in_one_batch() -> None:
         await go.wait()
         return ToolResult(ok=True, value="seen")
 
-    async def sends(call: ToolInvocation) -> ToolResult:
+    async def send_mail(call: ToolInvocation) -> ToolResult:
         sent.append(call.key)
         await go.wait()
         return ToolResult(ok=True, value="sent")
 
-    keyed = tool("send", sends, "write", keyed=True)
+    keyed = tool("send", send_mail, "write", keyed=True)
     tools = (quiet("look", slow), keyed)
-    desks = [await batch.context(), await batch.context()]  # both have seen the session as the first delivery left it
+    contexts = [await batch.context(), await batch.context()]  # both load the session before either runs
     replicas = [
         asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(context))
-        for context in desks
+        for context in contexts
     ]
     for _ in range(4):
         await asyncio.wait_for(reads.acquire(), 20)
@@ -132,12 +132,12 @@ async def test_two_replicas_two_slow_reads_and_a_write_in_one_batch() -> None:
     await asyncio.wait_for(asyncio.gather(*replicas), 20)
     assert batch.types().count("actions.started") == 1
     assert sorted(batch.outcomes()) == ["1.1", "1.2", "1.3"]
-    assert set(sent) == {"s/1/1.3/1"}, "both know its key: its effect is one"
+    assert set(sent) == {"s/1/1.3/1"}, "both replicas use the same key, so the write takes effect once"
     session = await batch.story.load()
     assert (session.phase, session.failure) == ("verifying", None)
 
 
-async def test_a_write_without_a_key_is_not_made_by_a_replica_that_comes_second() -> None:
+async def test_a_second_replica_does_not_repeat_a_write_without_a_key() -> None:
     batch = await BatchRun().planned(look("1.1"), send("1.2"))
     began, go, sent = asyncio.Event(), asyncio.Event(), 0
 
@@ -149,10 +149,10 @@ async def test_a_write_without_a_key_is_not_made_by_a_replica_that_comes_second(
         return ToolResult(ok=True, value="sent")
 
     tools = (quiet("look", returning()), tool("send", sends, "write"))
-    desks = [await batch.context(), await batch.context()]
-    first = asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(desks[0]))
+    contexts = [await batch.context(), await batch.context()]
+    first = asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[0]))
     await asyncio.wait_for(began.wait(), 20)
-    await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(desks[1])
+    await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[1])
     go.set()
     await asyncio.wait_for(first, 20)
     assert sent == 1
@@ -161,11 +161,11 @@ async def test_a_write_without_a_key_is_not_made_by_a_replica_that_comes_second(
     assert [action.status for action in session.turn.actions] == ["finished", "finished"]
 
 
-async def test_a_tool_that_is_no_quiet_read_is_not_called_before_the_log_says_so() -> None:
+async def test_an_action_whose_tool_became_a_write_is_changed_in_the_log_and_not_run() -> None:
     batch = await BatchRun().planned(look("1.1", "send"), look("1.2"))
     await batch.run(tool("send", failing(AssertionError("called")), "write"), quiet("look", returning()))
-    changed, observed = batch.events()
-    assert (changed.type, observed.type) == ("turn.changed", "actions.finished")
+    changed, finished = batch.events()
+    assert (changed.type, finished.type) == ("turn.changed", "actions.finished")
     session = await batch.story.load()
     assert session.turn is not None
     assert [(a.spec.effect, a.status) for a in session.turn.actions] == [("write", "planned"), ("read", "finished")]

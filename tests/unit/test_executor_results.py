@@ -1,4 +1,4 @@
-"""Which results a session holds, and which are stored beside the log."""
+"""Large results: which ones events contain, and which ones the object store keeps."""
 
 import json
 from dataclasses import replace
@@ -21,15 +21,15 @@ from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 from tests.unit.test_executor import ExecutorBench, act, returning, tool
 
 
-async def test_what_a_session_cannot_hold_besides_the_rest_is_kept_beside_the_log(
+async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.executor.result_limits.MAX_SESSION_RESULTS", 1_000)
-    stored = replace(act("talk"), status="finished", result="x" * 400)
-    more = tuple(act("talk", number) for number in (2, 3))
-    bench = ExecutorBench(stored, *more, tools=(tool("talk", returning("y" * 500)),))
+    earlier = replace(act("talk"), status="finished", result="x" * 400)
+    new_actions = tuple(act("talk", number) for number in (2, 3))
+    bench = ExecutorBench(earlier, *new_actions, tools=(tool("talk", returning("y" * 500)),))
     await bench.run()
-    first, second = sorted((bench.outcomes()[name] for name in ("1.2", "1.3")), key=lambda one: one.size or 0)
+    first, second = sorted((bench.outcomes()[name] for name in ("1.2", "1.3")), key=lambda outcome: outcome.size or 0)
     assert (first.result, first.size) == ("y" * 500, None)
     assert (second.result, second.size) == ("y" * 200 + "…", 500)
     assert [body.decode() for body in bench.shelf.kept.values()] == ["y" * 500]
@@ -44,8 +44,8 @@ STORED = c.StoreResult(
 LOST = c.LoseResult(action_id="t2.s1", attempt=1, reason="no room")
 
 
-class Kept:
-    """An object store that holds this body, whatever was stored."""
+class FixedObjectStore:
+    """An object store that returns this body for every name."""
 
     def __init__(self, body: bytes | None) -> None:
         self._body = body
@@ -55,7 +55,7 @@ class Kept:
 
 
 @pytest.mark.parametrize(
-    ("stored", "body", "becomes"),
+    ("stored", "body", "expected"),
     [
         (STORED, WHOLE, "20"),
         (STORED, WHOLE.replace(b"20", b"99"), "What t2.s1 gave is not there any more as it was stored."),
@@ -63,16 +63,16 @@ class Kept:
         (LOST, None, "What t2.s1 gave is not there whole: no room"),
     ],
 )
-async def test_a_reference_reads_the_whole_of_a_large_result_as_it_was_stored_or_nothing(
-    stored: c.StoreResult | c.LoseResult, body: bytes | None, becomes: str
+async def test_a_reference_to_a_large_result_gets_the_stored_value_unchanged_or_fails(
+    stored: c.StoreResult | c.LoseResult, body: bytes | None, expected: str
 ) -> None:
-    started = finish_action(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
-    session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), started, stored).session
+    finished = finish_action(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
+    session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), finished, stored).session
     log = InMemoryLog()
-    kit = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(kit, SessionAtPosition(session, 0), cause="s:cause")
-    assert await StepGuide(Registry(StaticSource(tool("note", returning()))), Kept(body)).preflight(context)
+    deps = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    assert await StepGuide(Registry(StaticSource(tool("note", returning()))), FixedObjectStore(body)).preflight(context)
     note = context.session.turn.actions[1] if context.session.turn else None
     assert note
-    assert (note.error or str(note.spec.arguments["text"])) == becomes
-    assert note.status == ("planned" if becomes == "20" else "denied")
+    assert (note.error or str(note.spec.arguments["text"])) == expected
+    assert note.status == ("planned" if expected == "20" else "denied")

@@ -1,4 +1,4 @@
-"""The executor starts a batch by its own registry's rules, not by the plan's."""
+"""The executor decides by its registry's tools whether an action may run, not by the plan's description of them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,29 +13,29 @@ from shared.telemetry import metrics
 from tests.unit.test_executor import SESSION, ExecutorBench, act, failing, returning, tool
 
 
-def ruled_again() -> float:
+def restricted_actions() -> float:
     labels = {"decision": "require_approval"}
     return metrics.REGISTRY.get_sample_value("parley_actions_restricted_total", labels) or 0
 
 
 async def test_a_write_declared_as_a_read_is_not_called_but_logged_counted_and_sent_for_approval() -> None:
-    asking = replace(SESSION, settings=SessionSettings())
+    session = replace(SESSION, settings=SessionSettings())
     bench = ExecutorBench(
-        act("write"), tools=(tool("write", failing(AssertionError("called")), "write"),), begin=asking
+        act("write"), tools=(tool("write", failing(AssertionError("called")), "write"),), begin=session
     )
-    before = ruled_again()
+    before = restricted_actions()
     with structlog.testing.capture_logs() as logged:
         [event] = await bench.run()
     assert isinstance(event, facts.TurnChanged)
     assert bench.desk.session.phase == "awaiting_approval"
-    assert ruled_again() == before + 1
+    assert restricted_actions() == before + 1
     assert [(line["event"], line["tool"], line["effect"]) for line in logged] == [
         ("action_restricted", "write", "write")
     ]
 
 
-class Changing:
-    """A source that offers another tool each time it is looked at."""
+class ChangingSource:
+    """A source that offers the next of its tools at each lookup."""
 
     def __init__(self, *tools: RegisteredTool) -> None:
         self._tools = list(tools)
@@ -49,10 +49,12 @@ class Changing:
         return ()
 
 
-async def test_the_tool_that_was_ruled_on_is_the_one_that_is_called() -> None:
+async def test_a_batch_calls_the_tool_that_its_ruling_was_about() -> None:
     """A source that changes during a batch affects the next one."""
     bench = ExecutorBench(act("look"))
-    source = Changing(tool("look", returning("looked at")), tool("look", failing(AssertionError("called")), "write"))
+    source = ChangingSource(
+        tool("look", returning("looked at")), tool("look", failing(AssertionError("called")), "write")
+    )
     bench.executor = Executor(Registry(source), bench.shelf)
     await bench.run()
     assert bench.outcomes()["1.1"].result == "looked at"

@@ -25,7 +25,7 @@ DONE = c.VerifyTurn(status="success", next_action="complete", reasoning="It is d
 FAILED = c.VerifyTurn(status="failure", next_action="complete", reasoning="It failed.")
 
 
-def story() -> Story:
+def new_story() -> Story:
     return Story("s1", clock=lambda: AT)
 
 
@@ -43,14 +43,14 @@ def refuse(session: Session) -> c.Reject:
     return c.Reject(version=session.version, action_id=action.spec.id, reason="Too much")
 
 
-def text_of(it: Story) -> str:
-    return export(it.session, it.events, "md").body
+def text_of(story: Story) -> str:
+    return export(story.session, story.events, "md").body
 
 
-def data_of(it: Story) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(export(it.session, it.events, "json").body)
-    assert [event["version"] for event in data["journal"]] == [event.version for event in it.events]
-    assert data["session"]["version"] == it.session.version
+def data_of(story: Story) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(export(story.session, story.events, "json").body)
+    assert [event["version"] for event in data["journal"]] == [event.version for event in story.events]
+    assert data["session"]["version"] == story.session.version
     return data
 
 
@@ -65,17 +65,17 @@ def drafted() -> tuple[AnyCommand, ...]:
 
 
 def test_a_conversation_is_exported_with_plans_code_and_approvals() -> None:
-    it = story()
-    it.apply(*drafted(), c.Reject(), c.Say(text="Three!"), c.DraftPlan(goal="H", steps=(Step(text="Three"),)))
-    it.apply(approve, user="bob")
-    it.apply(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)), approve)
-    it.apply(c.Run(), c.Start(), finish_action(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
-    it.apply(c.Rename(title="Ünïcode / & “more”"))
-    name, media, body = export(it.session, it.events, "py")
+    story = new_story()
+    story.apply(*drafted(), c.Reject(), c.Say(text="Three!"), c.DraftPlan(goal="H", steps=(Step(text="Three"),)))
+    story.apply(approve, user="bob")
+    story.apply(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)), approve)
+    story.apply(c.Run(), c.Start(), finish_action(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
+    story.apply(c.Rename(title="Ünïcode / & “more”"))
+    name, media, body = export(story.session, story.events, "py")
     assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
     in_order(
-        text_of(it),
-        f"Session `s1`, version {it.session.version}: Plan and code, done. Begun {WHEN}.",
+        text_of(story),
+        f"Session `s1`, version {story.session.version}: Plan and code, done. Begun {WHEN}.",
         "**You**: Please",
         "**planner** wrote Plan 1 (2 steps): G\n\n1. One\n2. Two",
         "**You** declined plan 1.",
@@ -89,33 +89,33 @@ def test_a_conversation_is_exported_with_plans_code_and_approvals() -> None:
         f"## Decisions\n\n- {WHEN}, **You** declined plan 1\n- {WHEN}, **bob** approved plan 2\n",
         f"- {WHEN}, **You** approved code 1",
     )
-    data = data_of(it)
+    data = data_of(story)
     assert [(decision["decision"], decision["about"], decision["by"]) for decision in data["decisions"]] == [
         ("declined", "plan", "user:ann"),
         ("approved", "plan", "user:bob"),
         ("approved", "code", "user:ann"),
     ]
-    assert it.session.code
-    assert data["decisions"][2]["hash"] == it.session.code.hash
+    assert story.session.code
+    assert data["decisions"][2]["hash"] == story.session.code.hash
     assert data["calls"][0]["result"] == {"stdout": "1\n", "stderr": "", "exit_code": 0}
 
 
 def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
-    it = story()
+    story = new_story()
     pay = ActionSpec(id="1.1", tool="pay", effect="write", arguments={"note": "a `tick`"}, description="Pay it")
     send = ActionSpec(id="1.2", tool="send", effect="write")
     look = ActionSpec(id="1.3", tool="look")
-    it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay it", actions=(pay, send, look)))
-    it.apply(allow, refuse, user="bob")
-    it.apply(
+    story.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay it", actions=(pay, send, look)))
+    story.apply(allow, refuse, user="bob")
+    story.apply(
         c.Start(),
         finish_action(ok=True, result="x" * (MAX_RESULT_CHARS + 1)),
         finish_action("1.3", ok=False, error="not there"),
     )
-    it.apply(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
-    it.apply(c.GiveAnswer(text="Paid.", confidence=1, evidence=("1.1",)))
+    story.apply(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
+    story.apply(c.GiveAnswer(text="Paid.", confidence=1, evidence=("1.1",)))
     in_order(
-        text_of(it),
+        text_of(story),
         "**You**: Please",
         "**Turn 1: Pay it** (partly done, request done) It is paid.",
         "- `pay`: ",
@@ -129,33 +129,33 @@ def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
         f'- {WHEN}, **bob** approved `pay` (1.1) `` {{"note": "a `tick`"}} ``',
         f"- {WHEN}, **bob** declined `send` (1.2): Too much",
     )
-    paid, sent, looked = data_of(it)["calls"]
+    paid, sent, looked = data_of(story)["calls"]
     assert (paid["status"], len(paid["result"]), paid["approved_by"]) == ("finished", MAX_RESULT_CHARS + 1, "user:bob")
     assert paid["approved_at"] == paid["started_at"] == paid["finished_at"] == "2030-01-01T12:00:00Z"
     assert (sent["status"], sent["started_at"], sent["approved_by"]) == ("denied", None, "")
     assert (looked["status"], looked["error"], looked["description"]) == ("failed", "not there", "")
     with pytest.raises(ApiError) as refused:
-        export(it.session, it.events, "py")
+        export(story.session, story.events, "py")
     assert (refused.value.message, "format=md" in refused.value.hint) == ("This session has no code.", True)
 
 
-def test_exporting_a_missing_program_says_when_it_comes() -> None:
-    it = story()
-    it.apply(*drafted())
+def test_the_error_for_a_program_that_does_not_exist_yet_says_what_to_do() -> None:
+    story = new_story()
+    story.apply(*drafted())
     with pytest.raises(ApiError, match="no code yet") as refused:
-        export(it.session, it.events, "py")
+        export(story.session, story.events, "py")
     assert "Approve the plan first" in refused.value.hint
 
 
 def test_an_execution_plan_is_exported_with_step_statuses_and_results() -> None:
-    it = story()
-    it.apply(say("execution_plan"), c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution"), approve)
-    it.apply(c.Start(), finish_action("t2.s1", result={"price": 20}), _resolved, allow)
-    it.apply(
+    story = new_story()
+    story.apply(say("execution_plan"), c.DraftPlan(goal="Pay", steps=(LOOK, PAY), kind="execution"), approve)
+    story.apply(c.Start(), finish_action("t2.s1", result={"price": 20}), _resolved, allow)
+    story.apply(
         c.Start(), finish_action("t2.s2", ok=False, error="no money"), FAILED, c.GiveAnswer(text="Sorry.", confidence=1)
     )
     in_order(
-        text_of(it),
+        text_of(story),
         "**planner** wrote Plan 1 (2 steps): Pay",
         '1. Look it up `get_order` `{"order": "#W1"}`\n2. Pay it back `pay` `{"sum": "{{steps.s1.output.price}}"}`',
         f'- `get_order`: price: 20\n  Arguments: `{{"order": "#W1"}}`\n  Approved by You, {WHEN}.',
@@ -166,7 +166,7 @@ def test_an_execution_plan_is_exported_with_step_statuses_and_results() -> None:
         f"## Decisions\n\n- {WHEN}, **You** approved plan 1\n",
         f'- {WHEN}, **You** approved `pay` (t2.s2) `{{"sum": 20}}`',
     )
-    data = data_of(it)
+    data = data_of(story)
     assert [step["status"] for step in data["execution_plan"]["steps"]] == ["finished", "failed"]
     assert data["execution_plan"]["steps"][0]["output"] == {"price": 20}
     assert [(call["id"], call["arguments"]) for call in data["calls"]] == [
@@ -182,16 +182,16 @@ def _resolved(session: Session) -> c.ChangeTurn:
 
 
 def test_a_path_is_exported_with_outputs_and_user_changes() -> None:
-    it = story()
+    story = new_story()
     tools = ("tea.boil", "tea.brew", "tea.tell")
     steps = tuple(Step(text=f"Do {tool}", tool=tool) for tool in tools)
-    it.apply(say("flow"), c.DraftPlan(goal="Tea", steps=steps, kind="path", path=PathPlan(nodes=tools)), approve)
-    it.apply(c.Start(), finish_action(result={"water": "hot"}))
+    story.apply(say("flow"), c.DraftPlan(goal="Tea", steps=steps, kind="path", path=PathPlan(nodes=tools)), approve)
+    story.apply(c.Start(), finish_action(result={"water": "hot"}))
     tell = ActionSpec(id="x", tool="tea.tell")
-    it.apply(c.EditPath(actions=(tell,), after="1.1", given={"tea": "green"}))
-    it.apply(c.Start(), _last({"answer": "Tea."}), DONE, c.GiveAnswer(text="Tea.", confidence=1))
+    story.apply(c.EditPath(actions=(tell,), after="1.1", given={"tea": "green"}))
+    story.apply(c.Start(), _last({"answer": "Tea."}), DONE, c.GiveAnswer(text="Tea.", confidence=1))
     in_order(
-        text_of(it),
+        text_of(story),
         "1. Do tea.boil `tea.boil`",
         f'- `tea.boil`: water: hot\n  Approved by You, {WHEN}.\n  Result:\n  ```\n  {{"water": "hot"}}',
         "- `tea.person`: ",
@@ -199,7 +199,7 @@ def test_a_path_is_exported_with_outputs_and_user_changes() -> None:
         "**You** changed the rest of the path.",
         "## Plan 1 (",
     )
-    calls = data_of(it)["calls"]
+    calls = data_of(story)["calls"]
     assert [(call["tool"], call["status"]) for call in calls] == [
         ("tea.boil", "finished"),
         ("tea.person", "finished"),
@@ -217,14 +217,16 @@ def _last(result: dict[str, Any]) -> Any:
 
 
 def test_expired_decisions_and_skipped_steps_are_exported() -> None:
-    it = story()
+    story = new_story()
     writes = tuple(ActionSpec(id=f"1.{n}", tool=tool, effect="write") for n, tool in enumerate(("pay", "send"), 1))
-    it.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay", actions=writes), c.Skip(action_id="1.2"))
-    it.apply(lambda session: c.Expire(requested_version=2))
-    expired = [event for event in it.events if isinstance(event, facts.ApprovalExpired)]
+    story.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay", actions=writes), c.Skip(action_id="1.2"))
+    story.apply(lambda session: c.Expire(requested_version=2))
+    expired = [event for event in story.events if isinstance(event, facts.ApprovalExpired)]
     assert [event.denied for event in expired] == [("1.1",)]
-    decisions = [(decision["decision"], decision["action_id"], decision["by"]) for decision in data_of(it)["decisions"]]
+    decisions = [
+        (decision["decision"], decision["action_id"], decision["by"]) for decision in data_of(story)["decisions"]
+    ]
     assert decisions == [("skipped", "1.2", "user:ann"), ("expired", "1.1", "keeper")]
-    in_order(text_of(it), f"- {WHEN}, **You** skipped `send` (1.2)", f"- {WHEN}, expired `pay` (1.1)")
-    own: list[SessionEvent] = it.events[:1]
-    assert "## Decisions" not in export(it.session, own, "md").body
+    in_order(text_of(story), f"- {WHEN}, **You** skipped `send` (1.2)", f"- {WHEN}, expired `pay` (1.1)")
+    first_event: list[SessionEvent] = story.events[:1]
+    assert "## Decisions" not in export(story.session, first_event, "md").body

@@ -1,4 +1,4 @@
-"""What Parley's subscribers rest on inside of FastStream and nats-py, and FastStream's own test broker over them."""
+"""The internals of FastStream and nats-py that Parley's subscribers use, and these subscribers on the test broker."""
 
 import inspect
 from collections.abc import Callable
@@ -28,8 +28,8 @@ from shared.worker import WorkerOverrides, worker_application
 from tests.support.inbox import Inbox
 
 SUBJECT = "session.a.planner.message.received"
-LOOK = "shared/bus/subscribers.py and broker.py rest on it: read what changed, then change them and this test"
-# What each of these is called with, or is overridden with.
+ADVICE = "shared/bus/subscribers.py and broker.py rest on it: read what changed, then change them and this test"
+# The parameters that Parley passes to these functions, or repeats where it overrides them.
 PARAMETERS: list[tuple[Callable[..., Any], str]] = [
     (PullStreamSubscriber.__init__, "self config specification calls queue pull_sub stream"),
     (PullStreamSubscriber._create_subscription, "self"),
@@ -62,36 +62,36 @@ FIELDS: list[tuple[Any, set[str]]] = [
 
 @pytest.mark.parametrize(("call", "expected"), PARAMETERS, ids=lambda value: getattr(value, "__qualname__", ""))
 def test_the_internals_that_subscribers_use_are_unchanged(call: Callable[..., Any], expected: str) -> None:
-    there = " ".join(inspect.signature(call).parameters)
+    actual = " ".join(inspect.signature(call).parameters)
     installed = f"FastStream {version('faststream')}, nats-py {version('nats-py')}"
-    assert there == expected, f"{installed}: {call.__qualname__} has other parameters. {LOOK}"
+    assert actual == expected, f"{installed}: {call.__qualname__} has other parameters. {ADVICE}"
 
 
 @pytest.mark.parametrize(("config", "expected"), FIELDS)
 def test_the_configuration_classes_that_subscribers_use_are_unchanged(config: Any, expected: set[str]) -> None:
     missing = expected - {field.name for field in fields(config)}
-    assert not missing, f"FastStream {version('faststream')}: {config.__name__} has no {missing}. {LOOK}"
+    assert not missing, f"FastStream {version('faststream')}: {config.__name__} has no {missing}. {ADVICE}"
 
 
 async def test_the_attributes_of_a_started_subscriber_are_unchanged(broker_of: Callable[[str], Broker]) -> None:
-    """Attributes that are read; a rename would show only where a server is."""
+    """Parley reads these attributes; without this test only tests with a server would notice a rename."""
     broker = broker_of("planner")
     subscriber = broker.subscriber(durable="planner")
     assert isinstance(subscriber, DurableSubscriber)
     subscriber(Inbox())
     async with TestNatsBroker(broker):
-        assert subscriber.running is True, LOOK
-        assert subscriber.subscription is None, LOOK
-        assert len(subscriber.calls) == 1, LOOK
-        assert subscriber.tasks == [], LOOK
-        assert subscriber._outer_config.context is broker.context, LOOK
+        assert subscriber.running is True, ADVICE
+        assert subscriber.subscription is None, ADVICE
+        assert len(subscriber.calls) == 1, ADVICE
+        assert subscriber.tasks == [], ADVICE
+        assert subscriber._outer_config.context is broker.context, ADVICE
         assert [type(middleware).__name__ for middleware in subscriber._broker_middlewares] == ["MiddlewareFactory"], (
-            LOOK
+            ADVICE
         )
-        assert subscriber.connection, LOOK
+        assert subscriber.connection, ADVICE
 
 
-# --- its test broker: no server, no acknowledgements
+# --- FastStream's test broker: no server, no acknowledgements
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ class Question(BaseModel):
     text: str
 
 
-def test_an_unprovisioned_consumer_cannot_be_subscribed_to(broker_of: Callable[[str], Broker]) -> None:
+def test_subscribing_to_an_unknown_consumer_is_refused(broker_of: Callable[[str], Broker]) -> None:
     with pytest.raises(LookupError, match=r"No durable consumer is named plannr: see shared/services\.py"):
         broker_of("planner").subscriber(durable="plannr")
 

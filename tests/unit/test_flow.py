@@ -12,22 +12,22 @@ async def _nothing(_: NodeRun) -> Outputs:
     return {}
 
 
-def described(effect: str) -> Node:
+def send_node(effect: str) -> Node:
     spec = {"name": "send", "description": "Sends.", "inputs": ("order",), "optional": ("note", "card")}
     return Node(NodeSpec.model_validate(spec | {"effect": effect}), _nothing)
 
 
-def test_a_yes_to_a_change_is_bound_to_every_value_that_the_node_takes() -> None:
-    assert described("write").resolved(VALUES) == {"order": "#W1", "note": "ring twice"}
+def test_the_approval_of_a_write_node_covers_its_inputs_and_optional_values() -> None:
+    assert send_node("write").resolved(VALUES) == {"order": "#W1", "note": "ring twice"}
 
 
-def test_of_a_node_that_reads_its_inputs_are_shown() -> None:
-    assert described("read").resolved(VALUES) == {"order": "#W1"}
+def test_the_approval_of_a_read_node_shows_its_required_inputs_only() -> None:
+    assert send_node("read").resolved(VALUES) == {"order": "#W1"}
 
 
-def test_a_node_without_an_input_cannot_be_shown() -> None:
+def test_a_node_whose_input_is_missing_fails() -> None:
     with pytest.raises(NodeFailed, match="send needs order"):
-        described("write").resolved({"note": "ring twice"})
+        send_node("write").resolved({"note": "ring twice"})
 
 
 class Post(Flow):
@@ -40,16 +40,16 @@ class Post(Flow):
         return {"sent": run.text("request")}
 
 
-def test_a_subclass_s_node_takes_the_place_of_its_base_s() -> None:
+def test_a_subclass_can_override_a_node_of_its_base() -> None:
     class Express(Post):
         @node("Sends fast.", outputs=("sent",))
         async def send(self, run: NodeRun) -> Outputs:
             return {"sent": f"fast: {run.text('request')}"}
 
-    assert [one.spec.description for one in Express().nodes()] == ["Sends fast."]
+    assert [each.spec.description for each in Express().nodes()] == ["Sends fast."]
 
 
-def test_a_method_that_hides_a_node_is_refused() -> None:
+def test_a_method_that_overrides_a_node_without_the_decorator_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Express\.send takes the place of a node: put @node"):
 
         class Express(Post):
@@ -57,7 +57,7 @@ def test_a_method_that_hides_a_node_is_refused() -> None:
                 return {}
 
 
-def test_a_node_cannot_have_the_name_of_something_that_every_flow_has() -> None:
+def test_a_node_cannot_have_the_name_of_an_attribute_of_every_flow() -> None:
     with pytest.raises(TypeError, match=r"Odd\.spec cannot be a node"):
 
         class Odd(Flow):
@@ -66,10 +66,10 @@ def test_a_node_cannot_have_the_name_of_something_that_every_flow_has() -> None:
                 return {}
 
 
-def test_a_node_can_say_that_it_has_no_proposal_of_its_own() -> None:
+def test_a_node_can_declare_that_it_proposes_no_answer() -> None:
     class Shy(Flow):
         @node("Asks.", proposes=False)
         async def ask(self, run: NodeRun) -> Outputs:
             return {}
 
-    assert [one.proposes for one in Shy().nodes()] == [False]
+    assert [each.proposes for each in Shy().nodes()] == [False]

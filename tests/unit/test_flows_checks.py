@@ -1,4 +1,4 @@
-"""Every kind of mistake in a flow is found when it is loaded, and all are reported at once."""
+"""Checks of flows when they are loaded: each kind of mistake is reported, and all of a flow's at once."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def problems(spec: FlowSpec) -> str:
     return str(bad.value)
 
 
-def test_a_good_flow_passes() -> None:
+def test_a_valid_flow_passes() -> None:
     look = step("look", "buy", "leave", inputs=("request",), outputs=("price",), conditions={"leave": "price > 10"})
     check(flow(look, step("buy", inputs=("price",)), step("leave", "look")))
 
@@ -66,11 +66,11 @@ def test_a_good_flow_passes() -> None:
         (flow(step("a", asks=True, confirm="look")), "a asks, so it can neither"),
     ],
 )
-def test_each_kind_of_mistake(spec: FlowSpec, message: str) -> None:
+def test_each_kind_of_mistake_is_reported(spec: FlowSpec, message: str) -> None:
     assert message in problems(spec)
 
 
-def test_an_empty_name_is_refused_by_the_node_itself() -> None:
+def test_a_node_spec_refuses_an_empty_name() -> None:
     with pytest.raises(ValueError, match="name"):
         step("")
 
@@ -125,7 +125,7 @@ class Mine(Flow):
 YAML = "name: small\ndescription: Small.\nnodes:\n  a: {description: A., set: {answer: ready}}\n"
 
 
-def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: Any) -> None:
+def test_a_broken_file_in_the_folder_does_not_affect_other_flows(tmp_path: Any) -> None:
     (tmp_path / "a_broken.yaml").write_text("name: [")
     (tmp_path / "b_mine.py").write_text(MODULE)
     (tmp_path / "c_raises.py").write_text("raise OSError('no disk')")
@@ -152,7 +152,7 @@ def test_a_missing_folder_is_reported(tmp_path: Any) -> None:
     assert "PARLEY_FLOWS_DIR" in flows.troubles[0]
 
 
-def test_the_full_path_goes_past_a_node_that_only_leads_back() -> None:
+def test_the_full_path_visits_each_node_of_a_loop_once() -> None:
     nodes = (("round", ("again",)), ("again", ("round", "out")), ("out", ()))
     flow = FlowSpec(
         name="loopy",

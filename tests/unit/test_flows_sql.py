@@ -1,4 +1,4 @@
-"""The flow text_to_sql over a real SQLite file: its ten nodes, walked by the executor with a scripted model."""
+"""The flow text_to_sql over a real SQLite file: the executor runs its ten nodes with a scripted model."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ INSERT INTO users VALUES ('ann', 'Austin', 'x'), ('bob', 'Boston', 'y');
 INSERT INTO orders VALUES ('#1', 'ann', 'pending'), ('#2', 'bob', 'pending'), ('#3', 'bob', 'delivered');
 """
 COUNT = "SELECT count(*) AS n FROM orders WHERE status = 'pending'"
-SAYS: dict[str, Any] = {
+REPLIES: dict[str, Any] = {
     "classify_prompt": {"category": "data", "reason": ""},
     "rewrite_prompt": {"question": "How many orders are pending?"},
     "get_relevant_tables": {"tables": [{"name": "Orders", "reason": "their status"}], "missing": ""},
@@ -46,7 +46,7 @@ HIDDEN = Hidden.parse("users.password")
 
 
 class Shop:
-    """The flow over this database; `saved` are the person's accepted queries."""
+    """The flow over this database; `saved` are the user's accepted questions with their SQL."""
 
     def __init__(self, path: Path, opens: OpenDatabase) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Shop:
         self.flow = TextToSql(opens, self._hints)
 
     def walk(self, **replies: Any) -> Walk:
-        return Walk(self.flow, **(SAYS | replies))
+        return Walk(self.flow, **(REPLIES | replies))
 
     async def _hints(self, user: str, question: str) -> Sequence[tuple[str, str]]:
         assert (user, bool(question)) == ("ann", True)
@@ -79,7 +79,7 @@ def shared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def database(shared_file: Path) -> AsyncIterator[ReadOnlyDatabase]:
-    """One for all tests: nothing that they do changes it, and each has a process that takes half a second to start."""
+    """One connection for all tests, which only read: a connection starts a process, which takes half a second."""
     database = opened(shared_file)
     yield database
     await database.aclose()
@@ -114,16 +114,16 @@ def result_of(session: Session, node: str) -> Any:
     return result[-1]
 
 
-# --- a question, from its words to its answer
+# --- a question and its answer
 
 
-async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(shop: Shop) -> None:
+async def test_a_question_is_answered_after_the_user_confirms_tables_and_sql(shop: Shop) -> None:
     shop.saved = [("How many orders?", "SELECT count(*) FROM orders")]
     walk = shop.walk()
-    prompt = await walk.begins("How many are pending?", *path(*FULL_PATH))
-    assert prompt.question
-    assert "orders (their status)" in prompt.question.text
-    form: Any = prompt.question.form
+    asking = await walk.begins("How many are pending?", *path(*FULL_PATH))
+    assert asking.question
+    assert "orders (their status)" in asking.question.text
+    form: Any = asking.question.form
     assert form["tables"][0] == {
         "name": "orders",
         "reason": "their status",
@@ -139,30 +139,30 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
     result = result_of(session, "execute_sql")
     assert (result["problem"], result["result"]["rows"], result["result"]["truncated"]) == ("", [[2]], False)
     assert last(session).result == {"answer": "Two.", "chart": "bar"}
-    written = last_prompt(walk, "generate_sql")
-    assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in written
-    assert "<dialect>\nsqlite\n</dialect>" in written
+    sql_prompt = last_prompt(walk, "generate_sql")
+    assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in sql_prompt
+    assert "<dialect>\nsqlite\n</dialect>" in sql_prompt
     assert "password" not in "".join(prompt.data for prompt in walk.model.prompts)
     assert result_of(session, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
     assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in last_prompt(walk, "format_final_response")
 
 
-async def test_without_confirmations_the_proposals_are_used(shop: Shop) -> None:
+async def test_without_confirmations_the_proposed_tables_are_used(shop: Shop) -> None:
     session = await shop.walk().begins("How many are pending?", *path(*FULL_PATH), confirm="nothing")
     assert tuple(walked(session)) == FULL_PATH
     assert result_of(session, "has_user_approved")["approved_tables"] == ["orders"]
 
 
-async def test_tables_that_the_person_changes_are_the_ones_that_are_used(shop: Shop) -> None:
+async def test_the_query_uses_the_tables_that_the_user_chooses(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL_PATH))
     await walk.answers(json.dumps({"tables": ["orders", "users"]}))
     assert '"name": "users"' in last_prompt(walk, "generate_sql")
 
 
-async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop) -> None:
-    other = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
-    walk = shop.walk(get_relevant_tables=[SAYS["get_relevant_tables"], other])
+async def test_an_answer_without_table_names_starts_another_search_for_tables(shop: Shop) -> None:
+    second_reply = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
+    walk = shop.walk(get_relevant_tables=[REPLIES["get_relevant_tables"], second_reply])
     await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("I meant the cities of customers")
     assert session.question
@@ -171,41 +171,41 @@ async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop
     assert "<feedback>\nI meant the cities of customers\n</feedback>" in last_prompt(walk, "get_relevant_tables")
 
 
-async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) -> None:
-    strays = {"sql": "SELECT city FROM users", "explanation": ""}
-    walk = shop.walk(generate_sql=[strays, SAYS["generate_sql"]])
+async def test_a_query_of_tables_that_were_not_approved_is_sent_back(shop: Shop) -> None:
+    unapproved = {"sql": "SELECT city FROM users", "explanation": ""}
+    walk = shop.walk(generate_sql=[unapproved, REPLIES["generate_sql"]])
     await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("yes")
     assert waiting(session).spec.arguments == {"sql": COUNT}
     assert "It reads users; only orders may be used." in last_prompt(walk, "generate_sql")
 
 
-async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
+async def test_sql_that_the_user_edits_runs_instead(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL_PATH))
     session = await walk.answers("yes")
     assert session.turn
-    newest = [action for action in session.turn.actions if action.status == "finished"][-1]
-    rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL_PATH[6:]))
-    own = "SELECT city FROM users ORDER BY city"
-    await walk.commit(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
+    last_finished = [action for action in session.turn.actions if action.status == "finished"][-1]
+    rest_of_path = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL_PATH[6:]))
+    edited_sql = "SELECT city FROM users ORDER BY city"
+    await walk.commit(c.EditPath(actions=rest_of_path, given={"sql": edited_sql}, after=last_finished.spec.id))
     again = await walk.goes()
-    assert waiting(again).spec.arguments == {"sql": own}
+    assert waiting(again).spec.arguments == {"sql": edited_sql}
     outcome = await walk.allows()
     assert result_of(outcome, "execute_sql")["result"]["rows"] == [["Austin"], ["Boston"]]
 
 
-# --- what is wrong with a query
+# --- invalid and harmful queries
 
 
 async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop: Shop) -> None:
     wrong = {"sql": "SELECT mood FROM orders", "explanation": ""}
-    walk = shop.walk(generate_sql=[wrong, SAYS["generate_sql"]])
+    walk = shop.walk(generate_sql=[wrong, REPLIES["generate_sql"]])
     session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert answer(session) == "Two."
-    mended = last_prompt(walk, "generate_sql")
-    assert "<sql>\nSELECT mood FROM orders\n</sql>" in mended
-    assert "mood" in mended.split("<problem>")[1]
+    repair_prompt = last_prompt(walk, "generate_sql")
+    assert "<sql>\nSELECT mood FROM orders\n</sql>" in repair_prompt
+    assert "mood" in repair_prompt.split("<problem>")[1]
 
     walk = shop.walk(generate_sql=wrong)
     session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
@@ -215,14 +215,14 @@ async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop:
 
 async def test_a_query_that_fails_at_run_time_is_repaired_too(shop: Shop) -> None:
     bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": ""}
-    walk = shop.walk(generate_sql=[bad, SAYS["generate_sql"]])
+    walk = shop.walk(generate_sql=[bad, REPLIES["generate_sql"]])
     session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert walked(session)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
     assert "overflow" in last_prompt(walk, "generate_sql")
     assert answer(session) == "Two."
 
 
-async def test_the_user_s_sql_is_checked_first(shop: Shop) -> None:
+async def test_sql_in_the_request_is_validated_before_it_is_repaired(shop: Shop) -> None:
     walk = shop.walk()
     request = f"Fix this SQL: {COUNT.replace('count', 'coutn')}"
     await walk.commit(c.Say(text=request, workflow="flow"))
@@ -257,7 +257,7 @@ async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
         ("SELECT * FROM orders; DROP TABLE orders", "one"),
     ],
 )
-async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:
+async def test_harmful_sql_in_the_request_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:
     walk = shop.walk()
     session = await walk.begins(request_text, *path(*FULL_PATH), confirm="nothing")
     assert walked(session) == ["classify_prompt", "validate_sql", "format_final_response"]
@@ -267,7 +267,7 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
     database.close()
 
 
-# --- what is not answered
+# --- questions without an answer
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
         ),
     ],
 )
-async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, text: str) -> None:
+async def test_a_question_that_has_no_answer_is_refused_with_the_reason(shop: Shop, replies: Any, text: str) -> None:
     session = await shop.walk(**replies).begins("What do people earn?", *path(*FULL_PATH), confirm="nothing")
     assert text in answer(session)
     assert "execute_sql" not in walked(session)
@@ -298,7 +298,7 @@ async def test_unknown_tables_fall_back_to_all_of_a_small_schema(shop: Shop) -> 
     assert result_of(session, "has_user_approved")["approved_tables"] == ["orders", "users"]
 
 
-async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(tmp_path: Path) -> None:
+async def test_a_missing_database_fails_the_node_and_the_next_request_opens_it_again(tmp_path: Path) -> None:
     file, databases = shop_file(tmp_path), list[ReadOnlyDatabase]()
 
     async def opens() -> ReadOnlyDatabase:
@@ -306,12 +306,12 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(t
         return databases[-1]
 
     shop = Shop(file, opens)
-    away = shop.path.rename(shop.path.with_suffix(".away"))
+    moved_file = shop.path.rename(shop.path.with_suffix(".away"))
     walk = shop.walk()
     session = await walk.begins("How many?", *path(*FULL_PATH))
     assert last(session).status == "failed"
     assert "There is no file" in last(session).error
-    away.rename(shop.path)
+    moved_file.rename(shop.path)
     await walk.commit(c.Stop())
     again = await walk.begins("How many?", *path(*FULL_PATH))
     assert again.question
@@ -319,13 +319,13 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(t
         await database.aclose()
 
 
-async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
+async def test_a_follow_up_has_the_previous_question_and_sql(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL_PATH), confirm="nothing")
     await walk.commit(c.Stop())
     await walk.begins("only in Austin", *path("rewrite_prompt", *FULL_PATH[5:]), confirm="nothing")
-    rewritten = last_prompt(walk, "rewrite_prompt")
-    assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewritten
-    assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewritten
+    rewrite_prompt = last_prompt(walk, "rewrite_prompt")
+    assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewrite_prompt
+    assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewrite_prompt
     state = (await walk.page("s")).states["text_to_sql"]
     assert state["previous_tables"] == ["orders"]

@@ -1,4 +1,4 @@
-"""SQL in a request, tables by the words of a question, and tables in the user's answer."""
+"""The flow text_to_sql: SQL in a request, tables that fit a question, the user's choice of tables, prompt sizes."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ SHOP = Schema(
         ("UPDATE orders SET status = 'x'", "UPDATE orders SET status = 'x'", False),
     ],
 )
-def test_a_statement_in_the_request(request_text: str, sql: str, fix: bool) -> None:
+def test_a_statement_in_the_request_is_found(request_text: str, sql: str, fix: bool) -> None:
     assert find_sql(request_text) == (sql, fix)
 
 
@@ -95,7 +95,7 @@ def test_the_statement_to_repair_may_be_in_an_earlier_message(
         "",
     ],
 )
-def test_english_is_no_statement(request_text: str) -> None:
+def test_english_sentences_are_not_taken_for_statements(request_text: str) -> None:
     assert find_sql(request_text) == ("", False)
 
 
@@ -122,22 +122,22 @@ def test_english_is_no_statement(request_text: str) -> None:
         ("", []),
     ],
 )
-def test_the_tables_in_an_answer(answer: str, allowed: list[str]) -> None:
+def test_the_user_s_answer_approves_tables(answer: str, allowed: list[str]) -> None:
     assert table_choice.approved_tables(answer, ["orders", "users"], SHOP) == allowed
 
 
 @pytest.mark.timeout(5)
 @pytest.mark.parametrize("words", ["with as ( ", "select ", "explain select ", "`select` ", "```x```"])
-def test_a_long_text_of_such_words_is_read_in_no_time(words: str) -> None:
-    """It is read on the executor's own loop, whose other work would wait."""
+def test_a_long_text_is_searched_in_little_time(words: str) -> None:
+    """The search runs on the executor's event loop and would block its other work."""
     assert find_sql(words * (50_000 // len(words))) == ("", False)
 
 
-def test_of_a_small_schema_all_tables_and_of_a_large_one_those_that_the_words_name() -> None:
+def test_a_small_schema_gives_all_tables_and_a_large_one_those_that_fit_the_question() -> None:
     assert table_choice.rank_tables("anything", SHOP) == ["orders", "users", "payments", "order_items"]
-    many = tuple(TableInfo(name=f"table_{number}") for number in range(20))
+    other_tables = tuple(TableInfo(name=f"table_{number}") for number in range(20))
     city = TableInfo(name="places", columns=(ColumnInfo(name="town", type="TEXT", samples=("Austin",)),))
-    large = Schema(dialect="sqlite", tables=(*many, *SHOP.tables, city))
+    large = Schema(dialect="sqlite", tables=(*other_tables, *SHOP.tables, city))
     assert table_choice.rank_tables("How many orders were paid in Austin?", large)[:2] == ["orders", "order_items"]
     assert "places" in table_choice.rank_tables("How many orders were paid in Austin?", large)
     assert len(table_choice.rank_tables("Nothing fits", large)) == table_choice.MAX_CHOSEN
@@ -164,10 +164,10 @@ def test_the_form_shows_all_tables_and_stays_bounded() -> None:
     assert len(json.dumps(table_choice.choice_form({}, Schema(dialect="postgres", tables=wide)))) < 120_000
 
 
-def test_of_a_large_schema_a_prompt_has_the_columns_of_the_tables_that_the_words_name() -> None:
+def test_a_prompt_of_a_large_schema_has_columns_only_of_tables_that_fit_the_question() -> None:
     column = ColumnInfo(name="note", type="TEXT", samples=("x" * 60,))
-    many = tuple(TableInfo(name=f"t{number}", columns=(column,)) for number in range(50))
-    large = Schema(dialect="sqlite", tables=(*many, TableInfo(name="salaries", columns=(column,))))
+    other_tables = tuple(TableInfo(name=f"t{number}", columns=(column,)) for number in range(50))
+    large = Schema(dialect="sqlite", tables=(*other_tables, TableInfo(name="salaries", columns=(column,))))
     result = table_choice.schema_lines("What are the salaries?", large, budget=1_000)
     assert len(result) == 51
     assert json.loads(result[-1])["columns"]
@@ -176,27 +176,35 @@ def test_of_a_large_schema_a_prompt_has_the_columns_of_the_tables_that_the_words
     assert table_choice.schema_lines("x", SHOP) == SHOP.lines()
 
 
-def test_a_prompt_has_as_many_rows_as_it_can_bear() -> None:
+def test_the_rows_in_a_prompt_are_limited() -> None:
     assert node_texts.row_lines([[1], ["a"]]) == ["[1]", '["a"]']
     assert len(node_texts.row_lines([[n] for n in range(99)])) == node_texts.MAX_ROWS
     assert len(node_texts.row_lines([["x" * 9_000]] * 9)) == 2
     assert len(node_texts.row_lines([["x" * 90_000]])[0]) == node_texts.MAX_ROW_TEXT
 
 
-ASKED = {"request": "count them", "kind": "data", "question": "How many orders?", "sql": "select 1", "tables": []}
+ANSWERED_RUN = {
+    "request": "count them",
+    "kind": "data",
+    "question": "How many orders?",
+    "sql": "select 1",
+    "tables": [],
+}
 
 
 @pytest.mark.parametrize(
     ("runs", "question", "sql"),
     [
-        ([ASKED], "How many orders?", "select 1"),
-        ([ASKED, {"request": "thanks!", "kind": "general", "answer": "!"}], "How many orders?", "select 1"),
-        ([ASKED, {"request": "and the weather?", "kind": "unanswerable"}], None, None),
+        ([ANSWERED_RUN], "How many orders?", "select 1"),
+        ([ANSWERED_RUN, {"request": "thanks!", "kind": "general", "answer": "!"}], "How many orders?", "select 1"),
+        ([ANSWERED_RUN, {"request": "and the weather?", "kind": "unanswerable"}], None, None),
         ([{"request": "run this: SELECT 2 AS n"}], "run this: SELECT 2 AS n", "SELECT 2 AS n"),
         ([{"request": "hello", "kind": "general"}], None, None),
         ([], None, None),
     ],
 )
-def test_what_the_last_question_was_about(runs: list[dict[str, Any]], question: str | None, sql: str | None) -> None:
+def test_the_previous_question_comes_from_the_newest_run_about_data(
+    runs: list[dict[str, Any]], question: str | None, sql: str | None
+) -> None:
     result = node_texts.previous_question_state(runs)
     assert (result.get("previous_question"), result.get("previous_sql")) == (question, sql)

@@ -73,57 +73,57 @@ def written(folder: Path, text: str) -> YamlFlow:
     return YamlFlow(path)
 
 
-def test_a_good_file_is_a_flow(garden: YamlFlow) -> None:
+def test_a_valid_file_becomes_a_flow(garden: YamlFlow) -> None:
     spec = garden.spec()
     assert full_path(spec) == ("read_bed", "look", "water", "done")
-    questions, water = spec.node("ask_bed"), spec.node("water")
-    assert questions
-    assert questions.asks
+    ask_bed, water = spec.node("ask_bed"), spec.node("water")
+    assert ask_bed
+    assert ask_bed.asks
     assert water
     assert (water.effect, water.confirm, water.outputs) == ("write", "water is dear", ("watered",))
 
 
-def test_its_initial_state_has_the_request_and_the_feedback_since(garden: YamlFlow) -> None:
+def test_the_initial_state_has_the_request_and_the_feedback_given_since(garden: YamlFlow) -> None:
     assert garden.opening(FlowRequest(request="Water it")) == {"request": "Water it"}
-    message = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
-    assert message["feedback"] == "not now\nlater"
+    state = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
+    assert state["feedback"] == "not now\nlater"
     assert "feedback" not in garden.opening(FlowRequest(request="Water it", feedback=("garden",)))
 
 
-async def test_a_prompt_asks_the_model_in_its_own_name(garden: YamlFlow) -> None:
+async def test_a_prompt_node_calls_the_model_with_its_inputs_and_rules(garden: YamlFlow) -> None:
     reply = {"bed": "north", "dry": True, "plants": ["a", 1], "litres": 2, "kind": "roses"}
     walker = Walker(garden, {"outputs": reply})
     assert await walker.run("read_bed", {"request": "Water it"}) == reply
-    [question] = walker.prompts
-    assert question.task == "garden.read_bed"
-    assert question.sections == {"request": "Water it", "feedback": None}
-    assert "Which bed does the <request> mean?" in question.rules
+    [prompt] = walker.prompts
+    assert prompt.task == "garden.read_bed"
+    assert prompt.sections == {"request": "Water it", "feedback": None}
+    assert "Which bed does the <request> mean?" in prompt.rules
     assert (
         "Reply with the kind outputs: analysis (one or two sentences), outputs (an object of bed (text), dry (boolean)"
-        in question.rules
+        in prompt.rules
     )
 
 
 @pytest.mark.parametrize(
     "wrong", [{"kind": "trees"}, {"bed": 1}, {"dry": "perhaps"}, {"plants": "a"}, {"litres": "two"}, {"more": 1}]
 )
-async def test_a_reply_is_what_the_outputs_say(garden: YamlFlow, wrong: dict[str, Any]) -> None:
+async def test_a_reply_that_does_not_match_the_outputs_is_refused(garden: YamlFlow, wrong: dict[str, Any]) -> None:
     reply = {"bed": "north", "dry": True, "plants": [], "litres": 2, "kind": "roses"} | wrong
     with pytest.raises(ValidationError):
         await Walker(garden, reply).run("read_bed", {"request": "x"})
 
 
-async def test_a_question_s_answer_is_its_output(garden: YamlFlow) -> None:
-    questions = garden.node("ask_bed")
-    assert questions
-    assert questions.asks
-    assert questions.proposes
-    assert await questions.asks({}) == ("Which bed?", ("north", "south"), None)
+async def test_the_answer_to_a_question_is_the_node_s_output(garden: YamlFlow) -> None:
+    ask_bed = garden.node("ask_bed")
+    assert ask_bed
+    assert ask_bed.asks
+    assert ask_bed.proposes
+    assert await ask_bed.asks({}) == ("Which bed?", ("north", "south"), None)
     assert await Walker(garden).run("ask_bed", {}, answer="south") == {"bed": "south"}
     assert await Walker(garden).run("ask_bed", {}) == {"bed": "north"}
 
 
-async def test_the_first_tool_that_can_be_asked_and_answers_is_taken(garden: YamlFlow) -> None:
+async def test_a_node_uses_the_first_tool_that_has_its_arguments_and_succeeds(garden: YamlFlow) -> None:
     bed = '{"plants": [{"name": "rose"}, {"name": "mint"}]}'
 
     async def look(state: Outputs, **answers: ToolAnswer) -> tuple[Outputs, list[str]]:
@@ -142,7 +142,7 @@ async def test_the_first_tool_that_can_be_asked_and_answers_is_taken(garden: Yam
     assert (await look({"bed": ""}))[1] == []
 
 
-async def test_each_of_several_tools_gets_its_own_arguments_when_every_call_is_asked_about(garden: YamlFlow) -> None:
+async def test_each_of_several_tools_gets_only_its_own_of_the_approved_arguments(garden: YamlFlow) -> None:
     node = garden.node("look")
     assert node
     state: Outputs = {"bed": "north", "kind": "roses"}
@@ -151,7 +151,7 @@ async def test_each_of_several_tools_gets_its_own_arguments_when_every_call_is_a
     assert walker.calls == [("by_bed", {"bed": "north"}, "")]
 
 
-async def test_what_changes_something_is_called_as_it_was_approved(garden: YamlFlow) -> None:
+async def test_a_write_runs_with_the_approved_arguments(garden: YamlFlow) -> None:
     water = garden.node("water")
     assert water
     state: Outputs = {"bed": "north", "found": {"plants": [{"name": "rose"}, {"name": "mint"}]}}
@@ -164,7 +164,7 @@ async def test_what_changes_something_is_called_as_it_was_approved(garden: YamlF
         water.resolved({"bed": "north", "found": None})
 
 
-async def test_a_refused_change_is_the_node_s_failure(garden: YamlFlow) -> None:
+async def test_a_refused_write_fails_its_node(garden: YamlFlow) -> None:
     tools = {"water_bed": lambda **_: ToolAnswer(ok=False, error="The tap is shut.", unknown=True)}
     with pytest.raises(NodeFailed, match="The tap is shut") as failed:
         await Walker(garden, tools=tools).run("water", {}, arguments={"bed": "north"})
@@ -241,20 +241,20 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         (f"name: {'1' * 6_000}", "integer string conversion.*line 1"),
     ],
 )
-def test_a_file_that_stands_for_more_than_it_says_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    """With its line, and before any of it is a value: the first would have been a hundred million."""
+def test_a_file_that_expands_beyond_the_limits_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """The error names the line. The loader checks before it builds any value: LAUGHS stands for a billion."""
     (tmp_path / "broken.yaml").write_text(text)
     with pytest.raises(BadFlow, match=f"“broken.yaml” cannot be used: .*{message}"):
         YamlFlow(tmp_path / "broken.yaml")
 
 
-def test_an_alias_may_stand_for_what_is_small(tmp_path: Path) -> None:
+def test_a_small_alias_is_allowed(tmp_path: Path) -> None:
     shared = GARDEN.replace("starts: [request]", "starts: [&r request]").replace("inputs: [request]", "inputs: [*r]")
     (tmp_path / "f.yaml").write_text(shared)
     assert YamlFlow(tmp_path / "f.yaml").name == "garden"
 
 
-def test_choices_are_read_from_their_words() -> None:
+def test_choices_are_parsed_from_text() -> None:
     assert choices("one of [a, 'b c', \"d\"]") == ("a", "b c", "d")
     assert choices("text") == ()
 
@@ -266,7 +266,7 @@ def test_the_flow_that_ships_is_triage_of_complaints() -> None:
     writes = [node.name for node in flow.spec().nodes if node.effect != "read"]
     assert writes == ["cancel_order", "return_items"]
     order: Any = {"items": [{"item_id": "1"}, {"item_id": "2"}], "payment_history": [{"payment_method_id": "card_1"}]}
-    back = flow.node("return_items")
-    assert back
-    resolved = back.resolved({"order_id": "#W1", "order": order, "item_ids": ["2"]})
+    return_items = flow.node("return_items")
+    assert return_items
+    resolved = return_items.resolved({"order_id": "#W1", "order": order, "item_ids": ["2"]})
     assert resolved == {"order_id": "#W1", "item_ids": ["2"], "payment_method_id": "card_1"}

@@ -1,4 +1,4 @@
-"""Unsafe settings, and the decisions of the authenticator."""
+"""The authenticator: unsafe settings, logins, cookies, JWTs and permissions."""
 
 import time
 from typing import Any
@@ -51,8 +51,8 @@ def test_short_secrets_are_accepted_on_loopback_only(settings: dict[str, Any], n
 
 
 def test_long_secrets_are_accepted_on_every_address() -> None:
-    chosen = {"parley_token": "t" * 16, "parley_metrics_token": "m" * 16, "parley_secret": SECRET}
-    Authenticator(gateway_settings(parley_auth="token", agent_host="0.0.0.0", **chosen))
+    settings = {"parley_token": "t" * 16, "parley_metrics_token": "m" * 16, "parley_secret": SECRET}
+    Authenticator(gateway_settings(parley_auth="token", agent_host="0.0.0.0", **settings))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.9"])
@@ -62,11 +62,11 @@ def test_no_login_is_accepted_on_loopback_only(host: str) -> None:
 
 def test_a_cookie_ends_with_the_key_it_came_from() -> None:
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_secret": SECRET}
-    door = Authenticator(gateway_settings(parley_api_keys="alice=one", **keys))
-    login = door.login_with_secret("one")
+    authenticator = Authenticator(gateway_settings(parley_api_keys="alice=one", **keys))
+    login = authenticator.login_with_secret("one")
     assert login is not None
-    cookie = door.new_cookie(login)
-    assert door.login(bearer="", cookie=cookie).user == User("alice")
+    cookie = authenticator.new_cookie(login)
+    assert authenticator.login(bearer="", cookie=cookie).user == User("alice")
     for changed in ("alice=two", "bob=one"):
         with pytest.raises(ApiError, match="log in"):
             Authenticator(gateway_settings(parley_api_keys=changed, **keys)).login(bearer="", cookie=cookie)
@@ -91,26 +91,26 @@ LOGINS: dict[str, tuple[dict[str, Any], str]] = {
     ],
 )
 def test_a_login_ends_when_any_of_its_secrets_changes(mode: str, changed: dict[str, Any]) -> None:
-    chosen, secret = LOGINS[mode]
-    door = Authenticator(gateway_settings(**chosen))
-    login = door.login_with_secret(secret or token(key="j" * 32))
+    settings, secret = LOGINS[mode]
+    authenticator = Authenticator(gateway_settings(**settings))
+    login = authenticator.login_with_secret(secret or token(key="j" * 32))
     assert login is not None
-    cookie, ticket = door.new_cookie(login), door.sign_claims(login, TICKET, 30)
-    again = Authenticator(gateway_settings(**chosen))  # as after a restart
-    assert again.login(bearer="", cookie=cookie).user == login.user
-    assert again.verify_claims(ticket, TICKET)
-    rotated = Authenticator(gateway_settings(**chosen | changed))
+    cookie, ticket = authenticator.new_cookie(login), authenticator.sign_claims(login, TICKET, 30)
+    restarted = Authenticator(gateway_settings(**settings))  # as after a restart
+    assert restarted.login(bearer="", cookie=cookie).user == login.user
+    assert restarted.verify_claims(ticket, TICKET)
+    rotated = Authenticator(gateway_settings(**settings | changed))
     assert rotated.verify_claims(cookie, COOKIE) is None
     assert rotated.verify_claims(ticket, TICKET) is None
 
 
 def test_a_token_generated_per_start_ends_no_logins() -> None:
-    chosen: dict[str, Any] = {"parley_auth": "token", "parley_secret": SECRET, "parley_token_per_start": True}
-    door = Authenticator(gateway_settings(parley_token=TOKEN, **chosen))
-    login = door.login_with_secret(TOKEN)
+    settings: dict[str, Any] = {"parley_auth": "token", "parley_secret": SECRET, "parley_token_per_start": True}
+    authenticator = Authenticator(gateway_settings(parley_token=TOKEN, **settings))
+    login = authenticator.login_with_secret(TOKEN)
     assert login is not None
-    assert Authenticator(gateway_settings(parley_token="another", **chosen)).verify_claims(
-        door.new_cookie(login), COOKIE
+    assert Authenticator(gateway_settings(parley_token="another", **settings)).verify_claims(
+        authenticator.new_cookie(login), COOKIE
     )
 
 
@@ -119,14 +119,14 @@ def test_each_purpose_has_its_own_key() -> None:
     assert derive_key(b"\x0b" * 22, "").hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
     keys = {derive_key(SECRET.encode(), purpose) for purpose in (COOKIE, TICKET, PROOF, SESSION_ID)}
     assert len(keys | {SECRET.encode()}) == 5
-    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    authenticator = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
     good = {"sub": "carol", "aud": COOKIE, "exp": int(time.time()) + 60, "login": ""}
-    login = door.login_with_secret(token())
+    login = authenticator.login_with_secret(token())
     assert login is not None
     claims = good | {"proof": login.proof}
-    assert door.verify_claims(jwt.encode(claims, derive_key(SECRET.encode(), COOKIE)), COOKIE)
+    assert authenticator.verify_claims(jwt.encode(claims, derive_key(SECRET.encode(), COOKIE)), COOKIE)
     for key in (SECRET.encode(), derive_key(SECRET.encode(), TICKET)):
-        assert door.verify_claims(jwt.encode(claims, key), COOKIE) is None
+        assert authenticator.verify_claims(jwt.encode(claims, key), COOKIE) is None
 
 
 def token(*, key: str = SECRET, **claims: Any) -> str:
@@ -139,7 +139,7 @@ NOW = int(time.time())
 
 
 @pytest.mark.parametrize(
-    ("chosen", "claims", "known"),
+    ("settings", "claims", "accepted"),
     [
         ({}, {}, True),
         ({}, {"exp": None}, False),
@@ -165,37 +165,37 @@ NOW = int(time.time())
         ({"parley_jwt_secret": "j" * 32}, {"key": "j" * 32}, True),
     ],
 )
-def test_jwts_are_validated(chosen: dict[str, Any], claims: dict[str, Any], known: bool) -> None:
-    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET, **chosen))
-    assert (door.login_with_secret(token(**claims)) is not None) is known
+def test_jwts_are_validated(settings: dict[str, Any], claims: dict[str, Any], accepted: bool) -> None:
+    authenticator = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET, **settings))
+    assert (authenticator.login_with_secret(token(**claims)) is not None) is accepted
 
 
 def test_a_cookie_is_not_accepted_as_a_bearer_token() -> None:
-    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
-    login = door.login_with_secret(token())
+    authenticator = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    login = authenticator.login_with_secret(token())
     assert login is not None
-    assert door.login_with_secret(door.new_cookie(login)) is None
+    assert authenticator.login_with_secret(authenticator.new_cookie(login)) is None
 
 
 def test_a_cookie_does_not_outlive_the_jwt_it_came_from() -> None:
-    door = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    authenticator = Authenticator(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
     ends = int(time.time()) + 3600
-    login = door.login_with_secret(token(exp=ends))
+    login = authenticator.login_with_secret(token(exp=ends))
     assert login is not None
-    assert door.login(bearer="", cookie=door.new_cookie(login)).user == User("carol")
+    assert authenticator.login(bearer="", cookie=authenticator.new_cookie(login)).user == User("carol")
     with pytest.raises(ApiError, match="log in"):
-        door.login(bearer="", cookie=door.new_cookie(login._replace(expires_at=ends - 3660)))
+        authenticator.login(bearer="", cookie=authenticator.new_cookie(login._replace(expires_at=ends - 3660)))
     key = derive_key(SECRET.encode(), COOKIE)
-    assert jwt.decode(door.new_cookie(login), key, algorithms=["HS256"], audience=COOKIE)["exp"] == ends
+    assert jwt.decode(authenticator.new_cookie(login), key, algorithms=["HS256"], audience=COOKIE)["exp"] == ends
 
 
 def test_a_valid_cookie_does_not_excuse_a_wrong_bearer_token() -> None:
-    door = Authenticator(gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET))
-    login = door.login_with_secret(TOKEN)
+    authenticator = Authenticator(gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET))
+    login = authenticator.login_with_secret(TOKEN)
     assert login is not None
     with pytest.raises(ApiError):
-        door.login(bearer="wrong", cookie=door.new_cookie(login))
-    assert door.login_with_secret("") is None
+        authenticator.login(bearer="wrong", cookie=authenticator.new_cookie(login))
+    assert authenticator.login_with_secret("") is None
 
 
 def test_permissions_of_shared_sessions() -> None:
@@ -212,7 +212,7 @@ def test_permissions_of_shared_sessions() -> None:
         (check_can_write, User("eve"), "forbidden"),
         (check_can_read, User("dave"), "not_found"),
     )
-    for refuses, user, code in refusals:
+    for check, user, code in refusals:
         with pytest.raises(ApiError) as caught:
-            refuses(user, session)
+            check(user, session)
         assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""A user's own actions: the facts of their tools, and what is refused."""
+"""Actions that a user adds: effects and policies of their tools, ids, and refusals."""
 
 import time
 
@@ -30,21 +30,25 @@ def _tool(name: str, policy: ToolPolicy | None = None) -> ToolSpec:
 TOOLS = {
     tool.name: tool for tool in (_tool("find_order"), _tool("cancel_order", "always"), _tool("cancel_all", "deny"))
 }
-HERE = Session("s", counts=Counts(turns=3))
+SESSION = Session("s", counts=Counts(turns=3))
 
 
-def _own(tool: str, **more: object) -> OwnAction:
+def _own_action(tool: str, **more: object) -> OwnAction:
     return OwnAction.model_validate({"tool": tool, "arguments": {"order_id": "#W1"}} | more)
 
 
 def test_effect_and_policy_come_from_the_tool() -> None:
-    (spec,) = own_actions([_own("cancel_order", text="Cancel it")], HERE, TOOLS)
+    (spec,) = own_actions([_own_action("cancel_order", text="Cancel it")], SESSION, TOOLS)
     assert (spec.effect, spec.policy, spec.approval_reason, spec.description) == ("write", "always", None, "Cancel it")
 
 
 def test_missing_ids_are_generated_and_unique() -> None:
-    asked = [_own("find_order"), _own("find_order", id="4.1"), _own("cancel_order", depends_on=["4.1"])]
-    specs = own_actions(asked, HERE, TOOLS)
+    actions = [
+        _own_action("find_order"),
+        _own_action("find_order", id="4.1"),
+        _own_action("cancel_order", depends_on=["4.1"]),
+    ]
+    specs = own_actions(actions, SESSION, TOOLS)
     assert [spec.id for spec in specs] == ["4.2", "4.1", "4.3"]
     assert specs[2].depends_on == ("4.1",)
 
@@ -52,28 +56,28 @@ def test_missing_ids_are_generated_and_unique() -> None:
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (_own("find_ordre"), "There is no tool find_ordre. Do you mean find_order"),
-        (_own("find_order", arguments={}), "order_id"),
-        (_own("find_order", arguments={"order_id": 1}), "order_id"),
-        (_own("find_order", arguments={"order_id": "#W1", "colour": "red"}), "colour"),
-        (_own("cancel_order", arguments={"order_id": "#W1", "reason": "Ordered by mistake"}), "reason"),
-        (_own("cancel_all"), "must not be used"),
+        (_own_action("find_ordre"), "There is no tool find_ordre. Do you mean find_order"),
+        (_own_action("find_order", arguments={}), "order_id"),
+        (_own_action("find_order", arguments={"order_id": 1}), "order_id"),
+        (_own_action("find_order", arguments={"order_id": "#W1", "colour": "red"}), "colour"),
+        (_own_action("cancel_order", arguments={"order_id": "#W1", "reason": "Ordered by mistake"}), "reason"),
+        (_own_action("cancel_all"), "must not be used"),
     ],
 )
-def test_arguments_are_never_repaired(action: OwnAction, words: str) -> None:
+def test_unknown_tools_and_invalid_arguments_are_refused(action: OwnAction, words: str) -> None:
     with pytest.raises(Invalid, match=words):
-        own_actions([action], HERE, TOOLS)
+        own_actions([action], SESSION, TOOLS)
 
 
 def test_a_denied_tool_is_refused() -> None:
     with pytest.raises(Invalid, match="must not be used"):
-        own_actions([_own("find_order")], Session("s", policies={"find_order": "deny"}), TOOLS)
+        own_actions([_own_action("find_order")], Session("s", policies={"find_order": "deny"}), TOOLS)
 
 
 def test_an_unknown_name_gets_no_suggestion_if_there_are_too_many_names() -> None:
     """Comparing five hundred long and similar names would take three seconds."""
-    many = {name: _tool(name) for name in (f"{'abc' * 30}{number}" for number in range(500))}
+    similar_tools = {name: _tool(name) for name in (f"{'abc' * 30}{number}" for number in range(500))}
     began = time.process_time()
     with pytest.raises(Invalid, match=r"There is no tool [abc]+\.$"):
-        own_actions([_own("abc" * 30)], HERE, many)
+        own_actions([_own_action("abc" * 30)], SESSION, similar_tools)
     assert time.process_time() - began < 0.5

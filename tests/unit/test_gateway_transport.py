@@ -84,13 +84,13 @@ async def test_nothing_is_read_before_the_handshake_is_accepted(protocol: WebSoc
 async def test_one_read_is_parsed_in_pieces(protocol: WebSocketProtocol) -> None:
     await protocol.send({"type": "websocket.accept"})
     protocol.data_received(SMALL * 10_000)
-    at_once = PIECE_BYTES // len(SMALL)
+    messages_in_piece = PIECE_BYTES // len(SMALL)
     for _ in range(3):
-        assert protocol.queue.qsize() <= at_once + 1
+        assert protocol.queue.qsize() <= messages_in_piece + 1
         assert not _transport(protocol).reading
         while not protocol.queue.empty():
             assert (await protocol.receive())["type"] == "websocket.receive"
-        await asyncio.sleep(0)  # the next piece comes after what else there is to do
+        await asyncio.sleep(0)  # the next piece is parsed after the loop's other work
 
 
 async def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(protocol: WebSocketProtocol) -> None:
@@ -120,7 +120,7 @@ async def test_a_closing_socket_is_aborted_after_a_timeout(protocol: WebSocketPr
 @pytest.mark.parametrize(
     "head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"], ids=["ends", "stays"]
 )
-async def test_an_unread_response_ends_with_its_connection(head: bytes) -> None:
+async def test_a_connection_whose_response_is_not_read_is_aborted(head: bytes) -> None:
     async def empty(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
@@ -134,10 +134,10 @@ async def test_an_unread_response_ends_with_its_connection(head: bytes) -> None:
     assert transport.closing
 
 
-async def test_nothing_is_parsed_after_the_end(protocol: WebSocketProtocol) -> None:
+async def test_nothing_is_parsed_after_the_socket_is_closed(protocol: WebSocketProtocol) -> None:
     await protocol.send({"type": "websocket.accept"})
     await protocol.send({"type": "websocket.close", "code": 1008})
     assert (await protocol.receive())["type"] == "websocket.disconnect"
     protocol.data_received(SMALL * 10_000)
-    assert not protocol.conn.eof_sent  # or the frames would have been counted, and found to be too many
+    assert not protocol.conn.eof_sent  # parsing so many frames would have ended the connection with an error
     assert _transport(protocol).reading

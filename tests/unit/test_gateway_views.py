@@ -1,4 +1,4 @@
-"""Protocol 1: the messages about each event, and snapshots."""
+"""Protocol 1 of the WebSocket: the messages about each event, and snapshots."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ class SessionMessages(Story):
         return [type(message).__name__ for message in self.messages_after(command)]
 
     def messages_after(self, command: AnyCommand, work: Work | None = None) -> tuple[ServerMessage, ...]:
-        if work:  # of a worker whose turn has passed
+        if work:  # the outcome of work that a stop has ended
             self.apply(decide(self.session, command, self.meta(command)._replace(work=work)))
         else:
             self.apply(command)
@@ -59,99 +59,99 @@ SPEND = c.RecordUsage(
 )
 
 
-def test_a_conversation() -> None:
-    it = SessionMessages()
-    assert it.does(c.Say(text="A calculator")) == ["EventMessage"]
-    assert it.does(SPEND) == ["EventMessage", "Usage"]
-    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
-    assert it.does(SPEND) == ["EventMessage", "Usage"]
-    assert it.does(c.Reject()) == ["EventMessage", "FeedbackRequest"]
-    assert it.does(c.Rename(title="Mine")) == ["EventMessage"]
-    assert it.does(c.Say(text="More")) == ["EventMessage"]
-    assert it.does(c.Say(text="And more")) == ["EventMessage", "Log"]
-    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage"]
-    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="Two"),))) == ["EventMessage", "TextPlanReview"]
-    base = it.session.plan.version if it.session.plan else 0
-    assert it.does(c.EditPlan(base=base, steps=(Step(text="Three"),))) == ["EventMessage", "TextPlanReview"]
-    assert it.does(c.Approve(version=it.session.version)) == ["EventMessage"]
-    assert it.does(c.DraftCode(code="print(1)\n")) == ["EventMessage"]
-    assert it.does(c.VerifyCode(checks=(Check(name="tests", ok=True),))) == ["EventMessage", "CodeReview"]
-    code = it.session.code.version if it.session.code else 0
-    assert it.does(c.Approve(version=code)) == ["EventMessage", "Completion", "Continue"]
-    assert it.does(c.Continue()) == ["EventMessage", "Question"]
-    assert it.does(c.Complete()) == ["EventMessage", "Completed"]
+def test_the_messages_of_a_conversation() -> None:
+    story = SessionMessages()
+    assert story.does(c.Say(text="A calculator")) == ["EventMessage"]
+    assert story.does(SPEND) == ["EventMessage", "Usage"]
+    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
+    assert story.does(SPEND) == ["EventMessage", "Usage"]
+    assert story.does(c.Reject()) == ["EventMessage", "FeedbackRequest"]
+    assert story.does(c.Rename(title="Mine")) == ["EventMessage"]
+    assert story.does(c.Say(text="More")) == ["EventMessage"]
+    assert story.does(c.Say(text="And more")) == ["EventMessage", "Log"]
+    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage"]
+    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="Two"),))) == ["EventMessage", "TextPlanReview"]
+    base = story.session.plan.version if story.session.plan else 0
+    assert story.does(c.EditPlan(base=base, steps=(Step(text="Three"),))) == ["EventMessage", "TextPlanReview"]
+    assert story.does(c.Approve(version=story.session.version)) == ["EventMessage"]
+    assert story.does(c.DraftCode(code="print(1)\n")) == ["EventMessage"]
+    assert story.does(c.VerifyCode(checks=(Check(name="tests", ok=True),))) == ["EventMessage", "CodeReview"]
+    code = story.session.code.version if story.session.code else 0
+    assert story.does(c.Approve(version=code)) == ["EventMessage", "Completion", "Continue"]
+    assert story.does(c.Continue()) == ["EventMessage", "Question"]
+    assert story.does(c.Complete()) == ["EventMessage", "Completed"]
 
 
-def test_a_completion_contains_what_was_approved() -> None:
-    it = SessionMessages()
-    it.to_code_review()
-    assert it.session.code is not None
-    assert messages.completion(it.session).final_code == ""
-    it.does(c.Approve(version=it.session.code.version))
-    done = messages.completion(it.session)
+def test_a_completion_contains_the_approved_plan_and_code() -> None:
+    story = SessionMessages()
+    story.to_code_review()
+    assert story.session.code is not None
+    assert messages.completion(story.session).final_code == ""
+    story.does(c.Approve(version=story.session.code.version))
+    done = messages.completion(story.session)
     assert (done.final_plan, done.final_code) == ("Goal: G\n\n1. One", "print(1)\n")
 
 
 def test_a_run_is_completed_by_its_verdict() -> None:
-    it = SessionMessages()
-    it.to_code_review()
-    assert it.session.code is not None
-    it.does(c.Approve(version=it.session.code.version))
-    assert it.does(c.Run()) == ["EventMessage"]
-    it.does(c.Start())
-    it.does(finish_action(action_id="1.1", ok=True, result={"stdout": "1"}))
-    *_, completion, offer = it.messages_after(
+    story = SessionMessages()
+    story.to_code_review()
+    assert story.session.code is not None
+    story.does(c.Approve(version=story.session.code.version))
+    assert story.does(c.Run()) == ["EventMessage"]
+    story.does(c.Start())
+    story.does(finish_action(action_id="1.1", ok=True, result={"stdout": "1"}))
+    *_, completion, offer = story.messages_after(
         c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 1.")
     )
     assert "It printed 1." in str(dump(completion)["message"])
     assert dump(offer)["type"] == "continue"
 
 
-def test_failures_and_pauses() -> None:
-    it = SessionMessages()
-    it.does(c.Say(text="A calculator"))
-    assert it.does(c.Pause()) == ["EventMessage", "Log"]
-    assert it.does(c.Resume()) == ["EventMessage", "Log"]
-    assert it.does(c.Ask(text="For whom?")) == ["EventMessage", "Question"]
-    assert it.does(c.Answer(text="Me")) == ["EventMessage"]
-    assert it.does(c.Fail(reason="no model", raw="?")) == ["EventMessage", "StageFailed"]
-    assert it.does(c.Retry()) == ["EventMessage"]
-    assert it.does(c.Stop()) == ["EventMessage", "Stopped"]
-    assert it.does(c.Retry()) == ["EventMessage"]
-    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
-    assert it.does(c.CancelPlan()) == ["EventMessage", "Stopped"]
+def test_the_messages_of_failures_pauses_and_stops() -> None:
+    story = SessionMessages()
+    story.does(c.Say(text="A calculator"))
+    assert story.does(c.Pause()) == ["EventMessage", "Log"]
+    assert story.does(c.Resume()) == ["EventMessage", "Log"]
+    assert story.does(c.Ask(text="For whom?")) == ["EventMessage", "Question"]
+    assert story.does(c.Answer(text="Me")) == ["EventMessage"]
+    assert story.does(c.Fail(reason="no model", raw="?")) == ["EventMessage", "StageFailed"]
+    assert story.does(c.Retry()) == ["EventMessage"]
+    assert story.does(c.Stop()) == ["EventMessage", "Stopped"]
+    assert story.does(c.Retry()) == ["EventMessage"]
+    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
+    assert story.does(c.CancelPlan()) == ["EventMessage", "Stopped"]
 
 
 def test_approval_is_requested_until_all_actions_are_decided() -> None:
-    it = SessionMessages()
-    it.does(c.Say(text="Pay twice", workflow="agentflow"))
+    story = SessionMessages()
+    story.does(c.Say(text="Pay twice", workflow="agentflow"))
     actions = tuple(
         ActionSpec(id=f"1.{n}", tool="pay", arguments={"bill": n}, approval_reason="it spends money", effect="write")
         for n in (1, 2, 3)
     )
-    assert it.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["EventMessage", "ApprovalRequest"]
-    assert it.does(c.Skip(action_id="1.3")) == ["EventMessage", "ApprovalRequest"]
-    assert it.does(c.Approve(version=2, action_id="1.1")) == ["EventMessage", "ApprovalRequest"]
-    assert it.does(c.Reject(action_id="1.2")) == ["EventMessage"]
+    assert story.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["EventMessage", "ApprovalRequest"]
+    assert story.does(c.Skip(action_id="1.3")) == ["EventMessage", "ApprovalRequest"]
+    assert story.does(c.Approve(version=2, action_id="1.1")) == ["EventMessage", "ApprovalRequest"]
+    assert story.does(c.Reject(action_id="1.2")) == ["EventMessage"]
 
 
 def test_a_stop_reports_a_running_write_and_its_outcome() -> None:
-    it = SessionMessages()
-    it.does(c.Say(text="Pay twice", workflow="agentflow", settings=SessionSettings(approval="never")))
+    story = SessionMessages()
+    story.does(c.Say(text="Pay twice", workflow="agentflow", settings=SessionSettings(approval="never")))
     pay = tuple(ActionSpec(id=f"1.{n}", tool=f"pay_{n}", effect="write", arguments={}) for n in (1, 2, 3))
     look = ActionSpec(id="1.4", tool="look")
-    it.does(c.PlanTurn(sub_goal="Pay", actions=(*pay, look)))
-    it.does(c.Start())
-    work = it.session.work
-    (_, stopped) = it.messages_after(c.Stop())
+    story.does(c.PlanTurn(sub_goal="Pay", actions=(*pay, look)))
+    story.does(c.Start())
+    work = story.session.work
+    (_, stopped) = story.messages_after(c.Stop())
     assert dump(stopped)["message"] == "Stopped. pay_1, pay_2, pay_3 had begun and is not cut off."
-    (_, done) = it.messages_after(finish_action(action_id="1.1", ok=True), work)
+    (_, done) = story.messages_after(finish_action(action_id="1.1", ok=True), work)
     assert dump(done)["content"] == "pay_1 took effect after the stop."
-    (_, failed) = it.messages_after(finish_action(action_id="1.2", ok=False, error="no money"), work)
+    (_, failed) = story.messages_after(finish_action(action_id="1.2", ok=False, error="no money"), work)
     assert dump(failed)["content"] == "pay_2 failed after the stop."
-    (_, unknown) = it.messages_after(c.ReportUncertain(action_id="1.3", reason="no answer"), work)
+    (_, unknown) = story.messages_after(c.ReportUncertain(action_id="1.3", reason="no answer"), work)
     assert dump(unknown)["content"] == "Nobody can tell whether pay_3 took effect. Retry asks what happened."
-    assert len(it.messages_after(finish_action(action_id="1.4", ok=True), work)) == 1
+    assert len(story.messages_after(finish_action(action_id="1.4", ok=True), work)) == 1
 
 
 def test_summaries_show_program_output_and_table_names() -> None:
@@ -163,13 +163,13 @@ def test_summaries_show_program_output_and_table_names() -> None:
 
 
 def test_the_rest_reason_is_shown_only_at_rest() -> None:
-    """A request after a completed one is not completed, and one that goes on after a stop is not stopped."""
-    it = SessionMessages()
+    """While a service works or a review waits, the reason of an earlier rest is not shown."""
+    story = SessionMessages()
 
     def after(command: AnyCommand) -> str:
-        it.does(command)
-        assert screen_messages.snapshot(it.session).view.reason == messages.snapshot(it.session).reason
-        return f"{it.session.phase}: {messages.snapshot(it.session).reason}"
+        story.does(command)
+        assert screen_messages.snapshot(story.session).view.reason == messages.snapshot(story.session).reason
+        return f"{story.session.phase}: {messages.snapshot(story.session).reason}"
 
     drafted = c.DraftPlan(goal="G", steps=(Step(text="One"),))
     assert after(c.Say(text="A calculator")) == "planning: new"

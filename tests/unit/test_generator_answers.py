@@ -1,4 +1,4 @@
-"""Answers and test tasks: the generator's prompts, and what it makes of the replies."""
+"""The generator's answers and test tasks: its prompts, and the commands that it makes of the replies."""
 
 import json
 from typing import Any
@@ -28,21 +28,21 @@ from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, new_request, request, say, turn, verdict
 
-FREE = (request("agentflow", approval="never", max_turns=2),)
-LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))
+REQUEST = (request("agentflow", approval="never", max_turns=2),)
+ONE_READ = (*REQUEST, turn(act("1.1")), c.Start(), done("1.1"))
 BRIEF = Knowledge(name="brief", text='{"user": {"user_id": "mia_li_1"}}')
 
 
 async def write_answer_for(session: Session, reply: AnswerDraft | TaskDraft) -> tuple[c.GiveAnswer, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(reply)
-    kit = WorkerDeps("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
-    result = await write(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
-    assert isinstance(result, c.GiveAnswer)
-    return result, model
+    deps = WorkerDeps("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
+    command = await write(WorkContext(deps, SessionAtPosition(session, 0), cause="s1:c"))
+    assert isinstance(command, c.GiveAnswer)
+    return command, model
 
 
 def section(session: Session, name: str) -> str:
-    """What the answer's prompt has under this name; "" where it has none."""
+    """The text of this section of the answer's prompt; "" if the prompt does not have it."""
     body = build_answer_prompt(session)[1]["content"]
     return body.split(f"<{name}>\n")[1].split(f"\n</{name}>")[0] if f"<{name}>\n" in body else ""
 
@@ -50,9 +50,9 @@ def section(session: Session, name: str) -> str:
 # --- evidence
 
 
-async def test_evidence_points_to_what_was_done() -> None:
+async def test_evidence_has_only_actions_of_this_request() -> None:
     """Unknown ids and those of other requests are left out; duplicates are listed once."""
-    earlier = (*LOOKED, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
+    earlier = (*ONE_READ, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
     session = given(*earlier, say("more"), turn(act("2.1"), act("2.2")), c.Start(), done("2.1"), done("2.2"), verdict())
     reply = AnswerDraft(text="Here.", confidence=0.75, evidence=["2.2", "1.1", "2.2", "9.9", "", "2.1"])
     result, _ = await write_answer_for(session.session, reply)
@@ -62,19 +62,27 @@ async def test_evidence_points_to_what_was_done() -> None:
 
 async def test_an_action_without_an_outcome_is_no_evidence() -> None:
     """Denied, skipped and uncertain actions have no outcome; failed ones do."""
-    pair = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"), act("1.4", effect="write"))
-    doubt = c.ReportUncertain(action_id="1.4", reason="it was ended while it ran")
-    story = (*FREE, turn(*pair), c.Reject(action_id="1.1"), c.Start(), done("1.2", ok=False), doubt, say(LEAVE))
+    actions = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"), act("1.4", effect="write"))
+    uncertain = c.ReportUncertain(action_id="1.4", reason="it was ended while it ran")
+    story = (
+        *REQUEST,
+        turn(*actions),
+        c.Reject(action_id="1.1"),
+        c.Start(),
+        done("1.2", ok=False),
+        uncertain,
+        say(LEAVE),
+    )
     reply = AnswerDraft(text="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
     answer, _ = await write_answer_for(given(*story, verdict()).session, reply)
     assert answer.evidence == ("1.2",)
 
 
-async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
-    session = given(*LOOKED, verdict())
-    question, _ = await write_answer_for(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
-    assert (len(question.text), question.text[0]) == (50_000, "x")
-    session.when(question).then("answer.given")
+async def test_an_answer_is_stripped_and_cut_to_the_limit_of_an_event() -> None:
+    session = given(*ONE_READ, verdict())
+    answer, _ = await write_answer_for(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
+    assert (len(answer.text), answer.text[0]) == (50_000, "x")
+    session.when(answer).then("answer.given")
 
 
 @pytest.mark.parametrize(
@@ -88,17 +96,17 @@ async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
         {"text": "x", "confidence": 1, "mood": "good"},
     ],
 )
-def test_a_reply_that_is_no_answer_goes_back_to_the_model(bad: dict[str, Any]) -> None:
+def test_an_invalid_answer_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         AnswerReply.model_validate({"reply": bad})
 
 
-# --- what the answer is made from
+# --- the answer's prompt
 
 
-def test_the_answer_sees_what_was_done_and_what_was_not_and_why() -> None:
-    pair = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"))
-    story = (*FREE, turn(*pair), c.Reject(action_id="1.1", reason="the other one"), c.Start(), done("1.2"))
+def test_the_prompt_has_each_action_with_its_status_and_the_reason() -> None:
+    actions = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"))
+    story = (*REQUEST, turn(*actions), c.Reject(action_id="1.1", reason="the other one"), c.Start(), done("1.2"))
     lines = [json.loads(line) for line in section(given(*story, verdict()).session, "executed").split("\n")]
     assert [(line["id"], line["status"]) for line in lines] == [
         ("1.1", "denied"),
@@ -108,20 +116,20 @@ def test_the_answer_sees_what_was_done_and_what_was_not_and_why() -> None:
     assert lines[0]["result"] == "the other one"
 
 
-def test_the_answer_knows_what_earlier_requests_found() -> None:
-    """A customer is found once in a session: the next request is about them too, and the answer has to know that."""
-    first = (*LOOKED, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
+def test_the_prompt_has_the_results_of_earlier_requests() -> None:
+    """A session looks its customer up once; answers to later requests need that result too."""
+    first = (*ONE_READ, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
     session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
     assert json.loads(section(session.session, "earlier"))["arguments"] == {"id": "1.1"}
     assert json.loads(section(session.session, "executed"))["id"] == "2.1"
-    assert "earlier" not in build_answer_prompt(given(*LOOKED, verdict()).session)[1]["content"]
+    assert "earlier" not in build_answer_prompt(given(*ONE_READ, verdict()).session)[1]["content"]
 
 
 def test_an_uncertain_outcome_is_reported_as_uncertain() -> None:
-    doubt = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
+    uncertain = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
     write = act("1.1", effect="write")
     session = given(
-        *FREE, turn(write), c.Start(), doubt, say(LEAVE), verdict("continue", "partial"), turn(nothing=True)
+        *REQUEST, turn(write), c.Start(), uncertain, say(LEAVE), verdict("continue", "partial"), turn(nothing=True)
     )
     line = json.loads(section(session.session, "executed"))
     assert (line["status"], line["result"]) == ("uncertain", "the executor was ended while it ran")
@@ -131,14 +139,14 @@ def test_an_uncertain_outcome_is_reported_as_uncertain() -> None:
 
 
 def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None:
-    """It ran to its end: the answer after the retry knows what happened, not what was meant."""
-    questions = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
-    work = given(*questions).session.work
-    stopped = given(*questions, c.Stop())
+    """The write finished after the stop; the answer after the retry has its real outcome."""
+    started = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
+    work = given(*started).session.work
+    stopped = given(*started, c.Stop())
     late = stopped.when(finish_action(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
-    back = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
-    back.leaves("verifying", "verifier")
-    line = json.loads(section(given(verdict("complete"), begin=back.session).session, "executed"))
+    retried = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
+    retried.leaves("verifying", "verifier")
+    line = json.loads(section(given(verdict("complete"), begin=retried.session).session, "executed"))
     assert (line["status"], line["result"]) == ("finished", "cancelled")
 
 
@@ -166,7 +174,7 @@ def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None
     ids=["complete", "complete with the last turn", "nothing left", "used up", "used up with a failure"],
 )
 def test_the_prompt_has_the_reason_if_the_work_ended_incomplete(story: tuple[StoryLine, ...], why: str) -> None:
-    session = given(*LOOKED, *story).session
+    session = given(*ONE_READ, *story).session
     assert (session.phase, end_reason(session), section(session, "ended")) == ("answering", why, why)
 
 
@@ -178,22 +186,28 @@ def test_the_prompt_has_the_reason_if_the_work_ended_incomplete(story: tuple[Sto
         ("failure", "The only turn is used up; it failed."),
     ],
 )
-def test_why_it_ended_after_its_only_turn(status: Status, why: str) -> None:
-    alone = (request("agentflow", approval="never", max_turns=1), turn(act("1.1")), c.Start(), done("1.1"))
-    assert end_reason(given(*alone, verdict("continue", status)).session) == why
+def test_the_end_reason_of_a_request_with_only_one_turn(status: Status, why: str) -> None:
+    only_turn = (request("agentflow", approval="never", max_turns=1), turn(act("1.1")), c.Start(), done("1.1"))
+    assert end_reason(given(*only_turn, verdict("continue", status)).session) == why
 
 
 def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:
-    session = given(*FREE, turn(nothing=True)).session
+    session = given(*REQUEST, turn(nothing=True)).session
     assert section(session, "reasoning") == "Nothing is left to do."
     assert section(session, "executed") == ""
 
 
 def test_questions_and_feedback_of_this_request_are_separate_sections() -> None:
-    first = (*FREE, c.Ask(text="Which?"), say("#W1"), turn(act("1.1")), c.Start(), done("1.1"), verdict())
-    question = given(*first).session
-    assert (section(question, "dialogue"), section(question, "feedback")) == ("Q: Which?\nA: #W1", "")
-    story = (*first, c.GiveAnswer(text="Done.", confidence=1), new_request("And mine?"), say("quick"), turn(act("2.1")))
+    first_story = (*REQUEST, c.Ask(text="Which?"), say("#W1"), turn(act("1.1")), c.Start(), done("1.1"), verdict())
+    first_request = given(*first_story).session
+    assert (section(first_request, "dialogue"), section(first_request, "feedback")) == ("Q: Which?\nA: #W1", "")
+    story = (
+        *first_story,
+        c.GiveAnswer(text="Done.", confidence=1),
+        new_request("And mine?"),
+        say("quick"),
+        turn(act("2.1")),
+    )
     later = given(*story, turn(act("3.1")), c.Start(), done("3.1"), verdict()).session
     assert (section(later, "dialogue"), section(later, "feedback")) == ("", "quick")
     assert section(later, "previous") == "- cancel my order (answered: Done.)"
@@ -202,26 +216,26 @@ def test_questions_and_feedback_of_this_request_are_separate_sections() -> None:
 # --- tasks
 
 
-async def test_a_task_is_the_answer_as_json_and_nothing_else() -> None:
+async def test_the_answer_to_a_task_request_is_the_task_as_json() -> None:
     session = given(say("Draft", workflow="agentflow", settings=SessionSettings(task=True), knowledge=(BRIEF,)))
     session = given(turn(nothing=True), begin=session.session)
     calls: Any = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}", "extra": 1}]
     reply = TaskDraft(q="You are Mia.", agt=calls, ogt=["12.50"], reasoning="because", confidence=0.4)
-    question, model = await write_answer_for(session.session, reply)
+    answer, model = await write_answer_for(session.session, reply)
     agt = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}"}]
-    assert json.loads(question.text) == {"q": "You are Mia.", "agt": agt, "ogt": ["12.50"]}
-    assert (question.confidence, question.evidence) == (0.4, ())
+    assert json.loads(answer.text) == {"q": "You are Mia.", "agt": agt, "ogt": ["12.50"]}
+    assert (answer.confidence, answer.evidence) == (0.4, ())
     prompt = model.prompts[0].text
     assert prompt.startswith("Role: generator\nTask: task\n")
     assert BRIEF.text in prompt
 
 
 @pytest.mark.parametrize("bad", [{"q": ""}, {"q": "x", "agt": [{"arguments": {}}]}, {"q": "x", "other": 1}])
-def test_a_reply_that_is_no_task_goes_back_to_the_model(bad: dict[str, Any]) -> None:
+def test_an_invalid_task_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TaskReply.model_validate({"reply": bad})
 
 
-def test_what_is_written_so_far_is_shown() -> None:
+def test_a_partial_reply_is_shown_as_text() -> None:
     assert (render_partial_answer({"text": "It is"}), render_partial_answer({})) == ("It is", "")
     assert (render_partial_task({"q": "You are"}), render_partial_task({"agt": []})) == ("You are", "")

@@ -10,16 +10,24 @@ import pytest
 
 from cli.home import HomeUnusable, lock_home
 
-KEPT = ("parley.db", "parley.db-wal", "parley.db-shm", "retail.db", "logs/planner.log", "nats/store/blk", "secrets/key")
+HOME_FILES = (
+    "parley.db",
+    "parley.db-wal",
+    "parley.db-shm",
+    "retail.db",
+    "logs/planner.log",
+    "nats/store/blk",
+    "secrets/key",
+)
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def lax(home: Path) -> Path:
-    """A home as an earlier version created it with a umask of 022."""
-    for name in KEPT:
+def home_of_an_earlier_version(home: Path) -> Path:
+    """A home with the permissions that an earlier version set under a umask of 022."""
+    for name in HOME_FILES:
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -39,14 +47,14 @@ def test_a_new_home_is_private(tmp_path: Path) -> None:
 
 
 def test_a_home_of_an_earlier_version_is_made_private_with_its_contents(tmp_path: Path) -> None:
-    home = lax(tmp_path / "home")
+    home = home_of_an_earlier_version(tmp_path / "home")
     with lock_home(home):
         assert mode(home) == 0o700
         assert open_to_others(home) == []
 
 
 def test_in_a_shared_folder_only_parleys_files_are_made_private(tmp_path: Path) -> None:
-    home = lax(tmp_path / "home")
+    home = home_of_an_earlier_version(tmp_path / "home")
     other = home / "notes.txt"
     other.touch()
     other.chmod(0o644)
@@ -69,7 +77,7 @@ def test_a_world_writable_folder_is_refused_and_not_changed(tmp_path: Path, bits
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    home, other = lax(tmp_path / "home"), tmp_path / "elsewhere"
+    home, other = home_of_an_earlier_version(tmp_path / "home"), tmp_path / "elsewhere"
     other.mkdir(mode=0o755)
     (other / "file").touch()
     (home / "nats" / "linked").symlink_to(other)
@@ -79,7 +87,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["cli.main", "services.planner.app", "services.gateway.app"])
 def test_files_that_a_program_creates_are_private(program: str, tmp_path: Path) -> None:
-    """Run each program up to where its work would begin, and write a file there."""
+    """The test stops each program where its work would begin, and writes a file there."""
     writes = "open('written', 'w').close(); raise SystemExit"
     patched = {
         "cli.main": "import cli.main; cli.main.app = work",

@@ -1,4 +1,4 @@
-"""The model client against a scripted transport: what it sends, how it tries again, what it reports."""
+"""The model client against a scripted transport: its requests, retries, repairs, fallbacks and reports."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -41,7 +41,7 @@ USAGE = {
     "total_tokens": 110,
     "prompt_tokens_details": {"cached_tokens": 40},
 }
-type Answering = Callable[[httpx2.Request], httpx2.Response] | httpx2.Response | Exception
+type ScriptedAnswer = Callable[[httpx2.Request], httpx2.Response] | httpx2.Response | Exception
 
 
 def sse(*texts: str, finish: str | None = "stop", usage: Mapping[str, Any] | None = USAGE) -> httpx2.Response:
@@ -57,10 +57,10 @@ def error(status: int, message: str = "no", **headers: str) -> httpx2.Response:
     return httpx2.Response(status, json={"error": {"message": message}}, headers=headers)
 
 
-class Scene:
-    """A client whose transport gives the answers in order and fails when asked more often."""
+class ScriptedClient:
+    """A model client whose transport gives these answers in order; one request too many fails the test."""
 
-    def __init__(self, *answers: Answering, **settings: Any) -> None:
+    def __init__(self, *answers: ScriptedAnswer, **settings: Any) -> None:
         self.answers = list(answers)
         self.sent: list[dict[str, Any]] = []
         self.calls: list[ModelCall] = []
@@ -94,19 +94,19 @@ def _into(items: list[Any]) -> Callable[[Any], Awaitable[None]]:
     return add
 
 
-async def test_a_reply_with_usage_and_cost() -> None:
-    scene = Scene(sse(GOOD[:9], GOOD[9:]), parley_prices={"m": (10.0, 1.0, 100.0)})
-    assert await scene.ask() == Answer(text="it is 42", number=42)
-    [call] = scene.calls
+async def test_a_call_reports_its_tokens_and_cost() -> None:
+    client = ScriptedClient(sse(GOOD[:9], GOOD[9:]), parley_prices={"m": (10.0, 1.0, 100.0)})
+    assert await client.ask() == Answer(text="it is 42", number=42)
+    [call] = client.calls
     assert (call.prompt_tokens, call.cached_tokens, call.completion_tokens) == (100, 40, 10)
     assert call.cost == pytest.approx((60 * 10 + 40 * 1 + 10 * 100) / 1e6)
     assert (call.model, call.role, call.attempt, call.outcome, call.estimated) == ("m", "planner", 1, "ok", False)
 
 
 async def test_the_request_body() -> None:
-    scene = Scene(sse(GOOD), parley_models={"planner": "big"}, parley_temperatures={"planner": 0.2})
-    await scene.ask()
-    [body] = scene.sent
+    client = ScriptedClient(sse(GOOD), parley_models={"planner": "big"}, parley_temperatures={"planner": 0.2})
+    await client.ask()
+    [body] = client.sent
     assert (body["model"], body["temperature"], body["stream"]) == ("big", 0.2, True)
     assert body["stream_options"] == {"include_usage": True}
     assert body["messages"] == MESSAGES
@@ -117,34 +117,34 @@ async def test_the_request_body() -> None:
 
 
 async def test_a_named_model_must_be_configured() -> None:
-    scene = Scene(sse(GOOD), sse(GOOD), parley_models={"planner": "big", "verifier.economy": "small"})
+    client = ScriptedClient(sse(GOOD), sse(GOOD), parley_models={"planner": "big", "verifier.economy": "small"})
     for name in ("small", "m"):
-        await scene.ask(model=name)
-    assert [body["model"] for body in scene.sent] == ["small", "m"]
+        await client.ask(model=name)
+    assert [body["model"] for body in client.sent] == ["small", "m"]
     with pytest.raises(ModelMisconfigured, match="“huge” is not configured here") as failed:
-        await scene.ask(model="huge")
+        await client.ask(model="huge")
     assert failed.value.reason.endswith("These can be named: big, m, small.")
-    assert (failed.value.retryable, len(scene.sent)) == (False, 2)
+    assert (failed.value.retryable, len(client.sent)) == (False, 2)
 
 
-async def test_where_no_model_is_configured_only_the_endpoints_first_can_be_named() -> None:
+async def test_without_a_configured_model_only_the_endpoint_s_first_can_be_named() -> None:
     listed = httpx2.Response(200, json={"object": "list", "data": [{"id": "only", "object": "model"}]})
-    scene = Scene(listed, sse(GOOD), openai_model="")
-    await scene.ask(model="only")
+    client = ScriptedClient(listed, sse(GOOD), openai_model="")
+    await client.ask(model="only")
     with pytest.raises(ModelMisconfigured, match="These can be named: only"):
-        await scene.ask(model="m")
+        await client.ask(model="m")
 
 
-async def test_no_temperature_where_none_is_set() -> None:
-    scene = Scene(sse(GOOD), parley_temperatures={"verifier": 0.2})
-    await scene.ask()
-    assert "temperature" not in scene.sent[0]
+async def test_no_temperature_is_sent_unless_one_is_set_for_the_role() -> None:
+    client = ScriptedClient(sse(GOOD), parley_temperatures={"verifier": 0.2})
+    await client.ask()
+    assert "temperature" not in client.sent[0]
 
 
 async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
-    scene = Scene(sse(GOOD, usage=None))
-    await scene.ask()
-    [call] = scene.calls
+    client = ScriptedClient(sse(GOOD, usage=None))
+    await client.ask()
+    [call] = client.calls
     assert call.estimated
     assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
     assert (call.cached_tokens, call.completion_tokens) == (0, -(-len(GOOD) // 4))
@@ -152,47 +152,49 @@ async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
 
 @pytest.mark.parametrize("word", ["temperature", "stream_options"])
 async def test_an_option_that_the_server_refuses_is_left_out_and_remembered(word: str) -> None:
-    scene = Scene(error(400, f"unsupported: {word}"), sse(GOOD), sse(GOOD), parley_temperatures={"planner": 1.0})
-    await scene.ask()
-    await scene.ask()
-    assert [word in body for body in scene.sent] == [True, False, False]
-    assert all("response_format" in body for body in scene.sent), "nothing else is given up"
-    assert [call.outcome for call in scene.calls] == ["failed", "ok", "ok"]
-    assert scene.calls[0].prompt_tokens == 0, "a refused request used nothing"
+    client = ScriptedClient(
+        error(400, f"unsupported: {word}"), sse(GOOD), sse(GOOD), parley_temperatures={"planner": 1.0}
+    )
+    await client.ask()
+    await client.ask()
+    assert [word in body for body in client.sent] == [True, False, False]
+    assert all("response_format" in body for body in client.sent), "all other options stay"
+    assert [call.outcome for call in client.calls] == ["failed", "ok", "ok"]
+    assert client.calls[0].prompt_tokens == 0, "a refused request used nothing"
 
 
 async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt() -> None:
     refusals = error(400, "json_schema: unknown grammar"), error(422, "response_format: extra fields not permitted")
-    scene = Scene(*refusals, sse(f"Sure!\n```json\n{GOOD}\n```"), sse(GOOD))
-    await scene.ask()
-    await scene.ask()
-    formats = [body.get("response_format", {}).get("type") for body in scene.sent]
+    client = ScriptedClient(*refusals, sse(f"Sure!\n```json\n{GOOD}\n```"), sse(GOOD))
+    await client.ask()
+    await client.ask()
+    formats = [body.get("response_format", {}).get("type") for body in client.sent]
     assert formats == ["json_schema", "json_object", None, None]
-    assert '"number"' in scene.sent[2]["messages"][0]["content"]
-    assert scene.sent[2]["messages"][0]["content"].startswith("Be brief.")
-    assert scene.sent[2]["messages"][1:] == MESSAGES[1:]
+    assert '"number"' in client.sent[2]["messages"][0]["content"]
+    assert client.sent[2]["messages"][0]["content"].startswith("Be brief.")
+    assert client.sent[2]["messages"][1:] == MESSAGES[1:]
 
 
 async def test_a_prompt_without_system_message_gets_one_for_the_schema() -> None:
-    scene = Scene(error(400, "response_format is unknown"), sse(GOOD))
-    await scene.ask(MESSAGES[1:])
-    assert [message["role"] for message in scene.sent[1]["messages"]] == ["system", "user"]
+    client = ScriptedClient(error(400, "response_format is unknown"), sse(GOOD))
+    await client.ask(MESSAGES[1:])
+    assert [message["role"] for message in client.sent[1]["messages"]] == ["system", "user"]
 
 
 async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_remembered() -> None:
-    scene = Scene(*(error(400, "invalid schema") for _ in range(3)), sse(GOOD))
+    client = ScriptedClient(*(error(400, "invalid schema") for _ in range(3)), sse(GOOD))
     with pytest.raises(ModelFailed, match="invalid schema") as failed:
-        await scene.ask()
+        await client.ask()
     assert not failed.value.retryable
-    await scene.ask()
-    assert "response_format" in scene.sent[-1]
+    await client.ask()
+    assert "response_format" in client.sent[-1]
 
 
 async def test_a_rejected_request_without_a_fallback_fails_at_once() -> None:
-    scene = Scene(error(400, "this model does not know the role system"))
+    client = ScriptedClient(error(400, "this model does not know the role system"))
     with pytest.raises(ModelFailed, match="the role system"):
-        await scene.ask()
-    assert len(scene.sent) == 1
+        await client.ask()
+    assert len(client.sent) == 1
 
 
 LLAMA_TOO_LONG = {
@@ -214,29 +216,29 @@ LLAMA_TOO_LONG = {
 async def test_a_prompt_over_the_context_fails_at_once_with_advice(
     status: int, body: dict[str, Any], sizes: str
 ) -> None:
-    scene = Scene(httpx2.Response(status, json={"error": body}))
+    client = ScriptedClient(httpx2.Response(status, json={"error": body}))
     with pytest.raises(ModelFailed, match=f"no longer fits the model's context{sizes}: serve .* larger context"):
-        await scene.ask()
-    assert len(scene.sent) == 1
+        await client.ask()
+    assert len(client.sent) == 1
 
 
 async def test_a_reply_cut_at_the_length_limit_is_not_quoted_back() -> None:
-    scene = Scene(sse('{"text": "' + "again and " * 500, finish="length"), sse(GOOD))
-    await scene.ask()
-    echoed, complaint = scene.sent[1]["messages"][-2:]
+    client = ScriptedClient(sse('{"text": "' + "again and " * 500, finish="length"), sse(GOOD))
+    await client.ask()
+    echoed, complaint = client.sent[1]["messages"][-2:]
     assert echoed["content"] == "(too long)"
     assert "length limit" in complaint["content"]
 
 
 async def test_a_mode_is_downgraded_for_one_reply_type_and_logged_once() -> None:
-    scene = Scene(error(400, "invalid schema"), sse(GOOD), sse(GOOD), sse('{"other": 1}'))
+    client = ScriptedClient(error(400, "invalid schema"), sse(GOOD), sse(GOOD), sse('{"other": 1}'))
     labels = {"model": "m", "reply": "Answer", "mode": "json_object"}
     before = REGISTRY.get_sample_value("parley_model_downgrades_total", labels) or 0
     with capture_logs() as logged:
-        await scene.ask()
-        await scene.ask()
-    await scene.model.ask("planner", MESSAGES, Another, on_call=_into(scene.calls))
-    formats = [body["response_format"]["type"] for body in scene.sent]
+        await client.ask()
+        await client.ask()
+    await client.model.ask("planner", MESSAGES, Another, on_call=_into(client.calls))
+    formats = [body["response_format"]["type"] for body in client.sent]
     assert formats == ["json_schema", "json_object", "json_object", "json_schema"]
     downgrades = [(line["event"], line["reply"], line["mode"]) for line in logged]
     assert downgrades == [("reply_mode_downgraded", "Answer", "json_object")]
@@ -245,34 +247,34 @@ async def test_a_mode_is_downgraded_for_one_reply_type_and_logged_once() -> None
 
 async def test_an_invalid_reply_is_quoted_back_with_errors_that_hide_its_values() -> None:
     bad = '{"text": "x", "number": "seven hundred", "mood": 1}'
-    scene = Scene(sse(bad), sse(GOOD))
-    assert (await scene.ask()).number == 42
-    echoed, complaint = scene.sent[1]["messages"][-2:]
+    client = ScriptedClient(sse(bad), sse(GOOD))
+    assert (await client.ask()).number == 42
+    echoed, complaint = client.sent[1]["messages"][-2:]
     assert echoed == {"role": "assistant", "content": bad}
     assert "number: " in complaint["content"]
     assert "mood: " in complaint["content"]
     assert "seven hundred" not in complaint["content"]
-    assert [(call.outcome, call.attempt) for call in scene.calls] == [("invalid", 1), ("ok", 2)]
+    assert [(call.outcome, call.attempt) for call in client.calls] == [("invalid", 1), ("ok", 2)]
 
 
 async def test_after_two_repairs_the_call_fails_with_the_raw_reply() -> None:
-    scene = Scene(sse('{"text": 1}'), sse('{"text": 2}'), sse('{"text": 3}'))
+    client = ScriptedClient(sse('{"text": 1}'), sse('{"text": 2}'), sse('{"text": 3}'))
     with pytest.raises(ModelFailed, match="not valid") as failed:
-        await scene.ask()
+        await client.ask()
     assert failed.value.raw == '{"text": 3}'
-    assert len(scene.sent[2]["messages"]) == len(MESSAGES) + 2, "only the last bad reply is sent back"
+    assert len(client.sent[2]["messages"]) == len(MESSAGES) + 2, "only the last bad reply is sent back"
 
 
 async def test_a_prose_reply_downgrades_the_mode() -> None:
-    scene = Scene(sse("The answer is forty-two."), sse(GOOD), sse(GOOD))
-    await scene.ask()
-    await scene.ask()
-    assert [body["response_format"]["type"] for body in scene.sent] == ["json_schema", "json_object", "json_object"]
+    client = ScriptedClient(sse("The answer is forty-two."), sse(GOOD), sse(GOOD))
+    await client.ask()
+    await client.ask()
+    assert [body["response_format"]["type"] for body in client.sent] == ["json_schema", "json_object", "json_object"]
 
 
 async def test_half_a_reply_is_never_completed_by_repair() -> None:
-    scene = Scene(sse('{"text": "half a pro'), sse(GOOD))
-    assert (await scene.ask()).text == "it is 42"
+    client = ScriptedClient(sse('{"text": "half a pro'), sse(GOOD))
+    assert (await client.ask()).text == "it is 42"
 
 
 @pytest.mark.parametrize(
@@ -292,15 +294,15 @@ async def test_half_a_reply_is_never_completed_by_repair() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_transient_fault_is_retried_a_limited_number_of_times(fault: Answering, reason: str) -> None:
-    scene = Scene(fault, sse(GOOD))
-    assert (await scene.ask()).number == 42
-    assert [call.outcome for call in scene.calls] == ["failed", "ok"]
-    scene = Scene(fault, fault, model_max_attempts=2)
+async def test_a_transient_fault_is_retried_a_limited_number_of_times(fault: ScriptedAnswer, reason: str) -> None:
+    client = ScriptedClient(fault, sse(GOOD))
+    assert (await client.ask()).number == 42
+    assert [call.outcome for call in client.calls] == ["failed", "ok"]
+    client = ScriptedClient(fault, fault, model_max_attempts=2)
     with pytest.raises(ModelFailed, match=reason) as failed:
-        await scene.ask()
+        await client.ask()
     assert failed.value.retryable
-    assert len(scene.sent) == 2
+    assert len(client.sent) == 2
 
 
 @pytest.mark.parametrize(
@@ -313,25 +315,25 @@ async def test_a_transient_fault_is_retried_a_limited_number_of_times(fault: Ans
         (httpx2.Response(429, json={"error": {"message": "pay", "code": "insufficient_quota"}}), "quota"),
     ],
 )
-async def test_wrong_settings_are_named_and_not_retried(fault: Answering, setting: str) -> None:
-    scene = Scene(fault)
+async def test_wrong_settings_are_named_and_not_retried(fault: ScriptedAnswer, setting: str) -> None:
+    client = ScriptedClient(fault)
     with pytest.raises(ModelMisconfigured, match=setting) as wrong:
-        await scene.ask()
+        await client.ask()
     assert not wrong.value.retryable
     assert KEY not in str(wrong.value)
 
 
 async def test_the_settings_named_are_those_in_use() -> None:
-    scene = Scene(error(401), openai_base_url="", openai_api_key="", internlm_api_key=KEY)
+    client = ScriptedClient(error(401), openai_base_url="", openai_api_key="", internlm_api_key=KEY)
     with pytest.raises(ModelMisconfigured, match="INTERNLM_API_KEY"):
-        await scene.ask()
+        await client.ask()
 
 
-async def test_an_unreachable_endpoint() -> None:
-    scene = Scene(httpx2.ConnectError("refused"))
+async def test_an_unreachable_endpoint_is_reported_with_its_address() -> None:
+    client = ScriptedClient(httpx2.ConnectError("refused"))
     with pytest.raises(ModelUnreachable, match="http://model/v1"):
-        await scene.ask()
-    assert [(call.outcome, call.prompt_tokens) for call in scene.calls] == [("failed", 0)]
+        await client.ask()
+    assert [(call.outcome, call.prompt_tokens) for call in client.calls] == [("failed", 0)]
 
 
 async def test_refusals_and_content_filters_are_reported_as_such() -> None:
@@ -339,9 +341,9 @@ async def test_refusals_and_content_filters_are_reported_as_such() -> None:
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "refusal": "I must not"}}]
     }
     with pytest.raises(ModelFailed, match="I must not"):
-        await Scene(httpx2.Response(200, json=_completion(refusal))).ask()
+        await ScriptedClient(httpx2.Response(200, json=_completion(refusal))).ask()
     with pytest.raises(ModelFailed, match="content filter"):
-        await Scene(sse("{", finish="content_filter")).ask()
+        await ScriptedClient(sse("{", finish="content_filter")).ask()
 
 
 def _completion(body: dict[str, Any]) -> dict[str, Any]:
@@ -350,13 +352,13 @@ def _completion(body: dict[str, Any]) -> dict[str, Any]:
 
 async def test_an_endless_reply_fails() -> None:
     with pytest.raises(ModelFailed, match="longer than"):
-        await Scene(sse("x" * 1_000_001)).ask()
+        await ScriptedClient(sse("x" * 1_000_001)).ask()
 
 
 async def test_the_last_partial_is_the_whole_reply() -> None:
-    scene = Scene(sse(*GOOD))
-    await scene.ask()
-    assert scene.partials[-1] == {"text": "it is 42", "number": 42}
+    client = ScriptedClient(sse(*GOOD))
+    await client.ask()
+    assert client.partials[-1] == {"text": "it is 42", "number": 42}
 
 
 @pytest.mark.parametrize(
@@ -368,16 +370,16 @@ async def test_the_last_partial_is_the_whole_reply() -> None:
         (httpx2.Response(200, text="<html>"), "gpt-5-mini"),
     ],
 )
-async def test_the_model_where_none_is_named(listed: httpx2.Response, used: str) -> None:
-    scene = Scene(listed, sse(GOOD), openai_model="")
-    await scene.ask()
-    assert scene.sent[0]["model"] == used
+async def test_the_default_model_is_the_first_that_the_endpoint_lists(listed: httpx2.Response, used: str) -> None:
+    client = ScriptedClient(listed, sse(GOOD), openai_model="")
+    await client.ask()
+    assert client.sent[0]["model"] == used
 
 
 async def test_openais_model_list_is_not_requested() -> None:
-    scene = Scene(sse(GOOD), openai_model="", openai_base_url="")
-    await scene.ask()
-    assert scene.sent[0]["model"] == "gpt-5-mini"
+    client = ScriptedClient(sse(GOOD), openai_model="", openai_base_url="")
+    await client.ask()
+    assert client.sent[0]["model"] == "gpt-5-mini"
 
 
 async def test_without_settings_the_rehearsal_model_is_used() -> None:

@@ -1,4 +1,4 @@
-"""The small parts of the model client: parsing, schemas, waiting, estimates, the scripted model."""
+"""Parts of the model client: parsing, schemas, retry-after, estimates and costs, the scripted model."""
 
 import email.utils
 import json
@@ -46,11 +46,11 @@ class Open(BaseModel):
         '```\n{"title": "x", // the title\n}\n```',
     ],
 )
-def test_the_object_is_found(text: str) -> None:
+def test_the_json_object_is_extracted_from_the_reply(text: str) -> None:
     assert parse_reply(text, Item) == Item(title="x")
 
 
-def test_fences_and_line_breaks_inside_the_object_do_no_harm() -> None:
+def test_an_object_may_have_fences_and_line_breaks_within_its_texts() -> None:
     code = "```python\nprint({'a': 1})\n```"
     assert find_object(f"```json\n{json.dumps({'title': code})}\n```") == {"title": code}
     assert find_object('{"title": "two\nlines"}') == {"title": "two\nlines"}
@@ -91,7 +91,7 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text()), min_size=1), st.data())
-def test_a_growing_object_never_fails_and_ends_whole(content: dict[str, Any], data: st.DataObject) -> None:
+def test_any_prefix_of_an_object_can_be_parsed(content: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(content)
     cut = data.draw(st.integers(0, len(text)))
     partial = partial_object(text[:cut])
@@ -99,13 +99,13 @@ def test_a_growing_object_never_fails_and_ends_whole(content: dict[str, Any], da
     assert partial_object(text) == content
 
 
-def test_an_open_string_is_shown() -> None:
+def test_a_partial_object_has_unfinished_texts() -> None:
     assert partial_object('Sure:\n```json\n{"goal": "Write a calc') == {"goal": "Write a calc"}
     assert partial_object("Sure:") is None
     assert partial_object('<think>{"goal": 1}') is None
 
 
-def test_the_schema_is_closed_and_everything_required() -> None:
+def test_a_strict_schema_is_closed_and_requires_every_field() -> None:
     schema, closed = strict_schema(Nested)
     assert closed
     item = schema["properties"]["items"]["items"]
@@ -116,7 +116,7 @@ def test_the_schema_is_closed_and_everything_required() -> None:
     assert "$" not in json.dumps(schema), "references are replaced by what they refer to"
 
 
-def test_an_open_object_is_not_called_strict() -> None:
+def test_a_schema_with_an_open_object_is_not_strict() -> None:
     assert strict_schema(Open)[1] is False
 
 
@@ -146,20 +146,20 @@ async def test_the_scripted_model_follows_its_script_and_fails_at_its_end() -> N
     partials: list[Any] = []
     messages: list[Message] = [{"role": "user", "content": "hello"}]
 
-    async def called(call: ModelCall) -> None:
+    async def on_call(call: ModelCall) -> None:
         calls.append(call)
 
-    async def grown(partial: Any) -> None:
+    async def on_partial(partial: Any) -> None:
         partials.append(partial)
 
     model = ScriptedModel(Item(title="x"), ModelFailed("tired"), Item(title="y"))
-    assert await model.ask("planner", messages, Item, on_call=called, on_partial=grown) == Item(title="x")
+    assert await model.ask("planner", messages, Item, on_call=on_call, on_partial=on_partial) == Item(title="x")
     with pytest.raises(ModelFailed, match="tired"):
-        await model.ask("planner", messages, Item, on_call=called)
+        await model.ask("planner", messages, Item, on_call=on_call)
     with pytest.raises(AssertionError, match="Nested"):
-        await model.ask("verifier", messages, Nested, on_call=called)
+        await model.ask("verifier", messages, Nested, on_call=on_call)
     with pytest.raises(AssertionError, match="no reply left"):
-        await model.ask("generator", messages, Item, on_call=called)
+        await model.ask("generator", messages, Item, on_call=on_call)
     assert [call.outcome for call in calls] == ["ok", "failed"]
     assert partials == [{"title": "x", "kind": "a"}]
     assert [prompt.role for prompt in model.prompts] == ["planner", "planner", "verifier", "generator"]

@@ -1,4 +1,4 @@
-"""Every appended event can be parsed again: the log's last check, whatever built the event."""
+"""The log's last check before an append: the event can be parsed again, and is not too large."""
 
 import pytest
 from pydantic import JsonValue
@@ -21,14 +21,14 @@ def _nested(depth: int) -> dict[str, JsonValue]:
     return {"a": value}
 
 
-def _calls(arguments: dict[str, JsonValue]) -> Step:
+def _step(arguments: dict[str, JsonValue]) -> Step:
     return Step(text="one", tool="t", arguments=arguments)
 
 
 UNREADABLE = {
-    "deep": _calls(_nested(250)),
-    "deep on a page": _calls(_nested(190)),  # an event that can be read, on a page of events that cannot
-    "half of a surrogate pair": _calls({"a": "\ud800"}),
+    "deep": _step(_nested(250)),
+    "deep on a page": _step(_nested(190)),  # the event can be parsed, but a page of events that contains it cannot
+    "half of a surrogate pair": _step({"a": "\ud800"}),
     "invalid": Step.model_construct(text="", tool=None),
 }
 
@@ -41,7 +41,7 @@ async def test_an_event_that_could_not_be_parsed_is_not_appended(step: Step) -> 
     with pytest.raises(Unstorable, match="could not be read again"):
         await commit(log, loaded, c.DraftPlan(goal="g", steps=(step,)), planner)
     assert (await InMemoryStore(log).load("s")).session.version == 1
-    loaded, event = await commit(log, loaded, c.DraftPlan(goal="g", steps=(_calls(_nested(60)),)), planner)
+    loaded, event = await commit(log, loaded, c.DraftPlan(goal="g", steps=(_step(_nested(60)),)), planner)
     page = JournalPage(events=(event,), version=2)
     assert JournalPage.model_validate_json(page.model_dump_json(by_alias=True)) == page
 

@@ -69,7 +69,7 @@ class SessionStory:
 
 
 @pytest.mark.parametrize("changes", [NEWER, UNKNOWN_TYPE, UNKNOWN_SHAPE, RULES])
-async def test_nothing_is_folded_past_it_and_nothing_is_decided(changes: dict[str, Any]) -> None:
+async def test_an_event_of_a_newer_release_stops_folding_and_commits(changes: dict[str, Any]) -> None:
     story = SessionStory()
     await story.says(c.Say(text="A calculator"), "a")
     before = await story.store.load("s")
@@ -79,7 +79,7 @@ async def test_nothing_is_folded_past_it_and_nothing_is_decided(changes: dict[st
     assert stopped.value.position == story.log.messages[-1].position
     with pytest.raises(UpgradeNeeded):
         await commit(story.log, before, c.Rename(title="Mine"), CommandMeta("user:ann", datetime.now(UTC), "b"))
-    assert len(story.log.messages) == 2, "what cannot be decided on is not appended"
+    assert len(story.log.messages) == 2, "the refused command appends nothing"
 
 
 async def test_two_releases_write_one_history(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,11 +112,11 @@ class _Overtaking(InMemoryLog):
     def __init__(self, story: SessionStory) -> None:
         super().__init__()
         self.messages, self._positions = story.log.messages, story.log._positions
-        self._told = story
+        self._story = story
 
     async def append(self, event: SessionEvent, *, after: int, due: Any) -> int:
         await super().append(event, after=after, due=due)
-        await self._told.newer(NEWER)
+        await self._story.newer(NEWER)
         raise VersionConflict("the answer was lost")
 
 
@@ -145,7 +145,7 @@ async def test_a_message_that_is_not_next_is_quarantined_whatever_its_format(
 
 @pytest.mark.parametrize("headers", [{}, {EXPECTED_SEQUENCE: "0"}, {EXPECTED_SEQUENCE: "5710"}])
 def test_a_session_may_begin_with_a_message_of_a_newer_release(headers: dict[str, str]) -> None:
-    """Also a message that stands for several events: it follows the last and has its version."""
+    """The message may stand for several events: then it has the version and position of the last one."""
     body = {"type": "session.archived", "session_id": "s", "version": 57, **NEWER}
     raw = StoredMessage(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
     with pytest.raises(UpgradeNeeded):
@@ -181,13 +181,13 @@ async def _twice_repaired(story: SessionStory) -> None:
 async def test_newer_rules_do_not_change_which_service_was_due() -> None:
     story = SessionStory()
     await _twice_repaired(story)
-    known, _ = story.fold()
-    story.log.messages[:] = [_due_nobody(raw) for raw in story.log.messages]
+    original, _ = story.fold()
+    story.log.messages[:] = [_without_due_service(raw) for raw in story.log.messages]
     loaded, skipped = story.fold()
-    assert (loaded.session, skipped) == (known.session, [])
+    assert (loaded.session, skipped) == (original.session, [])
 
 
-def _due_nobody(raw: StoredMessage) -> StoredMessage:
+def _without_due_service(raw: StoredMessage) -> StoredMessage:
     session, session_id, _, kind = raw.subject.split(".", 3)
     return raw._replace(subject=f"{session}.{session_id}.nobody.{kind}")
 
@@ -200,7 +200,9 @@ async def test_a_session_at_rest_switches_to_newer_rules(monkeypatch: pytest.Mon
     await story.says(c.CancelPlan(), "c")
     assert (await story.says(c.Say(text="Another one"), "b")).rules == 2
     assert (await story.store.load("s")).session.rules == 2
-    assert (await story.says(c.Say(text="and fast"), "d")).rules is None, "once is enough"
+    assert (await story.says(c.Say(text="and fast"), "d")).rules is None, (
+        "only the first event after the switch has the field"
+    )
     monkeypatch.setattr(envelope, "RULES", 1)
     with pytest.raises(UpgradeNeeded):
         await story.store.load("s")
@@ -209,7 +211,7 @@ async def test_a_session_at_rest_switches_to_newer_rules(monkeypatch: pytest.Mon
 def test_the_rules_version_is_never_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope, "RULES", 3)
     first = decide(Session("s"), c.Say(text="A calculator"), CommandMeta("user:ann", datetime.now(UTC), "a"))
-    assert first.rules == 3, "a session that begins has no older ones"
+    assert first.rules == 3, "a new session begins with the newest rules"
     begun_session = evolve(Session("s"), first)
     lower = decide(begun_session, c.Rename(title="x"), CommandMeta("user:ann", datetime.now(UTC), "b")).model_copy(
         update={"rules": 2}

@@ -1,4 +1,4 @@
-"""A cluster can store an unguarded message before an append that it acknowledges nevertheless."""
+"""A NATS cluster can store an unguarded message just before a guarded append, and acknowledge both."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.conftest import person
 
 
 class Clustered(InMemoryLog):
-    """One of several servers: an unguarded message comes in between its check of the guard and the store."""
+    """A log that stores an unguarded message between the check of an append's guard and the append."""
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if not self.messages:
@@ -26,7 +26,7 @@ async def test_an_append_that_a_foreign_message_overtook_is_repeated(session_id:
     log = Clustered()
     loaded, event = await commit(log, SessionAtPosition(Session(session_id), 0), c.Say(text="first"), person("m1"))
     stored = [raw.data == dump_event(event) for raw in log.messages]
-    assert stored == [False, True, True], "the first time after a message that it does not follow"
+    assert stored == [False, True, True], "the first copy follows the foreign message, so the event is appended again"
     assert loaded == await InMemoryStore(log).load(session_id)
     assert (loaded.position, loaded.session.version) == (3, 1)
     with pytest.raises(AlreadyDone):

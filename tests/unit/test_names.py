@@ -1,6 +1,6 @@
-"""No class, function, parameter or module has a name that only this project would use: each is the field's term.
+"""Classes, functions, parameters and modules are named by the field's standard terms, and a class name has one meaning.
 
-Each entry gives the term to use instead. A name counts with and without leading underscores.
+`standard_terms.json` lists unwanted names with the terms to use instead; underscores around a name do not matter.
 """
 
 import ast
@@ -18,7 +18,7 @@ IN_PACKAGE: dict[str, dict[str, str]] = TERMS["in_package"]  # words that mean s
 
 
 def names(path: Path) -> Iterator[tuple[str, int]]:
-    """The module's own name, as `name.py`, and that of each class, function and parameter in it, with their lines."""
+    """The name of the module, as `name.py`, and those of its classes, functions and parameters, with their lines."""
     yield path.name, 1
     for node in ast.walk(tree(path)):
         match node:
@@ -31,7 +31,7 @@ def names(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def replacement(word: str, path: Path) -> str:
-    """The standard term for this name in this module; "" where the name may stand."""
+    """The standard term for this name in this module; "" if the name is allowed."""
     plain = word.strip("_")
     if (everywhere := plain.removesuffix(".py")) in EVERYWHERE:
         return EVERYWHERE[everywhere]
@@ -51,7 +51,7 @@ def test_names_are_the_fields_standard_terms(folder: str) -> None:
     ] == []
 
 
-# Names on the wire: a message shares its name with its command, and a schema is titled by its class.
+# Messages share their names with commands, and schemas are titled by their classes.
 SHARED_CLASS_NAMES = {"Answer", "AnswerReply", "Continue", "Result"}
 
 

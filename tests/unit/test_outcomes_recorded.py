@@ -23,7 +23,7 @@ from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Worker, WorkerDeps
 
-FREE = SessionSettings(approval="never")
+NO_APPROVALS = SessionSettings(approval="never")
 
 
 class Gate:
@@ -38,7 +38,7 @@ class Gate:
 
 
 class GatedLog(InMemoryLog):
-    """Holds the first event of a type before or after it is stored."""
+    """An in-memory log that holds the first event of a type before or after it is stored."""
 
     def __init__(self, before: str = "", after: str = "") -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class GatedLog(InMemoryLog):
         return position
 
 
-class GatedShelf:
+class GatedObjectStore:
     def __init__(self) -> None:
         self.gate, self.stored = Gate(), b""
 
@@ -70,14 +70,14 @@ class Bench:
     """A session whose executor is due, with a worker for it."""
 
     def __init__(self, *actions: ActionSpec, value: Any = "paid", log: GatedLog | None = None) -> None:
-        self.log, self.shelf = log or GatedLog(), GatedShelf()
+        self.log, self.objects = log or GatedLog(), GatedObjectStore()
         self.store = InMemoryStore(self.log)
         self.story = Story("s", log=self.log)
         self.calls: list[str] = []
         self.hold: Gate | None = None
         self._actions, self._value = actions, value
         tools = [self._tool(action.tool, action.effect) for action in actions]
-        self._executor = Executor(Registry(StaticSource(*tools)), self.shelf)
+        self._executor = Executor(Registry(StaticSource(*tools)), self.objects)
         self.worker = self.another()
         self._work = 0
 
@@ -91,13 +91,13 @@ class Bench:
         return RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect=effect), run)
 
     def another(self) -> Worker:
-        """Another executor, as after the end of the first."""
-        kit = WorkerDeps("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
-        return Worker(kit, self._executor.run_batch)
+        """A second executor's worker, as after the end of the first."""
+        deps = WorkerDeps("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
+        return Worker(deps, self._executor.run_batch)
 
     async def due(self) -> None:
-        """The request and its turn; the executor is due."""
-        await self.story.commit(c.Say(text="Pay", workflow="agentflow", settings=FREE))
+        """Record the request and its turn, so that the executor is due."""
+        await self.story.commit(c.Say(text="Pay", workflow="agentflow", settings=NO_APPROVALS))
         await self.story.commit(c.PlanTurn(sub_goal="pay", actions=self._actions))
         self._work = self.log.last("s")
 
@@ -128,14 +128,16 @@ def action(number: int = 1, effect: Effect = "irreversible") -> ActionSpec:
 
 
 @pytest.mark.parametrize("effect", ["irreversible", "read"])
-async def test_a_stop_while_the_result_is_uploaded(effect: Effect) -> None:
+async def test_a_stop_during_the_upload_does_not_lose_the_result(effect: Effect) -> None:
     bench = Bench(action(effect=effect), value="x" * 60_000)
     await bench.due()
     work = bench.deliver()
-    await bench.shelf.gate.reached.wait()
-    assert await bench.event_types() == ["actions.started", "actions.finished"], "known before it is uploaded"
+    await bench.objects.gate.reached.wait()
+    assert await bench.event_types() == ["actions.started", "actions.finished"], (
+        "the outcome is recorded before the upload"
+    )
     await bench.stop()
-    bench.shelf.gate.opened.set()
+    bench.objects.gate.opened.set()
     await work
     assert await bench.event_types() == ["actions.started", "actions.finished", "session.stopped", "result.stored"]
     assert await bench.statuses() == ["finished"]
@@ -144,7 +146,7 @@ async def test_a_stop_while_the_result_is_uploaded(effect: Effect) -> None:
 
 
 @pytest.mark.parametrize("effect", ["irreversible", "read"])
-async def test_a_stop_that_is_stored_before_the_outcome(effect: Effect) -> None:
+async def test_an_outcome_is_recorded_after_an_earlier_stop(effect: Effect) -> None:
     bench = Bench(action(effect=effect), log=GatedLog(before="actions.finished"))
     await bench.due()
     work = bench.deliver()
@@ -157,7 +159,7 @@ async def test_a_stop_that_is_stored_before_the_outcome(effect: Effect) -> None:
 
 
 @pytest.mark.parametrize("effect", ["irreversible", "read"])
-async def test_a_stop_between_the_start_and_the_first_call(effect: Effect) -> None:
+async def test_a_stop_before_the_first_call_prevents_the_call(effect: Effect) -> None:
     bench = Bench(action(effect=effect), log=GatedLog(after="actions.started"))
     await bench.due()
     work = bench.deliver()
@@ -171,7 +173,7 @@ async def test_a_stop_between_the_start_and_the_first_call(effect: Effect) -> No
     assert session.turn.actions[0].cause == "stopped"
 
 
-async def test_a_read_that_a_stop_interrupts_says_so() -> None:
+async def test_a_read_that_a_stop_interrupts_has_that_cause() -> None:
     bench = Bench(action(effect="read"))
     bench.hold = Gate()
     await bench.due()
@@ -184,39 +186,39 @@ async def test_a_read_that_a_stop_interrupts_says_so() -> None:
     ]
 
 
-async def killed(bench: Bench, gate: Gate) -> None:
-    """The executor ends without a word, and its message goes to another one."""
-    others = asyncio.all_tasks()
+async def kill_at(bench: Bench, gate: Gate) -> None:
+    """Deliver the work to an executor and kill it at this gate, before it acknowledges the message."""
+    other_tasks = asyncio.all_tasks()
     bench.deliver()
     await gate.reached.wait()
-    while ours := asyncio.all_tasks() - others:
-        for task in ours:
+    while worker_tasks := asyncio.all_tasks() - other_tasks:
+        for task in worker_tasks:
             task.cancel()
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(("effect", "becomes"), [("irreversible", "uncertain"), ("read", "failed")])
+@pytest.mark.parametrize(("effect", "expected"), [("irreversible", "uncertain"), ("read", "failed")])
 @pytest.mark.timeout(10)
-async def test_a_stop_followed_by_the_end_of_the_executor(effect: Effect, becomes: str) -> None:
+async def test_after_a_crash_and_a_stop_a_write_is_uncertain_and_a_read_failed(effect: Effect, expected: str) -> None:
     bench = Bench(action(effect=effect))
     bench.hold = Gate()
     await bench.due()
-    await killed(bench, bench.hold)
+    await kill_at(bench, bench.hold)
     await bench.story.commit(c.Stop())
     assert await bench.statuses() == ["started"]
     await bench.deliver(bench.another(), number=2)
     assert (await bench.event_types())[-1] == "action.uncertain"
-    assert await bench.statuses() == [becomes]
+    assert await bench.statuses() == [expected]
     await bench.deliver(bench.another(), number=3)
     assert (await bench.event_types()).count("action.uncertain") == 1
 
 
-async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
-    """Before and after a stop: the outcome is known, the full result is lost."""
+async def test_a_crash_during_the_upload_loses_the_full_result_only() -> None:
+    """The outcome stays recorded, with and without a stop afterwards."""
     for stopped in (False, True):
         bench = Bench(action(), value="x" * 60_000)
         await bench.due()
-        await killed(bench, bench.shelf.gate)
+        await kill_at(bench, bench.objects.gate)
         if stopped:
             await bench.story.commit(c.Stop())
         await bench.deliver(bench.another(), number=2)
@@ -225,14 +227,14 @@ async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
         assert (await bench.story.load()).phase == ("resting" if stopped else "verifying")
 
 
-async def test_a_result_that_ends_after_its_turn_is_stored() -> None:
+async def test_a_result_that_is_uploaded_after_its_turn_is_stored() -> None:
     bench = Bench(action(), value="x" * 60_000)
     await bench.due()
     work = bench.deliver()
-    await bench.shelf.gate.reached.wait()
+    await bench.objects.gate.reached.wait()
     await bench.stop()
     await bench.story.commit(c.Say(text="Something else"))
-    bench.shelf.gate.opened.set()
+    bench.objects.gate.opened.set()
     await work
     assert (await bench.event_types())[-1] == "result.stored"
     assert (await bench.story.load()).left_running == ()
@@ -258,12 +260,12 @@ async def test_the_full_result_is_stored_without_secrets(monkeypatch: pytest.Mon
     monkeypatch.setattr(logging, "_known", set())
     keep_secret(["s3cr3t-of-the-shop"])
     bench = Bench(action(), value="s3cr3t-of-the-shop " * 5_000)
-    bench.shelf.gate.opened.set()
+    bench.objects.gate.opened.set()
     await bench.due()
     await bench.deliver()
     assert (await bench.event_types())[-1] == "result.stored"
-    assert b"*** ***" in bench.shelf.stored
-    assert b"s3cr3t" not in bench.shelf.stored
+    assert b"*** ***" in bench.objects.stored
+    assert b"s3cr3t" not in bench.objects.stored
 
 
 async def test_outcomes_during_an_append_go_into_the_next_event() -> None:
@@ -271,7 +273,7 @@ async def test_outcomes_during_an_append_go_into_the_next_event() -> None:
     await bench.due()
     work = bench.deliver()
     await bench.log.gate.reached.wait()
-    await asyncio.sleep(0)  # all have returned by now
+    await asyncio.sleep(0)  # now all tools have returned
     bench.log.gate.opened.set()
     await work
     assert [len(event.outcomes) for event in await bench.finished()] == [1, 4]

@@ -53,7 +53,7 @@ async def order(amount: Amount, context: Context) -> Receipt:
 
 
 def called(tool: Tool[Any], session: Session = SESSION, **arguments: JsonValue) -> Any:
-    """The call, as the executor makes it."""
+    """What the executor gets for a call of this tool."""
     registered = Registry(PackSource((Pack("shop", [tool]),))).find(tool.name)
     assert registered
     return registered.run(ToolInvocation(session, "s/1/1.1/1", arguments))
@@ -87,7 +87,7 @@ def test_a_function_is_a_tool() -> None:
     assert order.returns is Receipt
 
 
-def test_names_are_what_a_model_can_write() -> None:
+def test_names_of_packs_and_tools_must_be_ones_that_a_model_can_write() -> None:
     for name in ("", "a b", "a.b", "x" * 65):
         with pytest.raises(ValueError, match="no name for a pack or a tool"):
             Pack(name)
@@ -95,7 +95,7 @@ def test_names_are_what_a_model_can_write() -> None:
             Pack("shop", [replace(order, name=name)])
 
 
-async def test_a_call_gets_its_arguments_parsed_and_what_it_may_know() -> None:
+async def test_a_call_gets_its_parsed_arguments_and_its_context() -> None:
     observed: list[tuple[Amount, Context]] = []
 
     @tool()
@@ -104,26 +104,26 @@ async def test_a_call_gets_its_arguments_parsed_and_what_it_may_know() -> None:
         observed.append((amount, context))
 
     approved = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
-    own = replace(SESSION, code=approved, settings=SessionSettings(world="own"))
-    for session in (SESSION, own, replace(own, code=replace(approved, status="review"))):
+    with_code = replace(SESSION, code=approved, settings=SessionSettings(world="own"))
+    for session in (SESSION, with_code, replace(with_code, code=replace(approved, status="review"))):
         assert await called(look, session, number="3") == ToolResult(ok=True)
     assert [amount for amount, _ in observed] == [Amount(number=3)] * 3
     contexts = [context for _, context in observed]
-    assert [(one.session_id, one.user, one.key) for one in contexts] == [("s", "ann", "s/1/1.1/1")] * 3
-    assert [one.world for one in contexts] == ["shared", "session:s", "session:s"]
-    programs = [one.program for one in contexts]
+    assert [(context.session_id, context.user, context.key) for context in contexts] == [("s", "ann", "s/1/1.1/1")] * 3
+    assert [context.world for context in contexts] == ["shared", "session:s", "session:s"]
+    programs = [context.program for context in contexts]
     assert programs[1]
     assert (programs[1].code, programs[1].hash) == (approved.code, approved.hash)
     assert (programs[0], programs[2]) == (None, None)
 
 
-async def test_arguments_that_do_not_fit_never_reach_the_function() -> None:
+async def test_invalid_arguments_never_reach_the_function() -> None:
     assert await called(order, number="many") == ToolResult(
         ok=False, error="Error: number: Input should be a valid integer, unable to parse string as an integer"
     )
 
 
-async def test_a_tool_says_no_in_its_own_words() -> None:
+async def test_a_refusal_or_failure_keeps_the_tool_s_message() -> None:
     assert await called(order, number=100) == ToolResult(ok=False, error="Error: so many are not there")
     failed = returning(Failed("The line is busy.", result={"tries": 2}, unknown=True), effect="write")
     assert await called(failed, number=1) == ToolResult(False, {"tries": 2}, "The line is busy.", unknown=True)
@@ -135,7 +135,7 @@ class Point:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "expected"),
     [
         (Receipt(total=Decimal("2.50"), on=date(2030, 1, 2)), {"total": "2.50", "on": "2030-01-02"}),
         ({"when": date(2030, 1, 2), 3: Decimal("1.10")}, {"when": "2030-01-02", "3": "1.10"}),
@@ -143,22 +143,22 @@ class Point:
     ],
     ids=["model", "dates and numbers", "sets, tuples and dataclasses"],
 )
-async def test_a_result_becomes_json(value: object, message: JsonValue) -> None:
+async def test_a_result_becomes_json(value: object, expected: JsonValue) -> None:
     result = await called(returning(value), number=1)
-    assert (result.ok, result.value) == (True, message)
-    assert json.loads(json.dumps(result.value)) == message
+    assert (result.ok, result.value) == (True, expected)
+    assert json.loads(json.dumps(result.value)) == expected
 
 
 @pytest.mark.parametrize("value", [object(), b"\xff", [...]], ids=["object", "bytes", "ellipsis"])
-async def test_a_result_that_json_cannot_tell_costs_its_call_and_no_more(value: object) -> None:
-    """A read has found nothing that could be told; a change was made, and is not made again."""
+async def test_a_result_that_json_cannot_represent_fails_a_read_but_not_a_write(value: object) -> None:
+    """The write has happened already; if it were reported as failed, it would be repeated."""
     for effect, ok in (("read", False), ("write", True)):
         result = await called(returning(value, effect=effect, confirms=lambda *_: True), number=1)
         assert (result.ok, result.value, result.unknown) == (ok, None, False)
         assert result.error.startswith("The result cannot be kept: ")
 
 
-async def test_a_call_waits_for_what_its_pack_needs_if_it_may_be_made_again() -> None:
+async def test_a_call_to_an_unavailable_tool_is_retried_only_if_it_is_keyed() -> None:
     tries: list[str] = []
 
     async def run(_: Amount, context: Context) -> str:
@@ -167,15 +167,15 @@ async def test_a_call_waits_for_what_its_pack_needs_if_it_may_be_made_again() ->
             raise ToolUnavailable("the database is away")
         return "there"
 
-    lent = Tool(name="lend", arguments=Amount, run=run, effect="write")
-    assert await called(replace(lent, keyed=True), number=1) == ToolResult(ok=True, value="there")
+    lend = Tool(name="lend", arguments=Amount, run=run, effect="write")
+    assert await called(replace(lend, keyed=True), number=1) == ToolResult(ok=True, value="there")
     assert tries == ["s/1/1.1/1"] * 3
     tries.clear()
     with pytest.raises(ToolUnavailable):
-        await called(lent, number=1)
+        await called(lend, number=1)
 
 
-# --- what a pack says of a call
+# --- checks, confirmations and previews of a pack
 
 
 def only_once(amount: Amount, past: Sequence[PastCall]) -> Iterable[str]:
@@ -183,24 +183,26 @@ def only_once(amount: Amount, past: Sequence[PastCall]) -> Iterable[str]:
         yield "once is enough"
 
 
-async def test_an_outcome_tells_what_its_pack_says_of_it() -> None:
+async def test_an_outcome_has_its_pack_s_confirmation_and_violation() -> None:
     plain = await called(returning(7), number=1)
     assert (plain.confirmed, plain.violation, plain.handed_over) == (None, "", False)
-    result = returning(
+    checked_tool = returning(
         {"n": 7}, effect="write", check=only_once, confirms=lambda amount, it: it == {"n": amount.number}
     )
-    assert (await called(result, number=7)).confirmed is True
-    assert (await called(result, number=8)).confirmed is False
+    assert (await called(checked_tool, number=7)).confirmed is True
+    assert (await called(checked_tool, number=8)).confirmed is False
 
     def after(name: str) -> Session:
         return given(request("agentflow"), turn(act("1.1", tool=name)), c.Start(), finish_action(result=7)).session
 
-    assert (await called(result, after("give"), number=7)).violation == "give: once is enough"
-    assert (await called(result, after("mail"), number=7)).violation == "", "other packs are none of its business"
+    assert (await called(checked_tool, after("give"), number=7)).violation == "give: once is enough"
+    assert (await called(checked_tool, after("mail"), number=7)).violation == "", (
+        "a check applies to its own pack's calls only"
+    )
     assert (await called(returning(1, hands_over=True), number=1)).handed_over
 
 
-async def test_a_check_or_a_confirmation_that_breaks_down_costs_no_outcome() -> None:
+async def test_an_error_in_a_check_or_confirmation_does_not_change_the_outcome() -> None:
     def breaks(*_: object) -> Any:
         raise KeyError("n")
 
@@ -208,7 +210,7 @@ async def test_a_check_or_a_confirmation_that_breaks_down_costs_no_outcome() -> 
     assert (result.ok, result.value, result.confirmed, result.violation) == (True, 7, None, "")
 
 
-async def test_a_preview_is_held_against_the_model_of_the_arguments_too() -> None:
+async def test_a_preview_validates_its_arguments_too() -> None:
     async def looks(amount: Amount, _: Context) -> Preview:
         if amount.number > 99:
             raise Refused("so many are not there")
@@ -277,7 +279,7 @@ async def opened(folder: Path | None) -> LoadedPacks:
     return loaded
 
 
-async def test_packs_of_a_folder_stand_beside_those_that_ship(tmp_path: Path) -> None:
+async def test_packs_in_the_packs_folder_are_loaded_beside_those_that_ship(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(PACK.format(name="one", tool="say", opens="self.opened = settings"))
     package = tmp_path / "two"
     package.mkdir()

@@ -21,7 +21,7 @@ HASH = "0" * 64
 
 
 class Folder:
-    """One session, whose calls are recorded as the log would record them."""
+    """A session's files: each call of a tool changes them as its recorded outcome would."""
 
     def __init__(self, bus: FakeBus | None = None, *, files: dict[str, FileRef] | None = None) -> None:
         self.bus = bus or FakeBus()
@@ -29,9 +29,9 @@ class Folder:
         self.registry = Registry(PackSource((pack,), objects=self.bus))
 
     async def call(self, tool: str, *, recorded: bool = True, **arguments: Any) -> ToolResult:
-        response = self.registry.find(tool)
-        assert response
-        result = await response.run(ToolInvocation(self.session, "s/1/1.1/1", arguments))
+        registered = self.registry.find(tool)
+        assert registered
+        result = await registered.run(ToolInvocation(self.session, "s/1/1.1/1", arguments))
         if recorded:
             outcome = Outcome(action_id="1.1", ok=result.ok, files=dict(result.files))
             self.session = replace(self.session, files=apply_file_changes(self.session.files, [outcome]))
@@ -49,16 +49,16 @@ class Folder:
         return result.error
 
     async def preview(self, tool: str, **arguments: Any) -> Any:
-        result = self.registry.find(tool)
-        assert result
-        assert result.preview
-        return await result.preview(self.session, arguments)
+        registered = self.registry.find(tool)
+        assert registered
+        assert registered.preview
+        return await registered.preview(self.session, arguments)
 
     async def texts(self) -> dict[str, str]:
         return {name: (await self.value("read_file", name=name))["text"] for name in self.session.files}
 
 
-async def test_what_is_written_is_listed_read_and_deleted() -> None:
+async def test_a_written_file_can_be_listed_read_and_deleted() -> None:
     folder = Folder()
     written = await folder.call("write_file", name="notes/u\u0308.md", text="Grüße")
     assert (written.ok, written.confirmed) == (True, True)
@@ -84,20 +84,20 @@ async def test_a_large_file_is_read_in_parts() -> None:
     await folder.value("write_file", name="a", text="ä" * (MAX_READ + 5))
     first = await folder.value("read_file", name="a", length=MAX_READ)
     assert (len(first["text"]), first["next_offset"], first["characters"]) == (MAX_READ, MAX_READ, MAX_READ + 5)
-    rest = await folder.value("read_file", name="a", offset=MAX_READ)
-    assert (rest["text"], rest["next_offset"]) == ("ä" * 5, None)
+    second = await folder.value("read_file", name="a", offset=MAX_READ)
+    assert (second["text"], second["next_offset"]) == ("ä" * 5, None)
     assert (await folder.value("read_file", name="a", offset=MAX_READ * 2))["text"] == ""
     assert "length" in await folder.refusal("read_file", name="a", length=MAX_READ + 1)
 
 
-async def test_what_a_step_gave_is_written_as_json() -> None:
+async def test_a_value_that_is_no_text_is_written_as_json() -> None:
     folder = Folder()
     await folder.value("write_file", name="a.json", text={"price": 3, "name": "Tür"})
     assert await folder.texts() == {"a.json": '{\n "price": 3,\n "name": "Tür"\n}'}
 
 
-async def test_a_call_that_is_made_again_before_it_is_recorded_does_the_same() -> None:
-    """An executor that was killed between effect and record: also what appends does not do so twice."""
+async def test_a_call_that_is_repeated_before_it_is_recorded_has_its_effect_once() -> None:
+    """An executor that was killed before it recorded the outcome makes the call again; nothing is appended twice."""
     folder = Folder()
     await folder.value("write_file", name="log", text="one\n")
     for recorded in (False, False, True):
@@ -108,7 +108,7 @@ async def test_a_call_that_is_made_again_before_it_is_recorded_does_the_same() -
     assert folder.session.files == {}
 
 
-async def test_two_writes_of_one_name_follow_each_other() -> None:
+async def test_a_second_write_replaces_the_first() -> None:
     folder = Folder()
     await folder.value("write_file", name="a", text="first")
     second = await folder.call("write_file", name="a", text="second")
@@ -119,43 +119,43 @@ async def test_two_writes_of_one_name_follow_each_other() -> None:
 
 @pytest.mark.parametrize("name", ["..", "a/../../b", "a\0b", "/etc/passwd", "a\\b", "x" * 201, "", 7, None])
 @pytest.mark.parametrize("tool", ["read_file", "write_file", "delete_file"])
-async def test_bad_names_are_refused_before_an_approval(tool: str, name: Any) -> None:
+async def test_invalid_names_are_refused_by_the_check_and_the_call(tool: str, name: Any) -> None:
     folder = Folder()
     arguments = {"name": name} | ({"text": "x"} if tool == "write_file" else {})
     assert "name" in await folder.refusal(tool, **arguments)
-    result = folder.registry.find(tool)
-    assert result
-    assert result.check
-    (why,) = result.check(arguments, [PastCall(tool=tool, status="planned")])
+    registered = folder.registry.find(tool)
+    assert registered
+    assert registered.check
+    (why,) = registered.check(arguments, [PastCall(tool=tool, status="planned")])
     assert why.startswith(f"{tool}: name: ")
     assert folder.bus.objects == {}
 
 
-def many(count: int, size: int) -> dict[str, FileRef]:
+def files_of_size(count: int, size: int) -> dict[str, FileRef]:
     return {f"f{number}": FileRef(sha256=HASH, size=size) for number in range(count)}
 
 
-async def test_the_file_that_is_too_many_or_too_large_is_refused() -> None:
-    data = CallFiles(Session("s"), bus := FakeBus())
-    await data.write("a", b"x" * MAX_FILE)
+async def test_the_number_and_sizes_of_files_are_limited() -> None:
+    call_files = CallFiles(Session("s"), bus := FakeBus())
+    await call_files.write("a", b"x" * MAX_FILE)
     with pytest.raises(Refused, match="divide it"):
-        await data.write("b", b"x" * (MAX_FILE + 1))
+        await call_files.write("b", b"x" * (MAX_FILE + 1))
     assert len(bus.objects) == 1
 
-    full = Folder(files=many(MAX_FILES, 1))
+    full = Folder(files=files_of_size(MAX_FILES, 1))
     assert "may have no more" in await full.refusal("write_file", name="one-more", text="x")
-    await full.value("write_file", name="f0", text="another")  # one that is there already
+    await full.value("write_file", name="f0", text="another")  # f0 exists already
     await full.value("delete_file", name="f1")
     await full.value("write_file", name="one-more", text="x")
 
-    large = Folder(files=many(MAX_TOTAL // MAX_FILE, MAX_FILE))
+    large = Folder(files=files_of_size(MAX_TOTAL // MAX_FILE, MAX_FILE))
     assert f"{MAX_TOTAL + 1} bytes" in await large.refusal("write_file", name="one-more", text="x")
     await large.value("write_file", name="f0", text="x")
     await large.value("write_file", name="one-more", text="x")
 
 
-async def test_one_call_changes_so_many_files_as_its_outcome_can_tell() -> None:
-    files = CallFiles(Session("s", files=many(1, 1)), FakeBus())
+async def test_the_number_of_files_that_one_call_may_change_is_limited() -> None:
+    files = CallFiles(Session("s", files=files_of_size(1, 1)), FakeBus())
     for number in range(1, MAX_CHANGES + 1):
         await files.write(f"f{number}", b"")
     await files.write("f1", b"again")
@@ -167,14 +167,14 @@ async def test_one_call_changes_so_many_files_as_its_outcome_can_tell() -> None:
     assert len(files.changes) == MAX_CHANGES
 
 
-async def test_what_is_appended_counts_with_what_is_there() -> None:
+async def test_the_size_limit_applies_to_appended_files_too() -> None:
     folder = Folder()
     for _ in range(MAX_FILE // 1_000_000):
         await folder.value("write_file", name="a", text="x" * 1_000_000, append=True)
     assert "divide it" in await folder.refusal("write_file", name="a", text="x", append=True)
 
 
-async def test_what_is_no_text_is_neither_written_nor_read() -> None:
+async def test_text_that_is_not_valid_utf_8_is_neither_written_nor_read() -> None:
     folder = Folder()
     assert "surrogates" in await folder.refusal("write_file", name="a", text="\ud800")
     files = CallFiles(folder.session, folder.bus)
@@ -185,7 +185,7 @@ async def test_what_is_no_text_is_neither_written_nor_read() -> None:
     assert preview.changes[0].before == "5 bytes that are no text"
 
 
-async def test_bytes_that_are_not_those_of_the_log_are_not_given() -> None:
+async def test_stored_bytes_that_do_not_match_the_log_are_not_returned() -> None:
     folder = Folder()
     await folder.value("write_file", name="a", text="mine")
     (stored,) = folder.bus.objects
@@ -198,27 +198,27 @@ async def test_bytes_that_are_not_those_of_the_log_are_not_given() -> None:
     assert await folder.texts() == {"a": "mine"}
 
 
-async def test_a_person_sees_what_a_file_held_and_will_hold() -> None:
+async def test_the_preview_shows_a_file_before_and_after_the_call() -> None:
     folder = Folder()
     new = await folder.preview("write_file", name="a", text="one")
     assert [(change.path, change.before, change.after) for change in new.changes] == [("files/a", None, "one")]
     await folder.value("write_file", name="a", text="one")
-    more = await folder.preview("write_file", name="a", text=" two", append=True)
-    assert (more.changes[0].before, more.changes[0].after) == ("one", "one two")
-    gone = await folder.preview("delete_file", name="a")
-    assert (gone.changes[0].before, gone.changes[0].after) == ("one", None)
+    appended = await folder.preview("write_file", name="a", text=" two", append=True)
+    assert (appended.changes[0].before, appended.changes[0].after) == ("one", "one two")
+    deleted = await folder.preview("delete_file", name="a")
+    assert (deleted.changes[0].before, deleted.changes[0].after) == ("one", None)
     assert (await folder.preview("delete_file", name="b")).error == "There is no file b."
     assert "no name for a file" in (await folder.preview("delete_file", name="..")).error
 
 
-async def test_outside_of_a_session_there_are_no_files() -> None:
+async def test_without_an_object_store_the_tools_refuse_calls() -> None:
     tool = Registry(PackSource((pack,))).find("list_files")
     assert tool
     assert "no files here" in (await tool.run(ToolInvocation(Session("s"), "k", {}))).error
 
 
-class Interrupted(FakeBus):
-    """The object store does not answer at first."""
+class TemporarilyUnavailable(FakeBus):
+    """An object store that does not answer the first request."""
 
     refusals = 1
 
@@ -229,7 +229,7 @@ class Interrupted(FakeBus):
         return await super().keep(name, data)
 
 
-async def test_an_object_store_that_is_away_is_waited_for() -> None:
-    folder = Folder(Interrupted())
+async def test_a_call_retries_while_the_object_store_is_unavailable() -> None:
+    folder = Folder(TemporarilyUnavailable())
     await folder.value("write_file", name="a", text="one")
     assert await folder.texts() == {"a": "one"}

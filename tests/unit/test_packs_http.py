@@ -22,14 +22,14 @@ from shared.logging import conceal
 from shared.settings import Settings
 
 
-def listed(*items: dict[str, Any] | str) -> str:
+def allow_list(*items: dict[str, Any] | str) -> str:
     return json.dumps([{"origin": item} if isinstance(item, str) else item for item in items])
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"]
 )
-def test_addresses_of_the_internet(address: str) -> None:
+def test_internet_addresses_are_public(address: str) -> None:
     assert is_public(ip_address(address))
 
 
@@ -43,12 +43,12 @@ def test_addresses_of_the_internet(address: str) -> None:
         *("2001:0:7f00:1::", "2001:0:808:808:0:0:80ff:fffe"),  # Teredo: the server, the client (inverted)
     ],
 )
-def test_all_other_addresses(address: str) -> None:
+def test_all_other_addresses_are_not_public(address: str) -> None:
     assert not is_public(ip_address(address))
 
 
 ALLOWED = read_allow_list(
-    listed(
+    allow_list(
         {"origin": "https://API.example.org", "methods": ["GET", "POST"]},
         "http://[0:0::1]:8080",
         "http://10.0.0.5",
@@ -66,7 +66,7 @@ ALLOWED = read_allow_list(
         ("GET", "https://xn--bcher-kva.example/"),
     ],
 )
-def test_what_is_listed_is_allowed(method: Any, url: str) -> None:
+def test_a_listed_origin_is_allowed(method: Any, url: str) -> None:
     assert ALLOWED.entry(method, httpx2.URL(url))
 
 
@@ -91,7 +91,7 @@ def test_what_is_listed_is_allowed(method: Any, url: str) -> None:
         ),
     ],
 )
-def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, url: str, why: str) -> None:
+def test_the_refusal_of_other_urls_names_the_allowed_ones(method: Any, url: str, why: str) -> None:
     with pytest.raises(
         RequestNotAllowed, match=r"PARLEY_HTTP_ALLOW allows: GET, POST https://api\.example\.org; "
     ) as refused:
@@ -105,12 +105,12 @@ def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, ur
     [
         ("nonsense", "Write a JSON list"),
         ('{"origin": "https://a.test"}', "Write a JSON list"),
-        (listed({"origin": "https://a.test", "method": ["GET"]}), r"\[0\].method: "),
-        (listed({"origin": "https://a.test", "methods": []}), r"\[0\].methods: "),
-        (listed({"origin": "https://a.test", "methods": ["CONNECT"]}), r"\[0\].methods\[0\]: "),
-        (listed("https://a.test", "https://A.test:443"), r"\[1\].origin: https://a.test is there already"),
+        (allow_list({"origin": "https://a.test", "method": ["GET"]}), r"\[0\].method: "),
+        (allow_list({"origin": "https://a.test", "methods": []}), r"\[0\].methods: "),
+        (allow_list({"origin": "https://a.test", "methods": ["CONNECT"]}), r"\[0\].methods\[0\]: "),
+        (allow_list("https://a.test", "https://A.test:443"), r"\[1\].origin: https://a.test is there already"),
         *(
-            (listed(origin), r"\[0\].origin: write scheme, host and port alone")
+            (allow_list(origin), r"\[0\].origin: write scheme, host and port alone")
             for origin in (
                 *(
                     "a.test",
@@ -124,7 +124,7 @@ def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, ur
             )
         ),
         *(
-            (listed({"origin": "https://a.test", "headers": {name: value}}), why)
+            (allow_list({"origin": "https://a.test", "headers": {name: value}}), why)
             for name, value, why in (
                 ("Authorization", "Bearer abcdefghijkl", "as \\${NAME}"),
                 ("Authorization", "${MISSING}", "has no MISSING of 8 or more"),
@@ -136,7 +136,7 @@ def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, ur
         ),
     ],
 )
-def test_a_setting_that_cannot_be_used_says_what_to_do_and_no_secret(text: str, why: str) -> None:
+def test_the_error_for_an_invalid_setting_says_what_to_do_and_has_no_secret(text: str, why: str) -> None:
     variables = {"SHORT": "secret", "LINES": "secret-1\r\nX: y", "TOKEN": "secret-22"}
     with pytest.raises(BadAllowList, match=why) as refused:
         read_allow_list(text, variables.get)
@@ -145,19 +145,19 @@ def test_a_setting_that_cannot_be_used_says_what_to_do_and_no_secret(text: str, 
 
 
 @pytest.mark.parametrize(
-    "spelt", ['tok"en/+<&>12', 'tok\\"en/+<&>12', "tok%22en/%2B%3C%26%3E12", "tok&quot;en/+&lt;&amp;&gt;12"]
+    "encoded", ['tok"en/+<&>12', 'tok\\"en/+<&>12', "tok%22en/%2B%3C%26%3E12", "tok&quot;en/+&lt;&amp;&gt;12"]
 )
-def test_secrets_are_kept_however_they_are_spelt(spelt: str) -> None:
+def test_secrets_are_masked_in_every_encoding(encoded: str) -> None:
     item = {"origin": "https://a.test", "headers": {"X-Key": "key ${TOKEN}"}}
-    entry = read_allow_list(listed(item), {"TOKEN": 'tok"en/+<&>12'}.get).entry("GET", httpx2.URL("https://a.test"))
+    entry = read_allow_list(allow_list(item), {"TOKEN": 'tok"en/+<&>12'}.get).entry("GET", httpx2.URL("https://a.test"))
     assert entry.headers == {"X-Key": 'key tok"en/+<&>12'}
-    assert "***" in conceal(f"you sent {spelt}!")
-    assert spelt not in conceal(f"you sent {spelt}!")
+    assert "***" in conceal(f"you sent {encoded}!")
+    assert encoded not in conceal(f"you sent {encoded}!")
 
 
-def test_the_password_within_basic_credentials_is_kept() -> None:
+def test_the_password_within_basic_credentials_is_masked() -> None:
     item = {"origin": "https://a.test", "headers": {"Authorization": "${BASIC}"}}
-    read_allow_list(listed(item), {"BASIC": "Basic c2hvcDpvcGVuc2VzYW1l"}.get)
+    read_allow_list(allow_list(item), {"BASIC": "Basic c2hvcDpvcGVuc2VzYW1l"}.get)
     assert conceal("not opensesame") == "not ***"
 
 
@@ -167,12 +167,12 @@ async def tools_with(setting: str) -> dict[str, Tool[Any]]:
     return {tool.name: tool for tool in pack.tools}
 
 
-async def test_only_tools_that_are_allowed_somewhere_are_there() -> None:
+async def test_only_tools_with_an_allowed_method_exist() -> None:
     assert await tools_with("") == {}
     assert await tools_with("[]") == {}
-    assert list(await tools_with(listed("https://a.test"))) == ["fetch_url"]
-    assert list(await tools_with(listed({"origin": "https://a.test", "methods": ["PUT"]}))) == ["send_request"]
-    both = await tools_with(listed({"origin": "https://a.test", "methods": ["GET", "PUT"]}))
+    assert list(await tools_with(allow_list("https://a.test"))) == ["fetch_url"]
+    assert list(await tools_with(allow_list({"origin": "https://a.test", "methods": ["PUT"]}))) == ["send_request"]
+    both = await tools_with(allow_list({"origin": "https://a.test", "methods": ["GET", "PUT"]}))
     assert {name: (tool.effect, tool.keyed) for name, tool in both.items()} == {
         "fetch_url": ("read", False),
         "send_request": ("irreversible", False),
@@ -180,7 +180,7 @@ async def test_only_tools_that_are_allowed_somewhere_are_there() -> None:
     assert "Allowed: PUT https://a.test." in both["send_request"].description
 
 
-async def test_a_setting_that_cannot_be_used_takes_away_these_tools_alone(tmp_path: Path) -> None:
+async def test_an_invalid_setting_removes_only_the_http_pack(tmp_path: Path) -> None:
     loaded = LoadedPacks()
     async with AsyncExitStack() as stack:
         await loaded.open(Settings(parley_home=tmp_path, parley_http_allow="[{}]"), stack)
@@ -189,9 +189,9 @@ async def test_a_setting_that_cannot_be_used_takes_away_these_tools_alone(tmp_pa
     assert "BadAllowList: PARLEY_HTTP_ALLOW[0].origin: Field required" in "".join(loaded.troubles)
 
 
-async def test_a_call_that_is_not_allowed_is_known_before_it_is_made() -> None:
-    check = (await tools_with(listed("https://a.test")))["fetch_url"].check
-    fetch = (await tools_with(listed("https://a.test")))["fetch_url"]
+async def test_the_check_reports_urls_that_are_not_allowed_before_the_call() -> None:
+    check = (await tools_with(allow_list("https://a.test")))["fetch_url"].check
+    fetch = (await tools_with(allow_list("https://a.test")))["fetch_url"]
     assert check
     assert list(check(fetch.parsed({"url": "https://a.test/x"}), ())) == []
     (why,) = check(fetch.parsed({"url": "https://b.test/x"}), ())
@@ -218,18 +218,18 @@ async def test_a_call_that_is_not_allowed_is_known_before_it_is_made() -> None:
         (b"", "", Content()),
     ],
 )
-def test_what_a_body_says(body: bytes, content_type: str, content: Content) -> None:
+def test_a_body_is_decoded_by_its_content_type(body: bytes, content_type: str, content: Content) -> None:
     assert decode_content(body, content_type) == content
 
 
 @pytest.mark.parametrize(("body", "content_type"), [(b"\x89PNG\r\n\xff", "image/png"), (b"a\0b", ""), (b"\xff", "x/y")])
-def test_binary_content_is_described_in_words(body: bytes, content_type: str) -> None:
+def test_the_error_for_binary_content_names_its_size_and_type(body: bytes, content_type: str) -> None:
     with pytest.raises(UnreadableContent, match=f"no text: {len(body)} bytes of {content_type or 'no type'}"):
         decode_content(body, content_type)
 
 
 class Parts(httpx2.AsyncByteStream):
-    """`taken`: how many parts were asked for."""
+    """A body in parts; `taken` counts the parts that were read."""
 
     def __init__(self, *parts: bytes) -> None:
         self.parts = parts
@@ -245,7 +245,7 @@ async def decoded(stream: Parts, encoding: str = "gzip") -> bytes:
     return await read_content(httpx2.Response(200, headers={"content-encoding": encoding}, stream=stream), 1000)
 
 
-async def test_gzip_is_decoded_also_in_pieces_and_members() -> None:
+async def test_gzip_is_decoded_in_pieces_and_with_several_members() -> None:
     packed = gzip.compress(b"one ") + gzip.compress(b"two")
     for size in (1, 7, 1000):
         pieces = [packed[start : start + size] for start in range(0, len(packed), size)]
@@ -267,7 +267,7 @@ async def test_gzip_is_decoded_also_in_pieces_and_members() -> None:
         ((b"",), "gzip, gzip", "was not asked for"),
     ],
 )
-async def test_a_body_that_is_too_large_or_not_what_it_says_is_read_no_further(
+async def test_reading_stops_at_a_body_that_is_too_large_or_wrongly_encoded(
     parts: tuple[bytes, ...], encoding: str, why: str
 ) -> None:
     stream = Parts(*parts)
@@ -276,7 +276,7 @@ async def test_a_body_that_is_too_large_or_not_what_it_says_is_read_no_further(
     assert b"never" not in parts[: stream.taken]
 
 
-async def test_a_small_piece_is_never_unpacked_to_more_than_the_limit() -> None:
+async def test_decompression_of_a_small_body_stays_within_the_memory_limit() -> None:
     stream = Parts(gzip.compress(bytes(50_000_000)))
     tracemalloc.start()
     try:

@@ -50,7 +50,7 @@ async def cancel_order(order: Order, context: Context) -> str:
 
 @tool(policy="deny")
 async def read_mail(order: Order, context: Context) -> str:
-    """Read somebody's mail."""
+    """Read another user's mail."""
     raise AssertionError("it is denied")
 
 
@@ -58,22 +58,22 @@ REGISTRY = Registry(PackSource((pack, Pack("orders", [get_order, cancel_order, r
 TOOLS = {name: tool.spec for name, tool in REGISTRY.all().items()}
 
 
-def polls(**more: Any) -> Step:
-    looks = {"tool": "get_order", "arguments": {"id": "#W1"}, "condition": 'status == "sent"'}
-    return Step(text="x", tool="poll_until", id="s2", effect="read", waits_for="condition", arguments=looks | more)
+def polling_step(**more: Any) -> Step:
+    arguments = {"tool": "get_order", "arguments": {"id": "#W1"}, "condition": 'status == "sent"'}
+    return Step(text="x", tool="poll_until", id="s2", effect="read", waits_for="condition", arguments=arguments | more)
 
 
 FIRST = Step(text="Look", tool="get_order", arguments={}, id="s1", effect="read")
 
 
 def problems(**more: Any) -> tuple[str, ...]:
-    return step_problems((FIRST, polls(**more)), TOOLS)
+    return step_problems((FIRST, polling_step(**more)), TOOLS)
 
 
-def test_a_call_that_reads_and_its_condition_are_held_against_the_tools_there_are() -> None:
+def test_a_step_that_polls_a_reading_tool_is_accepted() -> None:
     assert problems() == ()
     assert problems(arguments={"id": "{{steps.s1.output.id}}"}, every=10, at_most=10_000) == ()
-    call = polled_call(polls())
+    call = polled_call(polling_step())
     assert call
     assert (call.tool, call.arguments, polled_call(FIRST)) == ("get_order", {"id": "#W1"}, None)
 
@@ -99,11 +99,11 @@ def test_a_call_that_reads_and_its_condition_are_held_against_the_tools_there_ar
         ({"every": 10, "at_most": 10_001}, "more than 1,000 times"),
     ],
 )
-def test_a_draft_that_polls_an_unsuitable_tool_is_sent_back(wrong: dict[str, Any], why: str) -> None:
+def test_an_unsuitable_polling_step_has_problems(wrong: dict[str, Any], why: str) -> None:
     assert why in " ".join(problems(**wrong))
 
 
-def test_the_same_is_refused_for_an_unchecked_draft() -> None:
+def test_invalid_polling_arguments_are_refused_without_the_plan_checks_too() -> None:
     good = {"tool": "get_order", "condition": "output"}
     assert Polling.model_validate(good).at_most == 3_600
     for wrong in ({"condition": "1 < 2"}, {"every": 9}, {"every": 10, "at_most": 86_400}, {"unknown": 1}):
@@ -111,15 +111,15 @@ def test_the_same_is_refused_for_an_unchecked_draft() -> None:
             Polling.model_validate(good | wrong)
 
 
-def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
+def test_a_template_is_checked_against_the_tool_that_it_polls() -> None:
     call = {"tool": "get_order", "arguments": {"id": "{{params.order}}"}, "condition": "status"}
     step = TemplateStep(text="Wait", tool="poll_until", id="s1", arguments=call)
     template = Template(name="Wait", goal="Wait", steps=(step,), parameters=(Parameter(name="order"),))
     known = fingerprints_of(template, TOOLS)
     assert known.keys() == {"poll_until", "get_order"}
     assert template_problems(template, TOOLS, known) == ()
-    other = TOOLS | {"get_order": TOOLS["get_order"].model_copy(update={"effect": "write"})}
-    assert "get_order has changed" in " ".join(template_problems(template, other, known))
+    changed = TOOLS | {"get_order": TOOLS["get_order"].model_copy(update={"effect": "write"})}
+    assert "get_order has changed" in " ".join(template_problems(template, changed, known))
 
 
 @pytest.mark.parametrize(
@@ -137,43 +137,43 @@ def test_a_template_is_held_against_the_tool_that_it_polls() -> None:
         ("not error", {"error": None}, True),
     ],
 )
-def test_a_condition_names_the_fields_or_the_whole(condition: str, result: Any, expected: bool) -> None:
+def test_a_condition_can_name_fields_or_the_whole_output(condition: str, result: Any, expected: bool) -> None:
     assert holds(condition, result) is expected
 
 
 async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
-    """A session whose plan polls like this now."""
+    """A session that is polling with these arguments, and its log."""
     log = InMemoryLog()
     story = Conversation(log)
     await story.commit(c.Say(text="x", workflow="execution_plan"))
-    await story.commit(c.DraftPlan(goal="x", steps=(polls(**more),), kind="execution"), approve)
-    begins = Waiting(action_id="t2.s2", until=datetime.now(UTC) + timedelta(hours=1), every=60)
-    await story.commit(c.Wait(actions=(begins,)))
+    await story.commit(c.DraftPlan(goal="x", steps=(polling_step(**more),), kind="execution"), approve)
+    waiting = Waiting(action_id="t2.s2", until=datetime.now(UTC) + timedelta(hours=1), every=60)
+    await story.commit(c.Wait(actions=(waiting,)))
     return story, log
 
 
 async def poll_once(session: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> LookResult:
     story, log = session
-    ask = LookNow(session_id=story.id, action_id=action)
-    answer = await LookRequests(REGISTRY, InMemoryStore(log)).look("tools.look", ask.model_dump_json().encode())
+    request = LookNow(session_id=story.id, action_id=action)
+    answer = await LookRequests(REGISTRY, InMemoryStore(log)).look("tools.look", request.model_dump_json().encode())
     assert answer
     return LookResult.model_validate_json(answer)
 
 
-async def test_a_look_gives_what_the_tool_gives_and_whether_the_condition_holds() -> None:
+async def test_a_poll_returns_the_tool_s_result_and_whether_the_condition_holds() -> None:
     assert await poll_once(await polling()) == LookResult(value={"status": "pending"})
     text = await poll_once(await polling(arguments={"id": "text"}))
-    assert text == LookResult(value={"status": "sent"}, met=True), "also of a tool that gives JSON as text"
+    assert text == LookResult(value={"status": "sent"}, met=True), "JSON that a tool returns as text is parsed"
 
 
-async def test_a_look_that_cannot_be_made_says_why() -> None:
+async def test_a_poll_that_fails_says_why() -> None:
     missing = await poll_once(await polling(arguments={"id": "#W2"}))
     assert missing == LookResult(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
-    large = await poll_once(await polling(arguments={"id": "large"}))
-    assert "8,002 bytes, and 8,000 can be looked at" in large.error
-    assert large.value is None
-    other = await poll_once(await polling(), action="t2.s9")
-    assert other.error == "t2.s9 does not poll now."
+    too_large = await poll_once(await polling(arguments={"id": "large"}))
+    assert "8,002 bytes, and 8,000 can be looked at" in too_large.error
+    assert too_large.value is None
+    unknown = await poll_once(await polling(), action="t2.s9")
+    assert unknown.error == "t2.s9 does not poll now."
     for wrong, why in (
         ({"tool": "cancel_order"}, "does more than read"),
         ({"tool": "read_mail"}, "must not be used here"),
@@ -183,16 +183,16 @@ async def test_a_look_that_cannot_be_made_says_why() -> None:
         assert why in (await poll_once(await polling(**wrong))).error
 
 
-async def test_a_tool_that_the_person_has_denied_since_is_not_called() -> None:
-    result = await polling()
-    await result[0].commit(c.Remember(tool="get_order", policy="deny"))
-    assert (await poll_once(result)).error == "get_order must not be used here."
+async def test_a_tool_that_the_user_has_denied_meanwhile_is_not_polled() -> None:
+    session = await polling()
+    await session[0].commit(c.Remember(tool="get_order", policy="deny"))
+    assert (await poll_once(session)).error == "get_order must not be used here."
 
 
 async def test_a_step_that_has_ended_is_not_polled() -> None:
-    result = await polling()
-    await result[0].commit(c.Stop())
-    assert (await poll_once(result)).error == "t2.s2 does not poll now."
+    session = await polling()
+    await session[0].commit(c.Stop())
+    assert (await poll_once(session)).error == "t2.s2 does not poll now."
 
 
 async def test_a_secret_that_a_tool_quotes_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,12 +205,12 @@ class UnavailableStore:
         raise StoreUnavailable("The plan store does not answer.")
 
 
-async def test_while_the_session_cannot_be_loaded_there_is_no_answer() -> None:
-    ask = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
-    assert await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", ask) is None
-    nonsense = await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", b"{}")
-    assert nonsense
-    assert "no look" in LookResult.model_validate_json(nonsense).error
+async def test_a_poll_gets_no_reply_while_the_session_cannot_be_loaded() -> None:
+    request = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
+    assert await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", request) is None
+    invalid = await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", b"{}")
+    assert invalid
+    assert "no look" in LookResult.model_validate_json(invalid).error
 
 
 def test_the_plan_store_waits_longer_than_a_poll_may_take() -> None:

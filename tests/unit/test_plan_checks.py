@@ -1,4 +1,4 @@
-"""A draft of a plan that acts, held against the tools there are: what blocks it, and what its reviewer is told."""
+"""Checks of a drafted execution plan against the available tools: the problems that block it, and the notes."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_a_reference_to_a_missing_output_names_the_step_and_its_outputs(path: st
     assert problem.endswith(words)
 
 
-def test_several_values_cannot_be_put_into_a_text() -> None:
+def test_a_reference_to_a_list_cannot_stand_within_a_text() -> None:
     (problem,) = step_problems((LOOK, step("guess", "All: {{steps.s1.output.parcels}}")), TOOLS)
     assert "stands for several values, which cannot be put into a text" in problem
     assert step_problems((LOOK, step("guess", "It is {{steps.s1.output.note}}")), TOOLS) == ()
@@ -118,14 +118,14 @@ def test_a_reference_to_an_undeclared_output_is_a_note() -> None:
 
 
 def test_a_polling_steps_output_is_the_polled_tools() -> None:
-    poll = ToolSpec(name="poll", description="Polls", parameters={"type": "object"}, effect="read")
-    tools = {**TOOLS, "poll": poll.model_copy(update={"waits_for": "condition", "returns": {"type": "string"}})}
+    poll_tool = ToolSpec(name="poll", description="Polls", parameters={"type": "object"}, effect="read")
+    tools = {**TOOLS, "poll": poll_tool.model_copy(update={"waits_for": "condition", "returns": {"type": "string"}})}
     arguments = {"tool": "look", "arguments": {"id": "p1"}, "condition": "note"}
-    polls = Step(id="s1", text="Wait", tool="poll", arguments=arguments, waits_for="condition")
-    assert step_problems((polls, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools) == ()
-    (wrong,) = step_problems((polls, step("guess", "{{steps.s1.output.colour}}")), tools)
+    polling_step = Step(id="s1", text="Wait", tool="poll", arguments=arguments, waits_for="condition")
+    assert step_problems((polling_step, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools) == ()
+    (wrong,) = step_problems((polling_step, step("guess", "{{steps.s1.output.colour}}")), tools)
     assert "has no “colour”, only id, parcels, by_item, note." in wrong
-    (denied,) = check_plan((polls,), tools, allowed=("poll",)).problems
+    (denied,) = check_plan((polling_step,), tools, allowed=("poll",)).problems
     assert denied == "Step 1 (s1): look is not among the tools that this plan may use: poll."
 
 
@@ -141,14 +141,14 @@ def test_a_for_each_step_is_checked_against_its_list() -> None:
 
 
 def test_a_for_each_steps_output_is_a_list() -> None:
-    list_ = step("look", 1, each="{{steps.s1.output.parcels}}").model_copy(
+    look_each = step("look", 1, each="{{steps.s1.output.parcels}}").model_copy(
         update={"arguments": {"id": "{{item.code}}"}}
     )
-    assert step_problems((LOOK, list_, step("guess", "{{steps.s2.output[0].id}}", number=3)), TOOLS) == ()
-    (wrong,) = step_problems((LOOK, list_, step("guess", "{{steps.s2.output.id}}", number=3)), TOOLS)
+    assert step_problems((LOOK, look_each, step("guess", "{{steps.s2.output[0].id}}", number=3)), TOOLS) == ()
+    (wrong,) = step_problems((LOOK, look_each, step("guess", "{{steps.s2.output.id}}", number=3)), TOOLS)
     assert wrong.endswith("step s2 (look) has a list where “id” would be.")
-    gathered = step("guess", "{{item}}", each="{{steps.s1.output.parcels}}")
-    assert step_problems((LOOK, gathered, step("guess", "{{steps.s2.output.x}}", number=3)), TOOLS) != ()
+    guess_each = step("guess", "{{item}}", each="{{steps.s1.output.parcels}}")
+    assert step_problems((LOOK, guess_each, step("guess", "{{steps.s2.output.x}}", number=3)), TOOLS) != ()
 
 
 def test_lists_of_fixed_length_and_schemas_that_refer_to_themselves() -> None:
@@ -178,7 +178,7 @@ def test_a_pydantic_output_is_closed_by_default_and_a_schema_as_declared() -> No
     assert returns["additionalProperties"] is False
 
 
-def test_an_unusual_schema_blocks_nothing_and_is_cheap() -> None:
+def test_unusual_schemas_are_checked_cheaply_and_block_only_certain_errors() -> None:
     part = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
     null: dict[str, Any] = {"type": "null"}
     deep: dict[str, Any] = {"$ref": "#/$defs/A"}
@@ -217,7 +217,7 @@ def test_the_prompt_outlines_a_results_shape() -> None:
     assert outline({}, {}) == "any"
 
 
-# --- where references may stand
+# --- where references are allowed
 
 
 @pytest.mark.parametrize(
@@ -262,13 +262,13 @@ def test_an_external_schema_can_only_declare_stricter_kinds() -> None:
     ],
 )
 def test_references_are_refused_in_code_and_hosts(arguments: dict[str, Any], where: str) -> None:
-    inside: dict[str, Any] = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
-    many: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/One"}}
-    whole: dict[str, Any] = {"type": "object", "properties": {"many": many}, "$defs": {"One": inside}}
-    (wrong,) = reference_problems(arguments, whole)
+    item_schema: dict[str, Any] = {"type": "object", "properties": {"statement": {"x-kind": "sql"}}}
+    list_schema: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/One"}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"many": list_schema}, "$defs": {"One": item_schema}}
+    (wrong,) = reference_problems(arguments, schema)
     assert wrong.startswith(where)
     with pytest.raises(Unresolved, match="reference may stand"):
-        fill_arguments(arguments, whole, {"s1": {"url": "http://10.0.0.1"}})
+        fill_arguments(arguments, schema, {"s1": {"url": "http://10.0.0.1"}})
 
 
 def test_values_in_a_url_stay_within_its_path_or_query() -> None:
@@ -284,7 +284,7 @@ def test_values_in_a_url_stay_within_its_path_or_query() -> None:
 @pytest.mark.parametrize(
     ("segment", "value"), [("{{item}}", ".."), ("{{item}}", "."), (".{{item}}", "."), ("%2{{item}}%2e", "e")]
 )
-def test_no_value_changes_a_urls_path(segment: str, value: str) -> None:
+def test_a_value_that_would_change_a_url_s_path_is_refused(segment: str, value: str) -> None:
     with pytest.raises(Unresolved, match="would lead to another path"):
         fill_arguments({"url": f"https://a.example/x/{segment}/y"}, ANY, {"": value})
 
@@ -298,7 +298,7 @@ def test_a_valid_plan_passes_every_check() -> None:
     assert (plan.steps[0].effect, plan.steps[0].fingerprint) == ("read", TOOLS["look"].fingerprint)
 
 
-def test_blocking_problems_and_notes() -> None:
+def test_an_invalid_plan_has_blocking_problems_and_notes() -> None:
     steps = (
         Step(id="s1", text="look", tool="look", arguments={}),
         Step(id="s2", text="Pay", tool="pay", arguments={"sum": 1}),
@@ -334,12 +334,12 @@ def test_only_allowed_tools_may_be_used() -> None:
     assert plan.problems == ("Step 2 (s2): guess is not among the tools that this plan may use: look, pay.",)
 
 
-def test_a_plan_of_many_steps_and_one_of_many_findings_stay_readable() -> None:
-    many = [LOOK.model_copy(update={"id": f"n{number}"}) for number in range(31)]
-    assert checks_of(*many)["steps"].ok is None
-    assert checks_of(*many[:30])["steps"].ok is True
-    strange = [LOOK.model_copy(update={"id": f"n{number}", "tool": "x" * 400}) for number in range(100)]
-    limited = checks_of(*strange, allowed=[f"{number}{'y' * 400}" for number in range(30)])["tools"]
+def test_long_plans_get_a_note_and_long_lists_of_findings_are_cut() -> None:
+    steps = [LOOK.model_copy(update={"id": f"n{number}"}) for number in range(31)]
+    assert checks_of(*steps)["steps"].ok is None
+    assert checks_of(*steps[:30])["steps"].ok is True
+    unknown_tools = [LOOK.model_copy(update={"id": f"n{number}", "tool": "x" * 400}) for number in range(100)]
+    limited = checks_of(*unknown_tools, allowed=[f"{number}{'y' * 400}" for number in range(30)])["tools"]
     assert len(limited.detail) <= 20_000
     assert limited.detail.splitlines()[-1].startswith("… and ")
 

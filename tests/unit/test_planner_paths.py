@@ -72,26 +72,26 @@ BAD = paths(("tea", ("boil", "tell")))
 
 
 class PlannerBench:
-    """The flows there are, and a planner at its desk."""
+    """A path planner with these flows, this cache and these examples."""
 
     def __init__(self, page: FlowPage = ONE, *, cache: int = 4, examples: Sequence[LibraryEntry] = ()) -> None:
         async def similar(_: Session) -> Sequence[LibraryEntry]:
             return examples
 
-        self.found = page
-        self.known = PathCache(cache)
-        self.planner = PathPlanner(self, similar, self.known)
+        self.flow_page = page
+        self.cache = PathCache(cache)
+        self.planner = PathPlanner(self, similar, self.cache)
         self.model = ScriptedModel()
 
     async def page(self, session_id: str) -> FlowPage:
         assert session_id == "s1"
-        return self.found
+        return self.flow_page
 
     async def plan(self, session: Session, *replies: BaseModel | Exception) -> Any:
         self.model = ScriptedModel(*replies)
         log = InMemoryLog()
-        kit = WorkerDeps("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
-        return await self.planner.plan(WorkContext(kit, SessionAtPosition(session, 0), cause="e1"))
+        deps = WorkerDeps("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
+        return await self.planner.plan(WorkContext(deps, SessionAtPosition(session, 0), cause="e1"))
 
 
 def session_for(text: str = "tea please", *, confirm: Any = "nodes", **planning: Any) -> Session:
@@ -99,12 +99,12 @@ def session_for(text: str = "tea please", *, confirm: Any = "nodes", **planning:
     return given(c.Say(text=text, workflow="flow", settings=settings)).session
 
 
-# --- what becomes of a proposal
+# --- proposals of the model
 
 
-async def test_a_path_becomes_a_turn_of_nodes_one_after_the_other() -> None:
-    kitchen = PlannerBench()
-    result = await kitchen.plan(session_for(), GOOD)
+async def test_a_path_becomes_a_turn_whose_nodes_depend_on_each_other() -> None:
+    bench = PlannerBench()
+    result = await bench.plan(session_for(), GOOD)
     assert isinstance(result, c.PlanTurn)
     assert result.path == PathPlan(nodes=WHOLE, attempts=1)
     assert [(a.id, a.tool, a.effect, a.depends_on) for a in result.actions] == [
@@ -115,25 +115,25 @@ async def test_a_path_becomes_a_turn_of_nodes_one_after_the_other() -> None:
     assert (result.final, result.reasoning) == (True, "why")
 
 
-async def test_a_path_to_be_seen_first_is_a_plan() -> None:
+async def test_a_path_that_needs_confirmation_becomes_a_draft_for_review() -> None:
     plan = await PlannerBench().plan(session_for(confirm="path"), GOOD)
     assert isinstance(plan, c.DraftPlan)
     assert (plan.kind, [step.tool for step in plan.steps], plan.notes) == ("path", list(WHOLE), "why")
     assert plan.path == PathPlan(nodes=WHOLE, attempts=1)
-    shown_ = given(*(c.Say(text="tea", workflow="flow"), plan)).session
-    assert shown_.phase == "awaiting_approval"
+    session = given(*(c.Say(text="tea", workflow="flow"), plan)).session
+    assert session.phase == "awaiting_approval"
 
 
-async def test_what_cannot_be_walked_goes_back_with_the_reasons() -> None:
-    kitchen = PlannerBench()
-    result = await kitchen.plan(session_for(), BAD, GOOD)
+async def test_an_invalid_path_is_sent_back_with_the_reasons() -> None:
+    bench = PlannerBench()
+    result = await bench.plan(session_for(), BAD, GOOD)
     assert result.path.attempts == 2
-    assert "tell needs tea, which nothing before it makes." in kitchen.model.prompts[1].text
-    assert "<problems>\n" not in kitchen.model.prompts[0].text
+    assert "tell needs tea, which nothing before it makes." in bench.model.prompts[1].text
+    assert "<problems>\n" not in bench.model.prompts[0].text
 
 
 @pytest.mark.parametrize("tries", [1, 3])
-async def test_after_bad_plans_the_full_graph_is_walked(tries: int) -> None:
+async def test_after_invalid_paths_the_planner_falls_back_to_the_full_graph(tries: int) -> None:
     result = await PlannerBench().plan(session_for(max_retries=tries), *[BAD] * tries)
     assert result.path.nodes == WHOLE
     assert result.path.fallback
@@ -141,18 +141,18 @@ async def test_after_bad_plans_the_full_graph_is_walked(tries: int) -> None:
     assert "tell needs tea" in result.path.fallback_reason
 
 
-async def test_a_model_that_gives_no_path_at_all_is_a_bad_plan_too() -> None:
+async def test_a_reply_without_a_path_counts_as_an_invalid_one() -> None:
     result = await PlannerBench().plan(session_for(), ModelFailed("not JSON", raw="???"))
     assert result.path.fallback
     assert "did not give a path: not JSON" in result.path.fallback_reason
 
 
-async def test_a_model_that_is_away_is_waited_for() -> None:
+async def test_an_unreachable_model_is_an_error_and_no_invalid_path() -> None:
     with pytest.raises(ModelUnreachable):
         await PlannerBench().plan(session_for(), ModelUnreachable("nobody listens"))
 
 
-async def test_without_a_fallback_it_fails_and_says_why() -> None:
+async def test_without_a_fallback_planning_fails_and_says_why() -> None:
     result = await PlannerBench().plan(session_for(fallback_enabled=False), BAD, BAD, BAD)
     assert isinstance(result, c.Fail)
     assert result.retryable
@@ -160,23 +160,23 @@ async def test_without_a_fallback_it_fails_and_says_why() -> None:
     assert "tell needs tea" in result.reason
 
 
-async def test_the_full_graph_is_walked_without_asking_the_model() -> None:
-    kitchen = PlannerBench()
-    result = await kitchen.plan(session_for(use_planning=False))
+async def test_without_planning_the_full_graph_is_used_and_the_model_not_called() -> None:
+    bench = PlannerBench()
+    result = await bench.plan(session_for(use_planning=False))
     assert (result.path.nodes, result.path.fallback, result.path.attempts) == (WHOLE, True, 0)
-    assert kitchen.model.prompts == []
+    assert bench.model.prompts == []
 
 
-async def test_of_several_full_graphs_that_of_the_first_flow_is_walked_unless_another_is_named() -> None:
-    kitchen = PlannerBench(BOTH)
-    first = await kitchen.plan(session_for(use_planning=False))
+async def test_without_planning_the_first_of_several_flows_is_used_unless_one_is_named() -> None:
+    bench = PlannerBench(BOTH)
+    first = await bench.plan(session_for(use_planning=False))
     assert (first.path.nodes, first.path.fallback) == (WHOLE, True)
-    named = await kitchen.plan(session_for(use_planning=False, flow="wash"))
+    named = await bench.plan(session_for(use_planning=False, flow="wash"))
     assert named.path.nodes == ("wash.scrub", "wash.dry")
-    assert kitchen.model.prompts == []
+    assert bench.model.prompts == []
 
 
-async def test_of_several_flows_the_person_says_which_one_to_fall_back_to() -> None:
+async def test_the_planner_asks_the_user_which_of_several_flows_to_fall_back_to() -> None:
     question = await PlannerBench(BOTH).plan(session_for(), ModelFailed("not JSON", raw="?"))
     assert isinstance(question, c.Ask)
     assert question.options == ("tea", "wash")
@@ -186,37 +186,39 @@ async def test_of_several_flows_the_person_says_which_one_to_fall_back_to() -> N
     assert second.path.nodes == ("wash.scrub", "wash.dry")
 
 
-async def test_a_bad_plan_still_says_which_flow_is_meant() -> None:
+async def test_the_fallback_uses_the_flow_that_the_invalid_path_names() -> None:
     result = await PlannerBench(BOTH).plan(session_for(), *[paths(("wash", ("dry",)))] * 3)
     assert result.path.fallback
     assert result.path.nodes == ("wash.scrub", "wash.dry")
-    lost = await PlannerBench(BOTH).plan(session_for(), paths(("wash", ("dry",))), ModelFailed("not JSON", raw="?"))
-    assert lost.path.nodes == ("wash.scrub", "wash.dry")
+    after_failure = await PlannerBench(BOTH).plan(
+        session_for(), paths(("wash", ("dry",))), ModelFailed("not JSON", raw="?")
+    )
+    assert after_failure.path.nodes == ("wash.scrub", "wash.dry")
     unknown = await PlannerBench(BOTH).plan(session_for(), *[paths(("bath", ("x",)))] * 3)
     assert isinstance(unknown, c.Ask)
     answered = with_words(session_for(), dialogue=(AnsweredQuestion(unknown.text, "whatever"),))
     again = await PlannerBench(BOTH).plan(answered, *[paths(("bath", ("x",)))] * 3)
-    assert isinstance(again, c.Fail), "it is not asked twice"
+    assert isinstance(again, c.Fail), "the planner does not ask twice"
     assert "name one of tea, wash" in again.reason
 
 
-async def test_the_model_asks_which_flow_is_meant() -> None:
+async def test_a_question_from_the_model_has_the_flows_as_options() -> None:
     result = await PlannerBench(BOTH).plan(session_for(), QuestionDraft(text=" Tea or washing up? "))
     assert result == c.Ask(text="Tea or washing up?", options=("tea", "wash"))
 
 
-async def test_a_named_flow_is_the_only_one() -> None:
-    kitchen = PlannerBench(BOTH)
-    result = await kitchen.plan(session_for(flow="wash"), paths(("tea", ("boil",))), paths(("wash", ("scrub", "dry"))))
+async def test_a_path_must_use_the_flow_that_the_settings_name() -> None:
+    bench = PlannerBench(BOTH)
+    result = await bench.plan(session_for(flow="wash"), paths(("tea", ("boil",))), paths(("wash", ("scrub", "dry"))))
     assert result.path.nodes == ("wash.scrub", "wash.dry")
-    assert "There is no flow “tea”; the flows are wash." in kitchen.model.prompts[1].text
-    missing = await kitchen.plan(session_for(flow="bath"))
+    assert "There is no flow “tea”; the flows are wash." in bench.model.prompts[1].text
+    missing = await bench.plan(session_for(flow="bath"))
     assert (missing.reason, missing.retryable) == ("There is no flow “bath”.", False)
     nothing = await PlannerBench(FlowPage(flows=(), troubles=("a.yaml: broken",))).plan(session_for())
     assert nothing.reason == "No flow is registered. a.yaml: broken"
 
 
-async def test_a_request_may_go_through_two_flows() -> None:
+async def test_a_path_may_go_through_two_flows() -> None:
     result = await PlannerBench(BOTH).plan(
         session_for(), paths(("tea", ("boil", "brew", "tell")), ("wash", ("scrub", "dry")))
     )
@@ -225,7 +227,7 @@ async def test_a_request_may_go_through_two_flows() -> None:
     assert group_by_flow(result.path.nodes) == [("tea", ["boil", "brew", "tell"]), ("wash", ["scrub", "dry"])]
 
 
-async def test_a_missing_node_is_kept_as_a_proposal_and_not_run() -> None:
+async def test_a_proposed_new_node_is_recorded_and_not_run() -> None:
     node = NewNode(flow="tea", name="milk", description="Adds milk", why="they asked for it")
     result = await PlannerBench().plan(session_for(), GOOD.model_copy(update={"new_node": node}))
     assert result.path.proposal == NodeProposal(
@@ -235,29 +237,29 @@ async def test_a_missing_node_is_kept_as_a_proposal_and_not_run() -> None:
 
 
 async def test_accepted_paths_are_shown_as_examples() -> None:
-    kitchen = PlannerBench(examples=(ENTRY,))
-    result = await kitchen.plan(session_for(), GOOD)
+    bench = PlannerBench(examples=(ENTRY,))
+    result = await bench.plan(session_for(), GOOD)
     assert result.path.examples == 1
-    assert json.dumps({"request": "tea?", "path": WHOLE}) in kitchen.model.prompts[0].text
+    assert json.dumps({"request": "tea?", "path": WHOLE}) in bench.model.prompts[0].text
 
 
-@pytest.mark.parametrize(("expected", "temperature"), [({}, 0.3), ({"temperature": 1.5}, 1.5)])
-async def test_the_model_is_asked_with_the_temperature_of_the_session(
-    expected: dict[str, Any], temperature: float
+@pytest.mark.parametrize(("planning", "temperature"), [({}, 0.3), ({"temperature": 1.5}, 1.5)])
+async def test_the_model_is_called_with_the_temperature_of_the_session(
+    planning: dict[str, Any], temperature: float
 ) -> None:
-    kitchen = PlannerBench()
-    await kitchen.plan(session_for(**expected), GOOD)
-    assert kitchen.model.prompts[0].temperature == temperature
+    bench = PlannerBench()
+    await bench.plan(session_for(**planning), GOOD)
+    assert bench.model.prompts[0].temperature == temperature
 
 
 # --- the cache
 
 
 async def test_the_same_request_in_the_same_state_is_planned_once() -> None:
-    kitchen = PlannerBench()
-    first = await kitchen.plan(session_for(), GOOD)
-    again = await kitchen.plan(session_for())
-    assert kitchen.model.prompts == []
+    bench = PlannerBench()
+    first = await bench.plan(session_for(), GOOD)
+    again = await bench.plan(session_for())
+    assert bench.model.prompts == []
     assert again.path == PathPlan(nodes=WHOLE, cached=True)
     assert [a.tool for a in again.actions] == [a.tool for a in first.actions]
 
@@ -266,31 +268,31 @@ OTHER_STATE = ONE.model_copy(update={"states": {"tea": {"water": 1}}})
 CHANGED: list[Callable[[PlannerBench], Session]] = [
     lambda _: session_for("other tea"),
     lambda _: session_for(cache=False),
-    lambda kitchen: setattr(kitchen, "found", BOTH) or session_for(),  # type: ignore[func-returns-value]
-    lambda kitchen: setattr(kitchen, "found", OTHER_STATE) or session_for(),  # type: ignore[func-returns-value]
+    lambda bench: setattr(bench, "flow_page", BOTH) or session_for(),  # type: ignore[func-returns-value]
+    lambda bench: setattr(bench, "flow_page", OTHER_STATE) or session_for(),  # type: ignore[func-returns-value]
 ]
 
 
 @pytest.mark.parametrize("change", CHANGED, ids=["request", "switched off", "flows", "state"])
-async def test_anything_else_is_planned_anew(change: Callable[[PlannerBench], Session]) -> None:
-    kitchen = PlannerBench()
-    await kitchen.plan(session_for(), GOOD)
-    result = await kitchen.plan(change(kitchen), GOOD)
+async def test_a_different_request_flow_or_state_is_planned_again(change: Callable[[PlannerBench], Session]) -> None:
+    bench = PlannerBench()
+    await bench.plan(session_for(), GOOD)
+    result = await bench.plan(change(bench), GOOD)
     assert not result.path.cached
-    assert len(kitchen.model.prompts) == 1
+    assert len(bench.model.prompts) == 1
 
 
-async def test_another_path_is_not_the_one_that_was_refused() -> None:
-    kitchen = PlannerBench()
+async def test_a_rejected_path_is_not_taken_from_the_cache_for_the_next_plan() -> None:
+    bench = PlannerBench()
     story = given(
         c.Say(text="tea please", workflow="flow", settings=SessionSettings(confirm="path")),
-        await kitchen.plan(session_for(confirm="path"), GOOD),
+        await bench.plan(session_for(confirm="path"), GOOD),
     )
     refused = given(c.Reject(replan=True), begin=story.session).session
-    again = await kitchen.plan(refused, GOOD)
+    again = await bench.plan(refused, GOOD)
     assert not again.path.cached
-    assert f"<problems>\nThe person wants another path than {', '.join(WHOLE)}." in kitchen.model.prompts[0].text
-    assert (await kitchen.plan(session_for(confirm="path"))).path.cached
+    assert f"<problems>\nThe person wants another path than {', '.join(WHOLE)}." in bench.model.prompts[0].text
+    assert (await bench.plan(session_for(confirm="path"))).path.cached
 
 
 async def test_paths_that_are_too_long_together_are_sent_back() -> None:
@@ -298,31 +300,31 @@ async def test_paths_that_are_too_long_together_are_sent_back() -> None:
     loop = TEA.nodes[1].model_copy(update={"name": "again", "possible_next_nodes": ("boil", "tell")})
     brew = TEA.nodes[1].model_copy(update={"possible_next_nodes": ("again",)})
     round_tea = TEA.model_copy(update={"nodes": (TEA.nodes[0], brew, loop, TEA.nodes[2])})
-    kitchen = PlannerBench(FlowPage(flows=(round_tea,), states=ONE.states))
+    bench = PlannerBench(FlowPage(flows=(round_tea,), states=ONE.states))
     long = ("tea", (*brews * 13, "tell"))
-    result = await kitchen.plan(session_for(), paths(long, long), paths(("tea", (*brews, "tell"))))
+    result = await bench.plan(session_for(), paths(long, long), paths(("tea", (*brews, "tell"))))
     assert result.path.attempts == 2
-    assert "It has 80 nodes; a path has 60 at most." in kitchen.model.prompts[1].text
+    assert "It has 80 nodes; a path has 60 at most." in bench.model.prompts[1].text
 
 
-async def test_the_cache_is_bounded_and_keeps_no_fallback_and_no_question() -> None:
-    kitchen = PlannerBench(cache=2)
+async def test_the_cache_is_bounded_and_keeps_no_fallbacks() -> None:
+    bench = PlannerBench(cache=2)
     for number in range(5):
-        await kitchen.plan(session_for(f"tea {number}"), GOOD)
-    assert len(kitchen.known) == 2
-    assert (await kitchen.plan(session_for("tea 4"))).path.cached
-    await kitchen.plan(session_for("odd tea"), BAD, BAD, BAD)
-    assert not (await kitchen.plan(session_for("odd tea"), GOOD)).path.cached
-    none = PlannerBench(cache=0)
-    await none.plan(session_for(), GOOD)
-    assert len(none.known) == 0
+        await bench.plan(session_for(f"tea {number}"), GOOD)
+    assert len(bench.cache) == 2
+    assert (await bench.plan(session_for("tea 4"))).path.cached
+    await bench.plan(session_for("odd tea"), BAD, BAD, BAD)
+    assert not (await bench.plan(session_for("odd tea"), GOOD)).path.cached
+    without_cache = PlannerBench(cache=0)
+    await without_cache.plan(session_for(), GOOD)
+    assert len(without_cache.cache) == 0
 
 
-# --- what can be walked
+# --- valid and invalid paths
 
 
 @pytest.mark.parametrize(
-    ("path", "have", "why"),
+    ("path", "available", "why"),
     [
         ((), ("request",), "The path has no nodes."),
         (("boil", "bake"), ("request",), "tea has no node “bake”; its nodes are boil, brew, tell."),
@@ -331,11 +333,11 @@ async def test_the_cache_is_bounded_and_keeps_no_fallback_and_no_question() -> N
         (("tell", "boil"), ("tea", "request"), "tell is not followed by boil; it is followed by nothing"),
     ],
 )
-def test_a_path_that_cannot_be_walked_says_why(path: tuple[str, ...], have: tuple[str, ...], why: str) -> None:
-    assert why in " ".join(path_problems(TEA, path, have))
+def test_an_invalid_path_has_reasons(path: tuple[str, ...], available: tuple[str, ...], why: str) -> None:
+    assert why in " ".join(path_problems(TEA, path, available))
 
 
-def test_a_path_begins_where_its_state_is_and_goes_on_after_a_node() -> None:
+def test_a_path_may_begin_within_the_flow_if_its_inputs_are_available() -> None:
     assert path_problems(TEA, ("brew", "tell"), ("water",)) == ()
     assert path_problems(TEA, ("tell",), ("tea",), after="brew") == ()
     assert "tell is not followed by brew" in path_problems(TEA, ("brew", "tell"), ("water",), after="tell")[0]
@@ -344,13 +346,15 @@ def test_a_path_begins_where_its_state_is_and_goes_on_after_a_node() -> None:
     assert full_path(TEA) == ("boil", "brew", "tell")
 
 
-def test_people_read_of_a_path_by_titles_and_programs_by_names() -> None:
+def test_problems_of_a_path_have_titles_for_people_and_names_for_programs() -> None:
     titled = TEA.model_copy(
         update={"nodes": tuple(node.model_copy(update={"title": node.description + " it"}) for node in TEA.nodes)}
     )
-    path, have = ("tell", "brew"), ("old_tea",)
-    assert path_problems(titled, path, have)[1].startswith("tell is not followed by brew; it is followed by nothing")
-    assert path_problems(titled, path, have, titles=True) == (
+    path, available = ("tell", "brew"), ("old_tea",)
+    assert path_problems(titled, path, available)[1].startswith(
+        "tell is not followed by brew; it is followed by nothing"
+    )
+    assert path_problems(titled, path, available, titles=True) == (
         "Tell it needs tea, which nothing before it makes.",
         "Tell it is not followed by Brew it; it is followed by nothing: the flow ends there.",
         "Brew it needs water, which nothing before it makes.",
@@ -367,35 +371,35 @@ def test_people_read_of_a_path_by_titles_and_programs_by_names() -> None:
 # --- prompt and replies
 
 
-def test_the_prompt_holds_flows_state_and_words_but_no_more_than_it_must() -> None:
+def test_the_prompt_has_the_flows_and_a_shortened_state() -> None:
     page = ONE.model_copy(update={"states": {"tea": {"request": "r" * 999, "rows": list(range(400)), "few": [1]}}})
     text = build_prompt(session_for(), page, ())[1]["content"]
     assert '"possible_next_nodes": ["brew", "tell"]' in text
-    assert '"asks"' not in text, "what is not so is left out"
+    assert '"asks"' not in text, "fields with their default are left out"
     assert '"(400 entries)"' in text
     assert '"few": [1]' in text
     assert "r" * 401 not in text
     assert "<examples>\n" not in text
 
 
-def test_a_reply_says_something() -> None:
-    no_nodes, none = {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": list[Any]()}
-    for empty in ({}, {"kind": "question", "text": " "}, {"kind": "path"} | no_nodes, {"kind": "path"} | none):
+def test_an_empty_reply_is_invalid() -> None:
+    no_nodes, no_paths = {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": list[Any]()}
+    for empty in ({}, {"kind": "question", "text": " "}, {"kind": "path"} | no_nodes, {"kind": "path"} | no_paths):
         with pytest.raises(ValidationError):
             PathReply.model_validate({"reply": empty})
 
 
-def test_what_is_shown_while_it_is_written() -> None:
+def test_a_partial_reply_is_shown_as_text() -> None:
     assert render_partial({"text": "Which?"}) == "Which?"
-    half = {"reasoning": "tea", "paths": [{"flow": "tea", "nodes": ["boil", "brew"]}, {"flow": "x"}, None]}
-    assert render_partial(half) == "tea\n\ntea: boil → brew"
+    partial = {"reasoning": "tea", "paths": [{"flow": "tea", "nodes": ["boil", "brew"]}, {"flow": "x"}, None]}
+    assert render_partial(partial) == "tea\n\ntea: boil → brew"
     assert render_partial({}) == ""
 
 
 # --- requests to other services
 
 
-async def test_the_executor_is_waited_for() -> None:
+async def test_the_client_retries_while_the_executor_is_unavailable() -> None:
     answers = [BusUnavailable("nobody"), ONE.model_dump_json().encode()]
 
     class Bus:
@@ -410,7 +414,7 @@ async def test_the_executor_is_waited_for() -> None:
     assert await FlowClient(Bus()).page("s1") == ONE  # type: ignore[arg-type]
 
 
-async def test_examples_are_a_help_and_never_in_the_way() -> None:
+async def test_examples_have_a_path_and_none_are_used_without_recall_or_a_store() -> None:
     class Store:
         def __init__(self, *items: LibraryEntry) -> None:
             self.items = [item.model_dump(mode="json") for item in items]
@@ -420,8 +424,8 @@ async def test_examples_are_a_help_and_never_in_the_way() -> None:
             assert arguments["workflow"] == "flow"
             return {"items": self.items, "total": len(self.items)}
 
-    without = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
-    assert await similar_examples(Store(ENTRY, without), session_for()) == (ENTRY,)
+    without_path = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
+    assert await similar_examples(Store(ENTRY, without_path), session_for()) == (ENTRY,)
     assert await similar_examples(InMemoryStore(InMemoryLog()), session_for()) == ()
-    forgetful = given(c.Say(text="tea please", workflow="flow", settings=SessionSettings(recall=False))).session
-    assert await similar_examples(Store(ENTRY), forgetful) == ()
+    without_recall = given(c.Say(text="tea please", workflow="flow", settings=SessionSettings(recall=False))).session
+    assert await similar_examples(Store(ENTRY), without_recall) == ()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from parley.events.values import Knowledge, Recalled, SessionSettings
-from parley.protocol.tools import CheckCalls, ListTools, ToolPage, ToolSpec
+from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner import agentflow_prompt as turn_prompt
 from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES, checked_by_packs, plan_turn
@@ -19,8 +19,6 @@ from services.planner.examples import no_examples
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
 from services.planner.proposals import STALLED_AFTER, TurnProposal, is_stalled, repetition_problem, validate
-from services.planner.tool_client import MAX_SHOWN, SHOW_ALL_UP_TO, ToolClient
-from shared.bus import BusUnavailable
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
@@ -68,14 +66,14 @@ def draft(*actions: Planned, **more: Any) -> TurnDraft:
     return TurnDraft(sub_goal="go on", actions=list(actions), reasoning="why", **more)
 
 
-def plans(number: int, tool: str, effect: str = "read", **args: Any) -> Any:
+def planned_call(number: int, tool: str, effect: str = "read", **args: Any) -> Any:
     return act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
 
 
-# --- what a proposal becomes
+# --- validation of a proposal
 
 
-def test_calls_get_ids_of_their_turn_and_what_their_tools_say() -> None:
+def test_validated_calls_get_ids_and_the_effects_of_their_tools() -> None:
     session = given(*KNOWN).session
     reply = draft(CANCEL, LOOK.model_copy(update={"depends_on": [1, 1, 2, 3, 9, -1], "text": "t" * 9_000}))
     first, second = validate(session, reply, PAGE.tools).actions
@@ -83,9 +81,9 @@ def test_calls_get_ids_of_their_turn_and_what_their_tools_say() -> None:
     assert (second.id, second.effect, second.depends_on, len(second.description)) == ("3.2", "read", ("3.1",), 2_000)
 
 
-def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
-    item, other = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
-    actions = validate(given(*FLOW).session, draft(item, other), (FETCH,)).actions
+def test_the_domain_refuses_calls_that_wait_for_each_other() -> None:
+    first, second = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
+    actions = validate(given(*FLOW).session, draft(first, second), (FETCH,)).actions
     given(*FLOW).when(turn(*actions)).refused(Invalid, "wait for each other")
 
 
@@ -100,9 +98,9 @@ def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
         ([Planned(tool="cancel_pending_order", arguments={**ID, "reason": "I hate it"})], "reason"),
         ([Planned(tool="get_order_details", arguments={"order_id": "#W0"})], "get_order_details"),
     ],
-    ids=["unknown", "unknown and long", "missing", "no object", "twice", "no such reason", "somebody else's"],
+    ids=["unknown", "unknown and long", "missing", "no object", "twice", "no such reason", "another user's"],
 )
-async def test_what_cannot_be_taken_says_why(actions: list[Planned], why: str) -> None:
+async def test_a_rejected_proposal_says_why(actions: list[Planned], why: str) -> None:
     user = ran(3, "get_user_details", json.dumps(USER), user_id=ORDER["user_id"])
     proposal = await validated(given(*KNOWN, *user).session, *actions)
     assert why in " ".join(proposal.problems)
@@ -114,7 +112,7 @@ async def validated(session: Session, *actions: Planned, page: ToolPage = PAGE) 
     return await checked_by_packs(session, validate(session, draft(*actions), page.tools), page, FixedTools(page))
 
 
-async def test_the_store_s_rules_hold_for_its_tools_only() -> None:
+async def test_the_retail_pack_s_rules_apply_to_its_own_tools_only() -> None:
     assert (await validated(given(*FLOW).session, CANCEL)).problems
     assert (await validated(given(*KNOWN).session, CANCEL)).problems == ()
     mail = Planned(tool="send", arguments={"user_id": "somebody"})
@@ -123,7 +121,7 @@ async def test_the_store_s_rules_hold_for_its_tools_only() -> None:
     assert all(spec.checked for spec in SPECS)
 
 
-async def test_a_change_counts_as_made_for_the_calls_after_it() -> None:
+async def test_a_check_assumes_that_the_earlier_calls_of_the_turn_have_run() -> None:
     session = given(*KNOWN).session
     elsewhere = ORDER["address"] | {"order_id": ORDER["order_id"]}
     (why,) = (
@@ -132,17 +130,17 @@ async def test_a_change_counts_as_made_for_the_calls_after_it() -> None:
     assert "is cancelled, and this takes one that is pending" in why
 
 
-async def test_no_pack_is_asked_about_calls_that_none_forbids() -> None:
+async def test_the_planner_sends_no_check_for_tools_without_rules() -> None:
     class Silent(FixedTools):
         async def check(self, ask: CheckCalls) -> tuple[str, ...]:
             raise AssertionError(ask)
 
     page = ToolPage(tools=(FETCH,), total=1)
-    turned, _ = await planned(given(*FLOW).session, draft(Planned(tool="fetch")), tools=Silent(page))
-    assert isinstance(turned, c.PlanTurn)
+    command, _ = await planned(given(*FLOW).session, draft(Planned(tool="fetch")), tools=Silent(page))
+    assert isinstance(command, c.PlanTurn)
 
 
-async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
+async def test_the_next_request_knows_the_customer_but_must_read_the_order_again() -> None:
     session = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="x", confidence=1), say("and cancel it")).session
     session = drafting_session(session)
     assert (await validated(session, LOOK)).problems == ()
@@ -150,69 +148,69 @@ async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_or
     assert "read its details first" in why
 
 
-# --- loops
+# --- repeated calls
 
 
 @pytest.mark.parametrize(
     ("before", "call", "stuck"),
     [
-        (ran(1, "fetch", "page"), plans(2, "fetch"), True),
-        (ran(1, "fetch", "page"), plans(2, "fetch", n=2), False),
-        (ran(1, "fetch", REFUSED, ok=False), plans(2, "fetch"), True),
-        (ran(1, "fetch", "fetch did not answer within 30 seconds.", ok=False), plans(2, "fetch"), False),
-        (ran(1, "fetch", "Stopped by the person.", ok=False), plans(2, "fetch"), False),
-        ((*ran(1, "fetch", "page"), *ran(2, "send", "sent", effect="write", to="a")), plans(3, "fetch"), False),
-        ((*ran(1, "fetch", "page"), *ran(2, "send", "no", ok=False, effect="write")), plans(3, "fetch"), True),
-        (ran(1, "send", "sent", effect="write"), plans(2, "send", "write"), True),
-        (ran(1, "send", "Error: no", ok=False, effect="write"), plans(2, "send", "write"), True),
+        (ran(1, "fetch", "page"), planned_call(2, "fetch"), True),
+        (ran(1, "fetch", "page"), planned_call(2, "fetch", n=2), False),
+        (ran(1, "fetch", REFUSED, ok=False), planned_call(2, "fetch"), True),
+        (ran(1, "fetch", "fetch did not answer within 30 seconds.", ok=False), planned_call(2, "fetch"), False),
+        (ran(1, "fetch", "Stopped by the person.", ok=False), planned_call(2, "fetch"), False),
+        ((*ran(1, "fetch", "page"), *ran(2, "send", "sent", effect="write", to="a")), planned_call(3, "fetch"), False),
+        ((*ran(1, "fetch", "page"), *ran(2, "send", "no", ok=False, effect="write")), planned_call(3, "fetch"), True),
+        (ran(1, "send", "sent", effect="write"), planned_call(2, "send", "write"), True),
+        (ran(1, "send", "Error: no", ok=False, effect="write"), planned_call(2, "send", "write"), True),
     ],
     ids=[
-        "the same look",
-        "another look",
-        "refused in so many words",
-        "too slow",
+        "the same read",
+        "other arguments",
+        "a refused read",
+        "a timeout",
         "stopped",
-        "since a change",
-        "since nothing changed",
-        "the same change",
-        "the same refused change",
+        "after a write",
+        "after a failed write",
+        "the same write",
+        "the same refused write",
     ],
 )
-def test_the_same_call_again_leads_nowhere_unless_something_changed(
+def test_a_repeated_call_is_a_problem_unless_something_changed(
     before: tuple[StoryLine, ...], call: Any, stuck: bool
 ) -> None:
     session = given(*FLOW, *before).session
     assert bool(repetition_problem([call], action_history(session.memory, session.turn))) is stuck
 
 
-def test_of_several_calls_one_that_is_new_is_reason_enough() -> None:
+def test_repeated_calls_are_allowed_beside_a_new_one() -> None:
     session = given(*FLOW, *ran(1, "fetch", "page")).session
-    outcome = action_history(session.memory, session.turn)
-    assert repetition_problem([plans(2, "fetch"), plans(2, "fetch", n=2)], outcome) == ""
-    assert "(fetch)" in repetition_problem([plans(2, "fetch"), plans(2, "fetch")], outcome)
+    history = action_history(session.memory, session.turn)
+    assert repetition_problem([planned_call(2, "fetch"), planned_call(2, "fetch", n=2)], history) == ""
+    assert "(fetch)" in repetition_problem([planned_call(2, "fetch"), planned_call(2, "fetch")], history)
 
 
-async def test_a_look_that_has_faded_may_be_taken_again() -> None:
-    """Else a rule that wants an order read first, and a memory that has lost it, would be a dead end."""
-    large = [result for n in range(3, 6) for result in ran(n, "fetch", "p" * (MAX_WHOLE_OUTCOMES // 2), n=n)]
-    session = given(*KNOWN, *large).session
-    faded = next(past for past in action_history(session.memory, session.turn) if past.tool == "get_order_details")
-    assert len(faded.text) == MAX_OUTCOME_SUMMARY
+async def test_a_read_may_be_repeated_when_memory_has_shortened_its_result() -> None:
+    """Otherwise a write that requires the order's details could never be planned again."""
+    large_results = [result for n in range(3, 6) for result in ran(n, "fetch", "p" * (MAX_WHOLE_OUTCOMES // 2), n=n)]
+    session = given(*KNOWN, *large_results).session
+    shortened = next(past for past in action_history(session.memory, session.turn) if past.tool == "get_order_details")
+    assert len(shortened.text) == MAX_OUTCOME_SUMMARY
     (why,) = (await validated(session, CANCEL)).problems
     assert "read its details first" in why
     assert (await validated(session, LOOK)).problems == ()
 
 
-def test_what_broke_down_again_and_again_is_not_tried_for_ever() -> None:
-    down = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError: away", ok=False)]
-    session = given(*FLOW, *down).session
+def test_a_session_is_stalled_after_several_failures_in_a_row() -> None:
+    failures = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError: away", ok=False)]
+    session = given(*FLOW, *failures).session
     assert is_stalled(session)
     assert validate(session, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
-    once = given(*FLOW, *down[:4]).session
-    assert not is_stalled(once)
-    assert not validate(once, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
-    helped = given(*FLOW, *down, *ran(STALLED_AFTER + 1, "fetch", "there", n=7)).session
-    assert not is_stalled(helped)
+    failed_once = given(*FLOW, *failures[:4]).session
+    assert not is_stalled(failed_once)
+    assert not validate(failed_once, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
+    recovered = given(*FLOW, *failures, *ran(STALLED_AFTER + 1, "fetch", "there", n=7)).session
+    assert not is_stalled(recovered)
 
 
 # --- planning as a whole
@@ -245,26 +243,26 @@ async def planned(
     examples: Any = no_examples,
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
-    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    context = WorkContext(kit, SessionAtPosition(session, 0), cause="s1:cause")
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s1:cause")
     return await plan_turn(context, tools or FixedTools(PAGE), recall, examples), model
 
 
 async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
-    rested = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
-    words, model = await planned(rested.session, WordsDraft(text="You named it."))
-    assert words == c.AnswerRemark(text="You named it.")
-    question = repr(model.prompts[0])
-    assert r"<remark>\nwhy that one?\n</remark>" in question
-    assert r"<review>\nIt is #W1.\n</review>" in question
-    turned, _ = await planned(rested.session, draft(LOOK))
-    assert isinstance(turned, c.PlanTurn)
+    answered = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
+    answer, model = await planned(answered.session, WordsDraft(text="You named it."))
+    assert answer == c.AnswerRemark(text="You named it.")
+    prompt = repr(model.prompts[0])
+    assert r"<remark>\nwhy that one?\n</remark>" in prompt
+    assert r"<review>\nIt is #W1.\n</review>" in prompt
+    command, _ = await planned(answered.session, draft(LOOK))
+    assert isinstance(command, c.PlanTurn)
 
 
 async def test_an_unknown_workflow_fails_with_a_reason() -> None:
     log = InMemoryLog()
-    kit = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(kit, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
+    deps = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    context = WorkContext(deps, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
     planner = Planner(FixedTools(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples)
     failed = await planner.plan(context)
     assert isinstance(failed, c.Fail)
@@ -273,24 +271,24 @@ async def test_an_unknown_workflow_fails_with_a_reason() -> None:
 
 async def test_a_good_reply_becomes_a_turn() -> None:
     reply = draft(LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True)
-    turned, model = await planned(given(*KNOWN[:5]).session, reply)
-    assert isinstance(turned, c.PlanTurn)
-    assert (turned.sub_goal, turned.sub_goals, turned.final) == ("go on", ("look", "cancel"), True)
-    assert (turned.selected_tool, turned.required_skills, turned.reasoning) == (LOOK.tool, ("reading",), "why")
+    command, model = await planned(given(*KNOWN[:5]).session, reply)
+    assert isinstance(command, c.PlanTurn)
+    assert (command.sub_goal, command.sub_goals, command.final) == ("go on", ("look", "cancel"), True)
+    assert (command.selected_tool, command.required_skills, command.reasoning) == (LOOK.tool, ("reading",), "why")
     assert len(model.prompts) == 1
 
 
-async def test_a_question_is_asked() -> None:
+async def test_a_question_from_the_model_goes_to_the_user() -> None:
     question, _ = await planned(given(*FLOW).session, QuestionDraft(text=" Who are you? "))
     assert question == c.Ask(text="Who are you?")
 
 
-async def test_where_nothing_is_left_to_do_the_reason_is_the_turn() -> None:
-    turned, _ = await planned(given(*KNOWN).session, NothingToDo(reason="It is cancelled."))
-    assert turned == c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is cancelled.")
+async def test_nothing_to_do_becomes_a_turn_without_calls_that_has_the_reason() -> None:
+    command, _ = await planned(given(*KNOWN).session, NothingToDo(reason="It is cancelled."))
+    assert command == c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is cancelled.")
 
 
-async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_person_is_asked() -> None:
+async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> None:
     bad = draft(Planned(tool="nope"))
     question, model = await planned(given(*FLOW).session, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
     assert isinstance(question, c.Ask)
@@ -299,33 +297,35 @@ async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_pe
     assert "<nudge>" not in model.prompts[0].messages[1]["content"]
     answered = with_words(given(*FLOW).session, dialogue=(AnsweredQuestion(question.text, "go on"),))
     again, _ = await planned(answered, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
-    assert isinstance(again, c.PlanTurn), "the same is not asked twice"
+    assert isinstance(again, c.PlanTurn), "the planner does not ask the same question twice"
     assert "There is no tool “nope” here." in again.reasoning
 
 
-async def test_other_tools_are_looked_for_in_the_model_s_words_but_not_for_ever() -> None:
-    few = ToolPage(tools=(FETCH,), total=40)
-    more = ToolPage(tools=(SEND, FETCH), total=40)
-    shelf = FixedTools(few, more)
-    query, send = MoreTools(words="send a mail"), draft(Planned(tool="send", arguments={"to": "a"}))
-    turned, model = await planned(given(*FLOW).session, query, send, tools=shelf)
-    assert isinstance(turned, c.PlanTurn)
-    assert [words for words, _ in shelf.asked] == ["Cancel it", "send a mail"]
+async def test_the_model_may_search_for_tools_a_limited_number_of_times() -> None:
+    first_page = ToolPage(tools=(FETCH,), total=40)
+    found_page = ToolPage(tools=(SEND, FETCH), total=40)
+    tools = FixedTools(first_page, found_page)
+    search, send_draft = MoreTools(words="send a mail"), draft(Planned(tool="send", arguments={"to": "a"}))
+    command, model = await planned(given(*FLOW).session, search, send_draft, tools=tools)
+    assert isinstance(command, c.PlanTurn)
+    assert [words for words, _ in tools.asked] == ["Cancel it", "send a mail"]
     assert "There are 39 other tools" in model.prompts[0].text
     assert "fit “send a mail”" in model.prompts[1].text
     last = NothingToDo(reason="There is no such tool.")
-    ended, searched = await planned(given(*FLOW).session, *[query] * MAX_SEARCHES, last, tools=FixedTools(few))
+    ended, second_model = await planned(
+        given(*FLOW).session, *[search] * MAX_SEARCHES, last, tools=FixedTools(first_page)
+    )
     assert isinstance(ended, c.PlanTurn)
-    assert [_kinds(prompt.reply)[2] for prompt in searched.prompts] == ["more_tools"] * MAX_SEARCHES + ["question"]
+    assert [_kinds(prompt.reply)[2] for prompt in second_model.prompts] == ["more_tools"] * MAX_SEARCHES + ["question"]
 
 
 async def test_the_first_prompt_of_a_stalled_session_says_so() -> None:
-    down = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
-    _, model = await planned(given(*FLOW, *down).session, QuestionDraft(text="What now?"))
+    failures = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
+    _, model = await planned(given(*FLOW, *failures).session, QuestionDraft(text="What now?"))
     assert "Three turns came to nothing." in model.prompts[0].text
 
 
-async def test_what_was_recalled_goes_with_the_first_turn_only() -> None:
+async def test_recalled_outcomes_are_in_the_first_turn_only() -> None:
     hint = Recalled(session_id="s0", request="Cancel mine", outcome="answered: done", lesson="ask for the e-mail")
 
     async def recall(_: Session) -> tuple[Recalled, ...]:
@@ -340,17 +340,17 @@ async def test_what_was_recalled_goes_with_the_first_turn_only() -> None:
     assert later.recalled == ()
 
 
-async def test_a_task_needs_no_model_to_be_planned() -> None:
+async def test_a_task_is_planned_without_a_model() -> None:
     session = given(say("Draft one", workflow="agentflow", settings=SessionSettings(task=True))).session
-    turned, model = await planned(session)
-    assert isinstance(turned, c.PlanTurn)
-    assert (turned.actions, len(model.prompts)) == ((), 0)
+    command, model = await planned(session)
+    assert isinstance(command, c.PlanTurn)
+    assert (command.actions, len(model.prompts)) == ((), 0)
 
 
 # --- the prompt
 
 
-def test_empty_sections_are_left_out_and_all_others_are_in_their_order() -> None:
+def test_the_prompt_leaves_out_empty_sections_and_keeps_the_order_of_the_others() -> None:
     plain = turn_prompt.build_prompt(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
     assert _names(plain) == ["tools", "request", "turn"]
     story: tuple[StoryLine, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
@@ -385,7 +385,7 @@ def test_the_prompt_has_tools_without_internal_fields() -> None:
         {"kind": "nothing_to_do", "reason": ""},
     ],
 )
-def test_a_reply_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
+def test_an_empty_reply_is_invalid(empty: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TurnReply.model_validate({"reply": empty})
 
@@ -402,44 +402,8 @@ def test_a_reply_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
         ({}, ""),
     ],
 )
-def test_what_is_written_so_far_is_shown(partial: dict[str, Any], text: str) -> None:
+def test_a_partial_reply_is_shown_as_text(partial: dict[str, Any], text: str) -> None:
     assert turn_prompt.render_partial(partial) == text
-
-
-# --- the catalogue
-
-
-class Executors:
-    """Answers for the executor: away the first times, then with as many tools as it has."""
-
-    def __init__(self, count: int, away: int = 0) -> None:
-        self.asked: list[ListTools] = []
-        self._away = away
-        self._specs = tuple(SEND.model_copy(update={"name": f"tool_{n}"}) for n in range(count))
-
-    async def request(self, _: str, data: bytes, **_more: Any) -> bytes:
-        if self._away:
-            self._away -= 1
-            raise BusUnavailable("nobody answers")
-        self.asked.append(ListTools.model_validate_json(data))
-        limit = self.asked[-1].limit
-        return ToolPage(tools=self._specs[:limit], total=len(self._specs)).model_dump_json().encode()
-
-
-@pytest.mark.parametrize(
-    ("count", "question", "message"), [(SHOW_ALL_UP_TO, 1, SHOW_ALL_UP_TO), (SHOW_ALL_UP_TO + 1, 2, MAX_SHOWN + 1)]
-)
-async def test_few_tools_are_all_listed_and_of_many_the_matching_ones(count: int, question: int, message: int) -> None:
-    bus: Any = Executors(count)
-    page = await ToolClient(bus).matching("w" * 9_000, ("tool_7",))
-    assert (len(bus.asked), len(page.tools), page.total) == (question, message, count)
-    if question > 1:
-        assert (len(bus.asked[-1].query), bus.asked[-1].names) == (5_000, ("tool_7",))
-
-
-async def test_the_planner_waits_for_an_executor_that_is_away() -> None:
-    bus: Any = Executors(2, away=1)
-    assert (await ToolClient(bus).matching("x")).total == 2
 
 
 def _kinds(reply: type[Any]) -> list[str]:

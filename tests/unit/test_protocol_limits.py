@@ -11,21 +11,21 @@ from scripts.gen_openapi import openapi
 from services.gateway.api_errors import ApiError
 from services.gateway.parsing import parse_message
 
-CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `bounds.Settings` has
+CHECKED_ELSEWHERE = {  # stored events have no limits for these; `bounds.Settings` has
     "SessionSettings.approval_timeout",
     "SessionSettings.token_budget",
     "SessionSettings.cost_budget",
     "SessionSettings.call_budget",
     "SessionSettings.time_budget",
 }
-NAMED = {"Step.arguments"}  # any JSON under any name: the message's own size is the limit
+LIMITED_BY_MESSAGE_SIZE = {"Step.arguments"}  # any JSON
 
 
 def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Iterator[str]:
     """The places in a JSON schema where a value can grow without limit."""
     if ref := schema.get("$ref", ""):
         name = ref.rpartition("/")[2]
-        if name not in parts:  # seen on the way here
+        if name not in parts:  # a recursive reference, already visited
             return
         rest = {key: value for key, value in parts.items() if key != name}
         yield from _unlimited(parts[name], name, rest)
@@ -41,7 +41,7 @@ def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Ite
         "integer": ("maximum", "exclusiveMaximum"),
         "number": ("maximum", "exclusiveMaximum"),
     }.get(kind or "")
-    parsed = schema.get("format") in ("time", "date-time")  # as an instant, which no long text is
+    parsed = schema.get("format") in ("time", "date-time")  # parsed as a time, which limits the length
     if bounds and not parsed and not any(bound in schema for bound in bounds):
         yield place
     if kind == "array":
@@ -55,7 +55,7 @@ def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Ite
 
 def test_every_field_of_a_message_has_a_limit() -> None:
     schema = CLIENT_MESSAGES.json_schema()
-    assert set(_unlimited(schema, "message", schema["$defs"])) - CHECKED_ELSEWHERE - NAMED == set()
+    assert set(_unlimited(schema, "message", schema["$defs"])) - CHECKED_ELSEWHERE - LIMITED_BY_MESSAGE_SIZE == set()
 
 
 def test_every_field_of_a_request_has_a_limit() -> None:
@@ -68,7 +68,7 @@ def test_every_field_of_a_request_has_a_limit() -> None:
                 unlimited |= set(_unlimited(parameter["schema"], f"{path} {parameter['name']}", parts))
             for content in operation.get("requestBody", {}).get("content", {}).values():
                 unlimited |= set(_unlimited(content["schema"], path, parts))
-    assert unlimited - CHECKED_ELSEWHERE - NAMED == set()
+    assert unlimited - CHECKED_ELSEWHERE - LIMITED_BY_MESSAGE_SIZE == set()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The English questions and paths: the stored rows match the gold SQL, and the comparison of results is right."""
+"""The English questions and path requests: the stored rows match the gold SQL, and results compare correctly."""
 
 from collections import Counter
 
@@ -12,23 +12,23 @@ ROWS: list[list[JsonValue]] = [["Guitar", 2], ["Tent", 2], ["Guitar", 3]]
 
 @pytest.mark.parametrize("name", DATABASES)
 def test_the_gold_sql_gives_the_stored_rows(name: str) -> None:
-    for stored, now in zip(load(name), recompute(name), strict=True):
-        assert stored == now
+    for stored, recomputed in zip(load(name), recompute(name), strict=True):
+        assert stored == recomputed
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_a_question_has_rows_or_a_reason_and_follows_up_an_earlier_one(name: str) -> None:
-    before: set[str] = set()
+def test_a_question_has_rows_or_a_reason_for_its_refusal(name: str) -> None:
+    earlier_ids: set[str] = set()
     for question in load(name):
-        assert question.id not in before
+        assert question.id not in earlier_ids
         assert bool(question.after) == (question.kind == "followup")
-        assert not question.after or question.after in before
+        assert not question.after or question.after in earlier_ids
         assert (question.refuse, bool(question.why)) == ((question.kind in ("unanswerable", "harm")),) * 2
         assert bool(question.rows) == bool(question.sql) == (question.columns > 0) == (not question.refuse)
-        before.add(question.id)
+        earlier_ids.add(question.id)
 
 
-def test_no_question_is_asked_twice_in_any_of_the_files() -> None:
+def test_no_question_occurs_twice() -> None:
     texts = [question.question.lower() for name in DATABASES for question in load(name)]
     assert len(set(texts)) == len(texts)
 
@@ -37,7 +37,7 @@ def test_no_question_is_asked_twice_in_any_of_the_files() -> None:
 def test_a_stored_result_is_right_with_reordered_and_extra_columns(name: str) -> None:
     for question in load(name):
         if not question.refuse:
-            got = [[f"id {place}", *reversed(row)] for place, row in enumerate(question.rows)]
+            got = [[f"id {index}", *reversed(row)] for index, row in enumerate(question.rows)]
             assert same(question.rows, ["id"] + ["?"] * question.columns, got, question.ordered), question.id
 
 
@@ -52,28 +52,28 @@ def test_the_order_of_rows_matters_only_if_requested() -> None:
     [
         [["Guitar", 2], ["Tent", 2]],
         [["Guitar", 2], ["Tent", 2], ["Guitar", 3], ["Guitar", 3]],
-        [["Guitar", 2], ["Guitar", 2], ["Tent", 3]],  # the columns alone are right, their pairs are not
+        [["Guitar", 2], ["Guitar", 2], ["Tent", 3]],  # each column is right, but the pairs are not
         [["Guitar", 2], ["Tent", 2], ["Guitar", 3.01]],
         [["guitar", 2], ["Tent", 2], ["guitar", 3]],
         [["Guitar", 2], ["Tent", 2], ["Guitar", None]],
     ],
 )
-def test_other_rows_are_wrong(got: list[list[JsonValue]]) -> None:
+def test_different_rows_are_wrong(got: list[list[JsonValue]]) -> None:
     assert not same(ROWS, ["name", "n"], got)
 
 
 def test_missing_columns_are_wrong() -> None:
     assert not same(ROWS, ["name"], [row[:1] for row in ROWS])
-    assert not same([[2, 2]], ["n"], [[2]])  # one got column does not stand for two
+    assert not same([[2, 2]], ["n"], [[2]])  # one result column cannot match two expected ones
 
 
 @pytest.mark.parametrize(("expected", "got"), [(5, 5.0), (2.99, 2.987), (1, True), (2024, "2024"), (51.47, "51.4748")])
-def test_equal_values(expected: JsonValue, got: JsonValue) -> None:
+def test_values_that_count_as_equal(expected: JsonValue, got: JsonValue) -> None:
     assert same([[expected]], ["value"], [[got]])
 
 
 @pytest.mark.parametrize(("expected", "got"), [("0577", 577), ("0577", "577"), (5, 5.01), (None, 0), ("", None)])
-def test_unequal_values(expected: JsonValue, got: JsonValue) -> None:
+def test_values_that_count_as_different(expected: JsonValue, got: JsonValue) -> None:
     assert not same([[expected]], ["value"], [[got]])
 
 
@@ -82,7 +82,7 @@ def test_no_rows_are_right_when_none_are_expected() -> None:
     assert not same([], ["name"], [["Tent"]])
 
 
-def test_there_are_sixty_path_requests_with_one_kind_of_expectation_each() -> None:
+def test_each_of_the_sixty_path_requests_has_one_kind_of_expectation() -> None:
     requests = load_requests()
     assert len({request.id for request in requests}) == len({request.request for request in requests}) == 60
     for request in requests:
@@ -103,8 +103,8 @@ def test_a_path_is_right_if_it_is_among_the_expected_ones() -> None:
     assert not request.right([("g", ["b"])])
     assert not request.right([])
     assert not request.right([("f", ["b"])] * 2)
-    two = Request(id="p", request="?", paths=(Walk(flow="f", path=("a",)), Walk(flow="g", path=("b",))))
-    assert two.right([("f", ["a"]), ("g", ["b"])])
-    assert not two.right([("g", ["b"]), ("f", ["a"])])
+    two_flows = Request(id="p", request="?", paths=(Walk(flow="f", path=("a",)), Walk(flow="g", path=("b",))))
+    assert two_flows.right([("f", ["a"]), ("g", ["b"])])
+    assert not two_flows.right([("g", ["b"]), ("f", ["a"])])
     assert Request(id="p", request="?", question=True).right([])
     assert not Request(id="p", request="?", question=True).right([("f", ["a"])])

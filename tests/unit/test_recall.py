@@ -1,4 +1,4 @@
-"""Which earlier outcomes reach the planner, and that a failing recall never stops a plan."""
+"""Recall: which earlier outcomes the planner gets, and that a failing recall never stops a plan."""
 
 import math
 from collections.abc import Sequence
@@ -32,15 +32,15 @@ OFF = Embeddings(Settings(parley_embedding_model=""))
 
 
 class Store:
-    """Answers with these records, or fails so."""
+    """A store that answers with these records, or raises this exception."""
 
     def __init__(self, *records: MemoryRecord, fails: Exception | None = None, answers: Any = None) -> None:
         self._answers = answers or {"items": [record.model_dump(mode="json") for record in records]}
         self._fails = fails
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
-        self.asked.append({"verb": verb} | arguments)
+        self.requests.append({"verb": verb} | arguments)
         if self._fails:
             raise self._fails
         return self._answers
@@ -52,18 +52,19 @@ def beginning(request: str = "I want to return hiking boots", **changes: Any) ->
     )
 
 
-# --- the ranking
+# --- ranking
 
 
-def test_without_vectors_the_stores_order_holds_where_words_are_shared() -> None:
+def test_without_vectors_records_with_shared_words_keep_the_order_of_the_store() -> None:
     boots = record("Returning the boots I bought for hiking", score=0.5)
     assert rank("I want to return hiking boots", [BOOTS, LAMP, boots, PHONE], None) == [BOOTS, boots]
 
 
 @pytest.mark.parametrize(
-    ("request_", "memory", "message"),
+    ("request_", "memory", "is_recalled"),
     [
-        ("Cancel my order of a lamp", "Exchange the boots in my order", False),  # "order" is in all of them
+        # They share only the common word "order".
+        ("Cancel my order of a lamp", "Exchange the boots in my order", False),
         ("Cancel order 4711", "What about order 4711?", True),
         ("Help", "Help", True),
         ("写一个计算器", "请写一个计算器程序", True),
@@ -72,14 +73,14 @@ def test_without_vectors_the_stores_order_holds_where_words_are_shared() -> None
         ("?!", "?!", False),
     ],
 )
-def test_a_word_that_everybody_uses_is_not_enough(request_: str, memory: str, message: bool) -> None:
-    assert bool(rank(request_, [record(memory)], None)) is message
+def test_a_shared_common_word_is_not_enough(request_: str, memory: str, is_recalled: bool) -> None:
+    assert bool(rank(request_, [record(memory)], None)) is is_recalled
 
 
-def test_with_vectors_meaning_decides_and_the_unrelated_is_left_out() -> None:
+def test_with_vectors_records_rank_by_similarity_and_unrelated_ones_are_left_out() -> None:
     request, unrelated = [1.0, 0.0], [0.5, math.sqrt(0.75)]
-    at_least = [2 / 3, math.sqrt(1 - 4 / 9)]  # a third of the way from 0.5 to 1
-    vectors = [request, unrelated, [0.6, 0.8], at_least, [0.9, 0.43]]
+    at_threshold = [2 / 3, math.sqrt(1 - 4 / 9)]  # a third of the way from 0.5 to 1
+    vectors = [request, unrelated, [0.6, 0.8], at_threshold, [0.9, 0.43]]
     assert rank("a handset does not work", [LAMP, BOOTS, PHONE], vectors) == [PHONE, BOOTS]
 
 
@@ -90,7 +91,7 @@ def test_cosine() -> None:
     assert cosine([0, 0], [1, 1]) == 0
 
 
-# --- asking for them
+# --- recalling from the store
 
 
 async def test_the_first_turn_of_a_request_recalls_at_most_three() -> None:
@@ -99,7 +100,7 @@ async def test_the_first_turn_of_a_request_recalls_at_most_three() -> None:
     assert [item.request for item in result] == [f"Return hiking boots number {n}" for n in range(3)]
     assert [(len(item.outcome), len(item.lesson)) for item in result] == [(500, 500)] * 3
     expected = {"user": "ann", "query": "I want to return hiking boots", "exclude": "now", "limit": 5, "recent": 0}
-    assert store.asked == [{"verb": "memory.recall"} | expected]
+    assert store.requests == [{"verb": "memory.recall"} | expected]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +108,10 @@ async def test_the_first_turn_of_a_request_recalls_at_most_three() -> None:
     [beginning(settings=SessionSettings(recall=False)), with_counts(beginning(), turns=3)],
     ids=["switched off", "a later turn"],
 )
-async def test_nothing_is_asked_where_it_is_off_or_too_late(session: Session) -> None:
+async def test_no_recall_if_switched_off_or_after_the_first_turn(session: Session) -> None:
     store = Store(BOOTS)
     assert await recall(store, OFF, session) == ()
-    assert store.asked == []
+    assert store.requests == []
 
 
 @pytest.mark.parametrize(
@@ -122,15 +123,15 @@ async def test_nothing_is_asked_where_it_is_off_or_too_late(session: Session) ->
         Store(answers=[1]),
     ],
 )
-async def test_no_failure_stops_the_plan(store: Store) -> None:
+async def test_a_failing_recall_gives_no_records(store: Store) -> None:
     assert await recall(store, OFF, beginning()) == ()
-    assert len(store.asked) == 1
+    assert len(store.requests) == 1
 
 
-async def test_a_request_as_long_as_they_get_is_cut() -> None:
+async def test_a_very_long_request_is_truncated() -> None:
     store = Store()
     assert await recall(store, OFF, beginning("x" * 50_000)) == ()
-    assert len(store.asked[0]["query"]) == 5_000
+    assert len(store.requests[0]["query"]) == 5_000
 
 
 # --- with embeddings
@@ -148,14 +149,14 @@ def vectors(*rows: Sequence[float]) -> httpx2.Response:
     return httpx2.Response(200, json={"object": "list", "model": "vectors", "data": data[::-1], "usage": usage})
 
 
-async def test_the_newest_are_compared_by_meaning() -> None:
+async def test_the_newest_records_are_compared_by_meaning() -> None:
     store = Store(LAMP, PHONE)
-    result = embeddings(lambda _: vectors((1, 0), (0, 1), (0.1, 1), (1, 0.1)))
-    response = await recall(store, result, beginning("The handset I bought does not work"))
-    assert [item.request for item in response] == [PHONE.request]
-    assert store.asked[0]["recent"] == 20
+    client = embeddings(lambda _: vectors((1, 0), (0, 1), (0.1, 1), (1, 0.1)))
+    result = await recall(store, client, beginning("The handset I bought does not work"))
+    assert [item.request for item in result] == [PHONE.request]
+    assert store.requests[0]["recent"] == 20
 
 
-async def test_an_endpoint_without_embeddings_leaves_the_words() -> None:
+async def test_without_an_embeddings_endpoint_records_are_compared_by_words() -> None:
     result = await recall(Store(BOOTS, LAMP), embeddings(lambda _: httpx2.Response(404)), beginning())
     assert [item.request for item in result] == [BOOTS.request]

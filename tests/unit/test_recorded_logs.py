@@ -1,6 +1,6 @@
-"""Recorded logs fold as they did when they were recorded, and foreign messages change nothing.
+"""Recorded logs fold to the recorded sessions, and readers skip messages that do not belong to a log.
 
-If one of these tests fails, a rule or a shape has changed: see tests/logs/README.md.
+If one of these tests fails, a rule or a format has changed: see tests/logs/README.md.
 """
 
 import json
@@ -17,15 +17,15 @@ from tests.logs.exporter import export
 from tests.logs.plays import PLAYS
 from tests.logs.recorded import AT, RecordedLog, differences, load, load_random, names
 
-EVERY = 10  # of the random sessions, for what is tried at each position
+EVERY = 10  # tests that try every position use one random session in ten
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_recorded_log_folds_as_it_did(name: str) -> None:
+def test_a_recorded_log_folds_to_its_recorded_session(name: str) -> None:
     assert differences(load(name)) == []
 
 
-def test_random_sessions_fold_as_they_did() -> None:
+def test_random_sessions_fold_to_their_recorded_sessions() -> None:
     changed = {number: items for number, recorded in enumerate(load_random()) if (items := differences(recorded))}
     assert changed == {}
 
@@ -35,22 +35,24 @@ def test_every_play_and_every_event_is_recorded() -> None:
     kinds = {str(kind.model_fields["type"].default) for kind in EVENT_CLASSES}
     random = {message.subject.split(".", 3)[3] for recorded in load_random() for message in recorded.messages}
     played = {message.subject.split(".", 3)[3] for name in names() for message in load(name).messages}
-    assert kinds <= random | played, "record a play that has this one"
+    assert kinds <= random | played, "record a play with the missing event"
     assert played >= {"session.forked", "session.failed", "session.retried", "answer.judged", "question.answered"}
 
 
 def test_a_changed_rule_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one more repair allowed, a session of the old rule folds differently."""
+    """With one more repair allowed, a session recorded under the old rule folds differently."""
     monkeypatch.setattr(workflow, "MAX_REPAIRS", 3)
     assert any(differences(recorded) for recorded in load_random())
 
 
-# --- messages of strangers
+# --- foreign messages
 
 
-def stranger(
+def unrelated(
     data: bytes, kind: str = "planner.message.received", **headers: str
 ) -> Callable[[SessionAtPosition, StoredMessage], StoredMessage]:
+    """A message with this data, whatever the next event is."""
+
     def message(loaded: SessionAtPosition, _: StoredMessage) -> StoredMessage:
         return StoredMessage(loaded.position + 1, f"session.{loaded.session.id}.{kind}", headers, data, AT)
 
@@ -58,7 +60,7 @@ def stranger(
 
 
 def guarded(**changes: object) -> Callable[[SessionAtPosition, StoredMessage], StoredMessage]:
-    """The next event with other content, from a writer that knows the guard."""
+    """The next event with changed fields and valid guard headers."""
 
     def message(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
         body = json.loads(following.data) | changes
@@ -69,19 +71,19 @@ def guarded(**changes: object) -> Callable[[SessionAtPosition, StoredMessage], S
 
 
 def unguarded(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
-    """The next event without the position that it follows."""
+    """The next event without guard headers."""
     return following._replace(position=loaded.position + 1, headers={})
 
 
 def late(loaded: SessionAtPosition, following: StoredMessage) -> StoredMessage:
-    """The next event from a writer that has not seen the last message."""
+    """The next event with a guard for an outdated position."""
     headers = guard_headers(loaded.session.id, max(loaded.position - 1, 0), "late")
     return following._replace(position=loaded.position + 1, headers=headers)
 
 
 FOREIGN: dict[str, Callable[[SessionAtPosition, StoredMessage], StoredMessage]] = {
-    "no JSON": stranger(b"\xff garbage"),
-    "no event": stranger(b"{}"),
+    "no JSON": unrelated(b"\xff garbage"),
+    "no event": unrelated(b"{}"),
     "unguarded": unguarded,
     "late": late,
     "an unknown type": guarded(type="session.teleported"),
@@ -95,7 +97,7 @@ FOREIGN: dict[str, Callable[[SessionAtPosition, StoredMessage], StoredMessage]] 
 
 
 def every_position(recorded: RecordedLog) -> Iterator[tuple[SessionAtPosition, StoredMessage]]:
-    """The session before each of its messages but the first, and that message."""
+    """Each message but the first, with the session before it."""
     loaded = accept(SessionAtPosition(Session(recorded.session_id), 0), recorded.messages[0])[0]
     for following in recorded.messages[1:]:
         yield loaded, following
@@ -107,25 +109,26 @@ def sessions() -> Iterator[RecordedLog]:
     yield from islice(load_random(), 0, None, EVERY)
 
 
-@pytest.mark.parametrize("tampered", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_message_changes_nothing_and_blocks_nothing(
-    tampered: Callable[[SessionAtPosition, StoredMessage], StoredMessage],
+@pytest.mark.parametrize("make_message", FOREIGN.values(), ids=FOREIGN)
+def test_a_message_that_does_not_belong_changes_nothing_and_blocks_nothing(
+    make_message: Callable[[SessionAtPosition, StoredMessage], StoredMessage],
 ) -> None:
     for recorded in sessions():
         for loaded, following in every_position(recorded):
-            message = tampered(loaded, following)
-            skipped, event, reason = accept(loaded, message)
+            unrelated_message = make_message(loaded, following)
+            skipped, event, reason = accept(loaded, unrelated_message)
             assert (event, bool(reason), skipped.session) == (None, True, loaded.session)
             event_id = parse_event(following.data).id
+            position = unrelated_message.position
             moved = following._replace(
-                position=message.position + 1, headers=guard_headers(loaded.session.id, message.position, event_id)
+                position=position + 1, headers=guard_headers(loaded.session.id, position, event_id)
             )
             after, event, reason = accept(skipped, moved)
             assert (event is not None, reason) == (True, "")
             assert after.session == accept(loaded, following)[0].session
 
 
-def test_a_newer_message_is_not_folded() -> None:
+def test_a_message_of_a_newer_log_format_stops_the_reader() -> None:
     newer = guarded(needs=1_000, a_field_of_tomorrow=True)
     for recorded in sessions():
         for loaded, following in every_position(recorded):
@@ -161,5 +164,5 @@ def test_a_foreign_first_message_does_not_block_the_session() -> None:
         empty = SessionAtPosition(Session(recorded.session_id), 0)
         skipped, event, _ = accept(empty, StoredMessage(1, first.subject, {}, b"garbage", AT))
         assert (event, skipped.session) == (None, empty.session)
-        again = first._replace(position=2, headers=guard_headers(recorded.session_id, 1, parse_event(first.data).id))
-        assert export(accept(skipped, again)[0].session) == export(accept(empty, first)[0].session)
+        moved = first._replace(position=2, headers=guard_headers(recorded.session_id, 1, parse_event(first.data).id))
+        assert export(accept(skipped, moved)[0].session) == export(accept(empty, first)[0].session)

@@ -1,4 +1,4 @@
-"""The rehearsal model in the agent loop: explicit calls, tools that are not shown, people who take over."""
+"""The rehearsal model in the agentflow: explicit calls, tools that the prompt does not list, people who take over."""
 
 import json
 from functools import cache
@@ -53,16 +53,16 @@ def executed_call(number: int, tool: str, result: object, **arguments: Any) -> d
 
 
 def judes_reads(*orders: str) -> list[dict[str, Any]]:
-    """The calls that found Jude and read his account and these orders."""
+    """The calls that identify Jude and read his account and these orders."""
     data = STORE
     return [
         executed_call(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
         executed_call(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),
-        *(executed_call(3, "get_order_details", data["orders"][one], order_id=one) for one in orders),
+        *(executed_call(3, "get_order_details", data["orders"][order_id], order_id=order_id) for order_id in orders),
     ]
 
 
-# --- a call that is spelt out
+# --- explicit calls: the request names the tool and its arguments
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_a_call_that_the_rules_forbid_is_not_repeated() -> None:
     assert "not known yet" in run.answer
 
 
-# --- who asks
+# --- identifying the customer
 
 
 @pytest.mark.parametrize(
-    ("status", "result", "why"),
+    ("status", "result", "text"),
     [
         ("denied", "", "I did not look your account up, because that was not approved."),
         ("skipped", "", "I did not look your account up, because that was not approved."),
@@ -127,10 +127,10 @@ def test_a_call_that_the_rules_forbid_is_not_repeated() -> None:
     ],
 )
 def test_an_account_whose_lookup_was_not_approved_is_not_reported_as_missing(
-    status: str, result: str, why: str
+    status: str, result: str, text: str
 ) -> None:
-    looked = {**executed_call(1, "find_user_id_by_email", result, email=JUDE), "status": status}
-    assert turn(f"Cancel #W9389119, a mistake. {JUDE}", looked)["text"].startswith(why)
+    lookup = {**executed_call(1, "find_user_id_by_email", result, email=JUDE), "status": status}
+    assert turn(f"Cancel #W9389119, a mistake. {JUDE}", lookup)["text"].startswith(text)
 
 
 # --- several requests in one message
@@ -139,62 +139,64 @@ def test_an_account_whose_lookup_was_not_approved_is_not_reported_as_missing(
 def test_two_requests_are_two_sub_goals_of_one_turn() -> None:
     """Each write names its request as its sub-goal. The reads before them serve both."""
     request = f"I want to return the frying pan of {BOTH}, and cancel #W5318900, ordered by mistake. {JUDE}"
-    known = judes_reads(BOTH, "#W5318900")
-    reply = turn(request, *known)
+    reads = judes_reads(BOTH, "#W5318900")
+    reply = turn(request, *reads)
     assert {action["sub_goal"]: action["tool"] for action in reply["actions"]} == {
         "Return": "return_delivered_order_items",
         "Cancel": "cancel_pending_order",
     }
     assert reply["sub_goals"] == ["Return", "Cancel"]
-    assert {action["sub_goal"] for action in turn(request, *known[:1])["actions"]} == {""}
+    assert {action["sub_goal"] for action in turn(request, *reads[:1])["actions"]} == {""}
 
 
-# --- tools that are not shown
+# --- tools that the prompt does not list
 
 
-def test_the_stores_tools_are_requested_if_others_are_shown() -> None:
+def test_the_model_requests_the_tools_of_the_store_if_the_prompt_lists_others() -> None:
     first = turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=[json.dumps(CLOCK)], more_tools=OTHERS)
     assert "find user id by email" in first["words"]
-    few = [tool for tool in TOOLS if "find_user_id_by_email" in tool]
-    assert turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=few, more_tools=OTHERS)["actions"]
+    find_tool = [tool for tool in TOOLS if "find_user_id_by_email" in tool]
+    assert turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=find_tool, more_tools=OTHERS)["actions"]
 
 
-def others(number: int) -> ToolSpec:
-    about = ("find an order of a customer", "get the details of a user", "cancel a pending delivery")[number % 3]
-    return ToolSpec(name=f"server{number}.tool", description=f"Tool {number}: {about}", parameters={}, effect="read")
+def unrelated_tool(number: int) -> ToolSpec:
+    purpose = ("find an order of a customer", "get the details of a user", "cancel a pending delivery")[number % 3]
+    return ToolSpec(name=f"server{number}.tool", description=f"Tool {number}: {purpose}", parameters={}, effect="read")
 
 
-def test_the_stores_tools_are_found_among_many() -> None:
-    many = (*map(others, range(80)), *SPECS)
-    run = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=many)
+def test_the_model_finds_the_tools_of_the_store_among_80_others() -> None:
+    tools = (*map(unrelated_tool, range(80)), *SPECS)
+    run = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=tools)
     assert run.deeds[-1]["tool"] == "cancel_pending_order"
     assert run.changed == play_request(f"Cancel #W9389119, it was a mistake. {JUDE}").changed
-    without = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=many[:80])
-    assert without.deeds == []
-    assert "its tools are not there" in without.answer
+    without_store = play(f"Cancel #W9389119, it was a mistake. {JUDE}", shop(), tools=tools[:80])
+    assert without_store.deeds == []
+    assert "its tools are not there" in without_store.answer
 
 
-# --- a person who took over
+# --- a person takes over
 
 
 HELP = f"I want a coupon for 10 %, so get me a manager. {JUDE}"
-OVER = executed_call(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
+TRANSFER = executed_call(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
 BY_A_PERSON = "cancel pending order #W5318900, ordered by mistake"
-BY_HAND = executed_call(
+CANCELLED_BY_PERSON = executed_call(
     4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5318900", reason="ordered by mistake"
 )
 
 
 def test_a_request_is_handed_over_only_once() -> None:
     assert (
-        turn(HELP, *judes_reads(), OVER, BY_HAND, feedback=["No coupon, but I cancelled it."])["kind"]
+        turn(HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, feedback=["No coupon, but I cancelled it."])["kind"]
         == "nothing_to_do"
     )
     assert [call["tool"] for call in play_request(HELP).deeds].count("transfer_to_human_agents") == 1
 
 
-def test_an_answer_reports_what_a_person_did_and_said() -> None:
-    text = answer(HELP, *judes_reads(), OVER, BY_HAND, feedback=["No coupon, but he may keep the lamp."])
+def test_an_answer_reports_the_actions_and_words_of_the_person_who_took_over() -> None:
+    text = answer(
+        HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, feedback=["No coupon, but he may keep the lamp."]
+    )
     assert "handed you over" in text
     assert f"done besides: {BY_A_PERSON}" in text
     assert "he may keep the lamp" in text
@@ -202,6 +204,6 @@ def test_an_answer_reports_what_a_person_did_and_said() -> None:
 
 def test_an_order_cancelled_by_a_person_is_not_cancelled_again() -> None:
     request = f"Cancel #W5318900, I no longer need it. {JUDE}"
-    reply = turn(request, *judes_reads("#W5318900"), BY_HAND)
+    reply = turn(request, *judes_reads("#W5318900"), CANCELLED_BY_PERSON)
     assert reply["kind"] == "nothing_to_do"
-    assert f"done besides: {BY_A_PERSON}" in answer(request, *judes_reads("#W5318900"), BY_HAND)
+    assert f"done besides: {BY_A_PERSON}" in answer(request, *judes_reads("#W5318900"), CANCELLED_BY_PERSON)

@@ -1,4 +1,4 @@
-"""Schemas and arguments that nobody would write in good faith: no exception, and no more time than a call is worth."""
+"""Hostile schemas and arguments: the repair raises no exception and takes bounded time."""
 
 import json
 import time
@@ -48,9 +48,9 @@ SCHEMAS: Any = st.recursive(
 @given(
     schema=SCHEMAS.filter(lambda schema: isinstance(schema, dict)), sent=JSON | st.dictionaries(NAMES, JSON, max_size=4)
 )
-def test_no_schema_makes_it_raise(schema: Any, sent: Any) -> None:
-    done = repair(sent, schema)
-    assert all(map(str, done.repairs))
+def test_no_schema_raises(schema: Any, sent: Any) -> None:
+    result = repair(sent, schema)
+    assert all(map(str, result.repairs))
     assert schema_problem(schema) is not None
 
 
@@ -78,7 +78,7 @@ for _ in range(300):
         (NESTED, "nested more than 32 deep"),
     ],
 )
-def test_a_schemas_problem_is_named(schema: Any, fault: str) -> None:
+def test_the_problem_of_a_schema_is_reported(schema: Any, fault: str) -> None:
     assert fault in schema_problem(schema)
     repair({"a": {"a": "b"}, "b": [1]}, schema)
 
@@ -93,7 +93,7 @@ def test_schemas_of_real_tools_are_accepted() -> None:
 MANY = {f"field_{n}": n for n in range(40_000)}
 QUOTES = '\\"' * 50_000
 SLOW: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "strange fields": lambda: (MANY, {"properties": {f"name{n}": {} for n in range(1_000)}, "required": ["a"]}),
+    "unknown fields": lambda: (MANY, {"properties": {f"name{n}": {} for n in range(1_000)}, "required": ["a"]}),
     "branches": lambda: (
         {"a": ["x"] * 40_000},
         {"properties": {"a": {"items": {"anyOf": [{"enum": [str(n)]} for n in range(1_000)]}}}},
@@ -106,14 +106,14 @@ SLOW: dict[str, Callable[[], tuple[Any, Any]]] = {
         {"a": list(range(40_000))},
         {"properties": {"a": {"items": {"enum": [f"x{n}" for n in range(2_000)]}}}},
     ),
-    "quotes that never end": lambda: ({"a": f"{{{QUOTES}"}, {"properties": {"a": {"type": "object"}}}),
+    "unclosed quotes": lambda: ({"a": f"{{{QUOTES}"}, {"properties": {"a": {"type": "object"}}}),
     "one text of quotes": lambda: (f"{{{QUOTES}", {"properties": {"a": {}, "b": {}}}),
 }
 
 
 @pytest.mark.parametrize("name", SLOW)
 def test_the_time_is_bounded(name: str) -> None:
-    """A tenth of a second each where nothing else runs; without bounds from half a minute to hours."""
+    """Each takes about 0.1 seconds on an idle machine; without bounds it would take from half a minute to hours."""
     arguments, schema = SLOW[name]()
     began = time.process_time()
     repair(arguments, schema)

@@ -1,4 +1,4 @@
-"""What is made of a reply that no schema held: the envelope left out, a question beside a plan, fields too many."""
+"""Replies of models that did not follow the schema: a missing envelope, a question beside a plan, extra fields."""
 
 import json
 from typing import Any
@@ -58,10 +58,10 @@ def test_a_question_beside_any_usable_reply_is_a_note(reply: type[Reply], usable
 
 
 def test_a_question_without_a_usable_plan_is_a_question() -> None:
-    asked = {"kind": "question", "text": WHICH, "options": []}
-    assert PlanReply.model_validate({"reply": asked}).reply == QuestionDraft(text=WHICH)
+    question = {"kind": "question", "text": WHICH, "options": []}
+    assert PlanReply.model_validate({"reply": question}).reply == QuestionDraft(text=WHICH)
     with pytest.raises(ValidationError):
-        PlanReply.model_validate({"reply": asked | {"goal": "", "steps": []}})
+        PlanReply.model_validate({"reply": question | {"goal": "", "steps": []}})
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,17 @@ def test_other_replies_are_invalid(bad: Any) -> None:
         PlanReply.model_validate_json(json.dumps(bad))
 
 
-def test_kinds_are_withheld() -> None:
-    only = without_kinds(PlanReply, "question", "answer")
-    assert issubclass(only, PlanReply)
-    assert (only.__name__, only.kinds()) == ("PlanReply", (PlanDraft,))
-    assert only is with_kinds(PlanReply, [PlanDraft])
+def test_a_reply_without_some_kinds_refuses_them() -> None:
+    only_plan = without_kinds(PlanReply, "question", "answer")
+    assert issubclass(only_plan, PlanReply)
+    assert (only_plan.__name__, only_plan.kinds()) == ("PlanReply", (PlanDraft,))
+    assert only_plan is with_kinds(PlanReply, [PlanDraft])
     assert without_kinds(PlanReply, "unknown") is PlanReply
     with pytest.raises(ValidationError, match="no question can be asked here now"):
-        only.model_validate({"reply": {"kind": "question", "text": WHICH}})
+        only_plan.model_validate({"reply": {"kind": "question", "text": WHICH}})
     assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
 
 
-def test_the_partial_reply_is_under_reply() -> None:
+def test_the_content_of_a_partial_reply_is_taken_from_its_envelope() -> None:
     assert content_of({"reply": PLAN}) == PLAN
     assert content_of({"reply": "pl"}) == content_of({}) == {}

@@ -1,4 +1,4 @@
-"""The schemas that models are sent: all of them lie in what OpenAI's strict mode and llama.cpp's grammars document."""
+"""The reply schemas that models receive stay within the subset that OpenAI's strict mode and llama.cpp document."""
 
 import ast
 import json
@@ -50,8 +50,8 @@ RULES: dict[str, str] = {
 }
 
 
-def declared() -> Iterator[str]:
-    """The names of all classes of replies that services and flows declare."""
+def declared_replies() -> Iterator[str]:
+    """The names of all reply classes that services and flows declare."""
     for path in (*(ROOT / "services").rglob("*.py"), *(ROOT / "flows").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Reply" for base in node.bases):
@@ -59,17 +59,17 @@ def declared() -> Iterator[str]:
 
 
 def kinds_of(task: str) -> list[Any]:
-    """The schemas of the kinds of which the reply may be."""
+    """The schemas of the alternatives for the reply, one for each kind."""
     reply = strict_schema(REPLIES[task])[0]["properties"]["reply"]
     return list(reply.get("anyOf", [reply]))
 
 
-def test_every_reply_is_among_those_that_are_checked() -> None:
-    assert {*declared()} == {reply.__name__ for task, reply in REPLIES.items() if "." not in task}
+def test_these_tests_check_every_declared_reply() -> None:
+    assert {*declared_replies()} == {reply.__name__ for task, reply in REPLIES.items() if "." not in task}
 
 
 @pytest.mark.parametrize("task", REPLIES)
-def test_a_reply_can_be_held_to_its_schema(task: str) -> None:
+def test_a_schema_stays_within_the_documented_subset(task: str) -> None:
     schema, closed = strict_schema(REPLIES[task])
     assert closed
     assert [*openai_problems(schema), *llama_problems(schema)] == []
@@ -85,7 +85,7 @@ def test_a_reply_is_one_object_that_begins_with_its_kind(task: str) -> None:
 
 
 @pytest.mark.parametrize("task", RULES)
-def test_the_example_in_a_prompt_is_a_reply(task: str) -> None:
+def test_the_example_in_a_prompt_is_a_valid_reply(task: str) -> None:
     example = re.search(r"A good reply: (\{.*\})\s*\Z", RULES[task], re.DOTALL)
     assert example
     data = json.loads(example[1].replace("\n", " "))
@@ -96,7 +96,7 @@ def test_the_example_in_a_prompt_is_a_reply(task: str) -> None:
     assert list(data["reply"]) == list(schema["properties"]), "in the order of the schema"
 
 
-# --- tools that somebody else wrote
+# --- schemas of tools
 
 
 def tool(**parameters: Any) -> ToolSpec:
@@ -104,7 +104,7 @@ def tool(**parameters: Any) -> ToolSpec:
 
 
 def arguments_of(*tools: ToolSpec) -> list[Any]:
-    """The schemas of the arguments, as the turn's schema has them."""
+    """The schema of each tool's arguments, within the schema of a turn."""
     schema, closed = strict_schema(turn_reply(ToolPage(tools=tools, total=len(tools)), searchable=True))
     assert closed
     assert [*openai_problems(schema), *llama_problems(schema)] == []
@@ -112,7 +112,7 @@ def arguments_of(*tools: ToolSpec) -> list[Any]:
     return [item["properties"]["arguments"] for item in call.get("anyOf", [call])]
 
 
-def test_arguments_follow_the_tools_schema_and_optional_ones_may_be_null() -> None:
+def test_arguments_follow_the_schema_of_the_tool_and_optional_ones_may_be_null() -> None:
     city = {"type": "string", "minLength": 2, "pattern": "^[A-Z]", "default": "Ulm", "description": "Where."}
     unit = {"enum": ["C", "F"]}
     spec = tool(properties={"city": city, "unit": unit, "days": {"type": "integer"}}, required=["city"])
@@ -154,8 +154,8 @@ for _ in range(8):
 )
 def test_arguments_outside_the_strict_subset_are_json_text(parameters: dict[str, Any]) -> None:
     simple = tool(properties={"a": {"type": "string"}}, required=["a"])
-    strange, plain = arguments_of(tool(**parameters), simple)
-    assert strange == {"type": "string", "description": "The arguments as JSON text"}
+    unsupported, plain = arguments_of(tool(**parameters), simple)
+    assert unsupported == {"type": "string", "description": "The arguments as JSON text"}
     assert plain["properties"] == {"a": {"type": "string"}}
     reply = turn_reply(ToolPage(tools=(tool(**parameters),), total=1), searchable=True)
     call = {"tool": "t", "arguments": '{"filter": {"a": [1]}}', "text": "", "depends_on": []}
@@ -164,13 +164,13 @@ def test_arguments_outside_the_strict_subset_are_json_text(parameters: dict[str,
     assert draft.actions[0].arguments == {"filter": {"a": [1]}}
 
 
-def test_external_references_and_unions_are_converted() -> None:
+def test_references_and_unions_are_converted() -> None:
     point = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x"]}
     either = {"oneOf": [{"$ref": "#/definitions/point"}, {"type": "null"}], "title": "P"}
     [arguments] = arguments_of(tool(properties={"p": either}, definitions={"point": point}))
-    inside = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}
+    strict_point = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}
     closed = {"required": ["x"], "additionalProperties": False}
-    assert arguments["properties"]["p"] == {"anyOf": [inside | closed, {"type": "null"}]}
+    assert arguments["properties"]["p"] == {"anyOf": [strict_point | closed, {"type": "null"}]}
 
 
 def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
@@ -179,10 +179,10 @@ def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
     ]
     none = turn_reply(ToolPage(tools=(), total=0), searchable=True)
     assert [kind.model_fields["kind"].default for kind in none.kinds()] == ["nothing_to_do", "question", "answer"]
-    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "made once"
+    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "cached"
 
 
-def test_an_open_dictionary_keeps_its_values() -> None:
+def test_a_dictionary_with_any_keys_is_not_strict_and_keeps_its_schema() -> None:
     class Trim(BaseModel):
         columns: dict[str, list[str]]
 
@@ -193,7 +193,7 @@ def test_an_open_dictionary_keeps_its_values() -> None:
     assert schema["properties"]["columns"]["additionalProperties"] == {"type": "array", "items": {"type": "string"}}
 
 
-def test_a_schema_is_counted_as_its_limits_count() -> None:
+def test_the_size_of_a_schema_counts_properties_enum_values_and_characters() -> None:
     inner = {"type": "object", "properties": {"cd": {"type": "string", "enum": ["x", "yz"]}}}
     assert size({"properties": {"a": {"type": "array", "items": inner}, "b": {"const": 10, "type": "integer"}}}) == (
         *(3, 3, 9),

@@ -1,4 +1,4 @@
-"""The store's policy as a check of planned calls: what is allowed, and what each rule catches."""
+"""The policy of the store as a check of planned calls: which calls it allows, and which violations it reports."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from packs.retail.policy import RULES, CompletedCall, violations
 from tests.support.retail import BLUE, CARD, GIFT, GONE, LARGE, NEW_HOME, PAYPAL, POOR, RED, SMALL, Shop
 
-FOUND = ("find_user_id_by_email", {"email": "ann@example.com"})
+FIND_USER = ("find_user_id_by_email", {"email": "ann@example.com"})
 USER = ("get_user_details", {"user_id": "ann_lee_1"})
 Planned = tuple[str, Mapping[str, Any]]
 
@@ -47,7 +47,7 @@ def move(order_id: str) -> Planned:
 
 
 def violations_after(past: list[Planned], *planned: Planned) -> tuple[str, ...]:
-    """What is wrong with these calls after those were made in a real store."""
+    """The violations of the planned calls after a store in memory has executed the past ones."""
     shop, calls = Shop(), []
     for tool, arguments in past:
         result = shop.call(tool, **arguments)
@@ -55,7 +55,12 @@ def violations_after(past: list[Planned], *planned: Planned) -> tuple[str, ...]:
     return violations(calls, planned)
 
 
-ALL = [FOUND, USER, *(order(f"#W{number}") for number in range(1, 7)), ("get_product_details", {"product_id": "10"})]
+READS = [
+    FIND_USER,
+    USER,
+    *(order(f"#W{number}") for number in range(1, 7)),
+    ("get_product_details", {"product_id": "10"}),
+]
 
 
 @pytest.mark.parametrize(
@@ -68,30 +73,36 @@ ALL = [FOUND, USER, *(order(f"#W{number}") for number in range(1, 7)), ("get_pro
         ("transfer_to_human_agents", {"summary": "x"}),
     ],
 )
-def test_what_is_allowed_after_everything_was_read(planned: Planned) -> None:
-    assert violations_after(ALL, planned) == ()
+def test_a_valid_call_is_allowed_after_all_records_were_read(planned: Planned) -> None:
+    assert violations_after(READS, planned) == ()
 
 
-def test_one_after_the_other() -> None:
+def test_compatible_writes_on_one_order_are_allowed_in_sequence() -> None:
     assert (
-        violations_after(ALL, move("#W1"), pay("#W1", GIFT), modify("#W1", [RED], [BLUE]), cancel("#W2"), order("#W5"))
+        violations_after(
+            READS, move("#W1"), pay("#W1", GIFT), modify("#W1", [RED], [BLUE]), cancel("#W2"), order("#W5")
+        )
         == ()
     )
-    assert violations_after([*ALL, pay("#W1", GIFT)], cancel("#W1")) == ()
+    assert violations_after([*READS, pay("#W1", GIFT)], cancel("#W1")) == ()
 
 
-def test_before_the_customer_is_known() -> None:
-    free = [("list_all_product_types", {}), ("get_product_details", {"product_id": "10"}), ("think", {"thought": ""})]
-    assert violations_after([], FOUND, *free, ("calculate", {"expression": "1"})) == ()
+def test_only_free_reads_are_allowed_before_the_customer_is_identified() -> None:
+    free_reads = [
+        ("list_all_product_types", {}),
+        ("get_product_details", {"product_id": "10"}),
+        ("think", {"thought": ""}),
+    ]
+    assert violations_after([], FIND_USER, *free_reads, ("calculate", {"expression": "1"})) == ()
     for planned in (USER, order("#W1"), cancel("#W1"), ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME})):
         assert "not known yet" in violations_after([], planned)[0]
         assert "not known yet" in violations_after([("find_user_id_by_email", {"email": "no"})], planned)[0]
         assert "not known yet" in violations_after([order("#W1"), USER], planned)[0]
-        assert "not known yet" in violations_after([], FOUND, planned)[0]
+        assert "not known yet" in violations_after([], FIND_USER, planned)[0]
 
 
 @pytest.mark.parametrize(
-    ("planned", "why"),
+    ("planned", "reason"),
     [
         (("get_user_details", {"user_id": "bob_ray_3"}), "nobody else"),
         (("modify_user_address", {"user_id": "bob_ray_3", **NEW_HOME}), "nobody else"),
@@ -119,49 +130,47 @@ def test_before_the_customer_is_known() -> None:
         (give_back("#W3", [BLUE], CARD), "does not hold"),
     ],
 )
-def test_what_breaks_a_rule(planned: Planned, why: str) -> None:
-    (wrong,) = violations_after(ALL, planned)
-    assert wrong.startswith(f"{planned[0]}: ")
-    assert why in wrong
+def test_a_call_that_breaks_a_rule_is_reported(planned: Planned, reason: str) -> None:
+    (violation,) = violations_after(READS, planned)
+    assert violation.startswith(f"{planned[0]}: ")
+    assert reason in violation
 
 
-def test_the_second_of_two_that_exclude_each_other() -> None:
+def test_the_second_of_two_incompatible_writes_is_reported() -> None:
     assert (
         "exchange requested"
-        in violations_after(ALL, exchange("#W3", [RED], [BLUE]), give_back("#W3", [SMALL], CARD))[0]
+        in violations_after(READS, exchange("#W3", [RED], [BLUE]), give_back("#W3", [SMALL], CARD))[0]
     )
     assert (
         "return requested"
-        in violations_after([*ALL, give_back("#W3", [RED], CARD)], exchange("#W3", [SMALL], [LARGE]))[0]
+        in violations_after([*READS, give_back("#W3", [RED], CARD)], exchange("#W3", [SMALL], [LARGE]))[0]
     )
-    assert "item modified" in violations_after(ALL, modify("#W1", [RED], [BLUE]), modify("#W1", [SMALL], [LARGE]))[0]
-    assert "item modified" in violations_after([*ALL, modify("#W1", [RED], [BLUE])], cancel("#W1"))[0]
-    assert "is cancelled" in violations_after(ALL, cancel("#W1"), move("#W1"))[0]
+    assert "item modified" in violations_after(READS, modify("#W1", [RED], [BLUE]), modify("#W1", [SMALL], [LARGE]))[0]
+    assert "item modified" in violations_after([*READS, modify("#W1", [RED], [BLUE])], cancel("#W1"))[0]
+    assert "is cancelled" in violations_after(READS, cancel("#W1"), move("#W1"))[0]
 
 
-def test_a_write_needs_what_it_concerns_to_be_read() -> None:
-    assert "not read" in violations_after([FOUND, USER], cancel("#W1"))[0]
-    assert "not read" in violations_after([FOUND], ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME}))[0]
-    assert "not read" in violations_after([FOUND, USER], order("#W1"), cancel("#W1"))[0]
-    assert "was not read" in violations_after([FOUND, order("#W3")], give_back("#W3", [RED], GIFT))[0]
-    assert violations_after([FOUND, order("#W3")], give_back("#W3", [RED], CARD)) == ()
-    assert violations_after([FOUND, order("#W1")], cancel("#W1")) == ()
+def test_a_write_requires_that_its_order_or_customer_was_read() -> None:
+    assert "not read" in violations_after([FIND_USER, USER], cancel("#W1"))[0]
+    assert "not read" in violations_after([FIND_USER], ("modify_user_address", {"user_id": "ann_lee_1", **NEW_HOME}))[0]
+    assert "not read" in violations_after([FIND_USER, USER], order("#W1"), cancel("#W1"))[0]
+    assert "was not read" in violations_after([FIND_USER, order("#W3")], give_back("#W3", [RED], GIFT))[0]
+    assert violations_after([FIND_USER, order("#W3")], give_back("#W3", [RED], CARD)) == ()
+    assert violations_after([FIND_USER, order("#W1")], cancel("#W1")) == ()
 
 
-def test_an_order_read_by_another_way_is_known_for_anothers() -> None:
-    assert "not one of ann_lee_1's" in violations_after([FOUND, order("#W7")], cancel("#W7"))[0]
+def test_an_order_of_another_customer_is_refused_even_after_it_was_read() -> None:
+    assert "not one of ann_lee_1's" in violations_after([FIND_USER, order("#W7")], cancel("#W7"))[0]
 
 
-def test_failed_and_cut_off_results_teach_nothing() -> None:
-    known = [CompletedCall(*FOUND, ok=True, result="ann_lee_1")]
+def test_failed_or_truncated_reads_do_not_count_as_read() -> None:
+    past = [CompletedCall(*FIND_USER, ok=True, result="ann_lee_1")]
     for ok, result in (
         (False, '{"order_id": "#W1", "payment_history": []}'),
         (True, '{"order_id": "#W1", "pay'),
         (True, "[]"),
     ):
-        assert (
-            "not read" in violations([*known, CompletedCall(*order("#W1"), ok=ok, result=result)], [cancel("#W1")])[0]
-        )
+        assert "not read" in violations([*past, CompletedCall(*order("#W1"), ok=ok, result=result)], [cancel("#W1")])[0]
 
 
 def test_the_rules_are_sentences() -> None:

@@ -1,7 +1,7 @@
-"""The hundred requests in plain English, and eighty more by eight kinds of writers: the expected writes are right.
+"""The 180 retail requests in plain English: the expected writes and the expected words in the answer are right.
 
-They succeed in a fresh world, as the request's own customer's. What the answer must contain is checked too: it lies
-in the customer's documents or the catalogue, or is worked out.
+The writes succeed in a fresh world, on records of the customer who makes the request. The words occur in the
+customer's documents or in the catalogue, or are computed from them.
 """
 
 import json
@@ -24,8 +24,8 @@ KINDS |= {"several": 10, "forbidden": 4, "human": 2, "ask": 1}
 WRITES = {spec.name for spec in SPECS if spec.effect == "write"}
 MORE_KINDS = {"cancel": 8, "return": 8, "exchange": 8, "modify_items": 8, "payment": 7, "address": 7, "lookup": 15}
 MORE_KINDS |= {"several": 8, "forbidden": 6, "human": 1, "ask": 4}
-WORKED_OUT = {"87.86": "44.71 + 43.15", "19.2": "289.03 - 269.83", "97.82": "46.02 + 51.8"}
-WORKED_OUT |= {"100.58": "54.56 + 46.02", "118.62": "36.35 + 82.27"}
+COMPUTED = {"87.86": "44.71 + 43.15", "19.2": "289.03 - 269.83", "97.82": "46.02 + 51.8"}
+COMPUTED |= {"100.58": "54.56 + 46.02", "118.62": "36.35 + 82.27"}
 
 
 def read(name: str) -> list[Any]:
@@ -47,7 +47,7 @@ async def worlds() -> AsyncIterator[Worlds]:
 
 
 def owner(request: Any) -> tuple[str, dict[str, Any]]:
-    """Id and document of the customer named in the message or the replies, by e-mail or by name and zip code."""
+    """The id and document of the customer that the request or its replies identify, by e-mail or by name and zip."""
     text = " ".join([request["q"], *request["replies"]]).lower()
     matches = []
     for user_id, user in USERS.items():
@@ -87,7 +87,7 @@ def test_only_requests_with_outcome_done_expect_writes(requests: list[Any]) -> N
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("request_", ALL, ids=lambda request: str(request["id"]))
-async def test_the_expected_writes_are_right(worlds: Worlds, request_: Any) -> None:
+async def test_the_expected_writes_succeed_on_records_of_the_customer(worlds: Worlds, request_: Any) -> None:
     world, (user_id, user) = worlds.world(request_["id"]), owner(request_)
     results = await replay(world, request_)
     assert [result for result in results if result.startswith(("Error", "Unknown"))] == []
@@ -103,7 +103,7 @@ async def test_the_expected_writes_are_right(worlds: Worlds, request_: Any) -> N
 @pytest.mark.parametrize(
     "request_", [request for request in ALL if request["ogt"]], ids=lambda request: str(request["id"])
 )
-async def test_the_expected_words_are_true(worlds: Worlds, request_: Any) -> None:
+async def test_the_expected_words_of_the_answer_are_true(worlds: Worlds, request_: Any) -> None:
     world, (user_id, user) = worlds.world(f"{request_['id']} said"), owner(request_)
     await replay(world, request_)
     data = await world.dump()
@@ -111,5 +111,5 @@ async def test_the_expected_words_are_true(worlds: Worlds, request_: Any) -> Non
     visible = json.dumps([data["users"][user_id], orders, data["products"]])
     for words in request_["ogt"]:
         if words not in visible:
-            assert words == str(round(float(await world.call("calculate", {"expression": WORKED_OUT[words]})), 2))
-            assert all(operand in visible for operand in WORKED_OUT[words].split(" ")[::2])
+            assert words == str(round(float(await world.call("calculate", {"expression": COMPUTED[words]})), 2))
+            assert all(operand in visible for operand in COMPUTED[words].split(" ")[::2])

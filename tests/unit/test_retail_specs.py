@@ -1,4 +1,4 @@
-"""The tools' specifications match the tools."""
+"""The specifications of the retail tools match their functions."""
 
 import inspect
 
@@ -10,7 +10,7 @@ from packs.retail.tools import READS, TOOLS, WRITES
 from parley.protocol.tools import ToolSpec
 
 
-def test_each_of_the_sixteen_tools_is_described_once() -> None:
+def test_each_of_the_sixteen_tools_has_one_specification() -> None:
     assert len(SPECS) == 16
     assert [spec.name for spec in SPECS] == sorted(TOOLS)
     assert {spec.name for spec in SPECS if spec.effect == "read"} == set(READS)
@@ -18,26 +18,26 @@ def test_each_of_the_sixteen_tools_is_described_once() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-def test_its_parameters_are_the_functions_own_in_their_order(spec: ToolSpec) -> None:
-    taken = list(inspect.signature(TOOLS[spec.name]).parameters.values())[1:]
-    names = [item.name for item in taken if item.kind is not inspect.Parameter.VAR_POSITIONAL]
+def test_a_specification_has_the_parameters_of_its_function_in_order(spec: ToolSpec) -> None:
+    parameters = list(inspect.signature(TOOLS[spec.name]).parameters.values())[1:]
+    names = [item.name for item in parameters if item.kind is not inspect.Parameter.VAR_POSITIONAL]
     assert list(REQUIRED[spec.name])[: len(names)] == names
-    if len(taken) > len(names):
+    if len(parameters) > len(names):
         assert REQUIRED[spec.name][len(names) :] == ("address1", "address2", "city", "state", "country", "zip")
     else:
         assert len(REQUIRED[spec.name]) == len(names)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-def test_its_schema_takes_what_it_names_and_nothing_else(spec: ToolSpec) -> None:
+def test_a_schema_accepts_exactly_its_own_parameters(spec: ToolSpec) -> None:
     Draft202012Validator.check_schema(spec.parameters)
     schema = Draft202012Validator(spec.parameters)
-    right: dict[str, object] = dict.fromkeys(REQUIRED[spec.name], "no longer needed")
-    right |= {name: ["1"] for name in right if name.endswith("item_ids")}
-    assert schema.is_valid(right)
-    assert not schema.is_valid(right | {"more": 1})
-    for name in right:
-        assert not schema.is_valid({other: value for other, value in right.items() if other != name})
-        assert not schema.is_valid(right | {name: 5})
-    if "reason" in right:
-        assert not schema.is_valid(right | {"reason": "changed my mind"})
+    valid: dict[str, object] = dict.fromkeys(REQUIRED[spec.name], "no longer needed")
+    valid |= {name: ["1"] for name in valid if name.endswith("item_ids")}
+    assert schema.is_valid(valid)
+    assert not schema.is_valid(valid | {"more": 1})
+    for name in valid:
+        assert not schema.is_valid({other: value for other, value in valid.items() if other != name})
+        assert not schema.is_valid(valid | {name: 5})
+    if "reason" in valid:
+        assert not schema.is_valid(valid | {"reason": "changed my mind"})

@@ -1,4 +1,4 @@
-"""`parley tools`: the table, JSON lines in and out, and tau-bench's own development tasks where their data lie near."""
+"""`parley tools`: the table, JSON lines in and out, and the development tasks of tau-bench where its data exist."""
 
 import json
 import subprocess
@@ -40,29 +40,29 @@ def request(tool: str, **arguments: Any) -> bytes:
     return json.dumps({"tool": tool, "arguments": arguments}).encode()
 
 
-def test_calls_dump_and_reset(folder: Path) -> None:
+def test_calls_change_the_data_until_a_reset(folder: Path) -> None:
     cancel = {"order_id": "#W2", "reason": "no longer needed"}
     dump, reset = b'{"op": "dump"}', b'{"op": "reset"}'
     lines = [request("cancel_pending_order", **cancel), dump, reset, dump, b'{"tool": "list_all_product_types"}']
     shop = Shop()
     result = shop.call("cancel_pending_order", **cancel)
-    first, changed, again, pristine, types = run_lines("--data", str(folder), lines=lines)
-    assert (first, again) == ({"result": result}, {"ok": True})
+    first, changed, reset_answer, pristine, types = run_lines("--data", str(folder), lines=lines)
+    assert (first, reset_answer) == ({"result": result}, {"ok": True})
     assert json.dumps(changed["data"]["orders"]) == json.dumps(shop.data["orders"])
     assert json.dumps(changed["data"]["users"]) == json.dumps(shop.data["users"])
     assert fingerprint(pristine["data"]) == fingerprint(small())
     assert types == {"result": '{"A Lamp": "20", "Cup": "10"}'}
 
 
-def test_a_bad_line_is_answered_and_the_next_one_read() -> None:
+def test_a_bad_line_gives_an_error_and_the_next_line_is_read() -> None:
     bad = [b"nope", b"", b"[]", b"5", b"\xff", b'{"op": "fly"}', b'{"tool": 1, "arguments": {}}', b"[" * 99_999]
     answers = run_lines(lines=[*bad, b'{"tool": "think", "arguments": []}', request("fly"), b'{"op": "dump"}'])
     assert [list(answer) for answer in answers[:-2]] == [["error"]] * 9
     assert answers[-2] == {"result": "Unknown action fly"}
-    assert answers[-1]["data"] == generate(), "without --data it is the generated world"
+    assert answers[-1]["data"] == generate(), "without --data it is the generated store"
 
 
-def test_each_answer_comes_before_the_next_question() -> None:
+def test_each_answer_is_written_before_the_next_line_is_read() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, "--jsonl"], stdin=pipe, stdout=pipe, cwd=ROOT) as program:
         assert program.stdin is not None
@@ -75,21 +75,21 @@ def test_each_answer_comes_before_the_next_question() -> None:
         assert program.wait(20) == 0
 
 
-def test_people_get_a_table() -> None:
+def test_without_options_the_tools_are_listed_as_a_table() -> None:
     table = parley().stdout.decode()
     assert "cancel_pending_order(order_id, reason)  write" in table
     assert table.count("\n    ") == 16
 
 
-def test_a_world_or_data_that_are_not_there(tmp_path: Path) -> None:
-    other = subprocess.run([*COMMAND[:-1], "mars"], capture_output=True, cwd=ROOT, timeout=50, check=False)
-    assert (other.returncode, b"no world mars" in other.stderr) == (2, True)
+def test_a_missing_world_or_data_folder_is_an_error(tmp_path: Path) -> None:
+    unknown = subprocess.run([*COMMAND[:-1], "mars"], capture_output=True, cwd=ROOT, timeout=50, check=False)
+    assert (unknown.returncode, b"no world mars" in unknown.stderr) == (2, True)
     missing = parley("--jsonl", "--data", str(tmp_path / "none"))
     assert (missing.returncode, b"users.json" in missing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("broken", ["[]", "{", '{"a": 5}', '{"a": {}}'])
-def test_data_that_are_not_a_store_s(folder: Path, broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_of_another_format_are_an_error(folder: Path, broken: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "users.json").write_text(broken)
     assert drive(folder) == 2
     assert "cannot be used" in capsys.readouterr().err
@@ -98,17 +98,17 @@ def test_data_that_are_not_a_store_s(folder: Path, broken: str, capsys: pytest.C
 @needs_tau_bench
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize(
-    ("options", "equal"),
+    ("options", "summary"),
     [((), "20/20 tasks equal, 25/25 tool results equal"), (("--spawn", "--limit", "4"), "4/4 tasks equal")],
     ids=["one process", "a process for each task"],
 )
-def test_the_development_tasks_of_tau_bench_come_out_equal(options: tuple[str, ...], equal: str) -> None:
+def test_the_development_tasks_of_tau_bench_give_equal_results(options: tuple[str, ...], summary: str) -> None:
     command = " ".join([*COMMAND, "--data", str(TAU_BENCH), "--jsonl"])
     replay = [sys.executable, str(TAU_BENCH / "replay.py"), "--cmd", command, *options]
     outcome = subprocess.run(replay, capture_output=True, cwd=ROOT, timeout=140, check=False, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    assert outcome.stdout.startswith(equal)
+    assert outcome.stdout.startswith(summary)
 
 
-def test_a_folder_is_read_as_it_is(folder: Path) -> None:
+def test_a_data_folder_is_loaded_unchanged(folder: Path) -> None:
     assert json.dumps(load(folder)) == json.dumps(small())

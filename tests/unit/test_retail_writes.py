@@ -1,4 +1,4 @@
-"""The tools that change the store: the order of refusals, effects to the cent, and the known quirks."""
+"""The retail tools that write: the order of their checks, amounts to the cent, and the known quirks."""
 
 import json
 from typing import Any
@@ -13,7 +13,8 @@ def shop() -> Shop:
     return Shop()
 
 
-def refusal_text(shop: Shop, tool: str, error: str, **arguments: Any) -> None:
+def assert_refused(shop: Shop, tool: str, error: str, **arguments: Any) -> None:
+    """Assert that the call returns this error and leaves the store unchanged."""
     before = json.dumps(shop.data)
     assert shop.call(tool, **arguments) == f"Error: {error}"
     assert json.dumps(shop.data) == before
@@ -46,11 +47,12 @@ def test_cancelling_refunds_every_payment(shop: Shop) -> None:
         ([], "no longer needed", "unhashable type: 'list'"),
     ],
 )
-def test_cancelling_refused(shop: Shop, order_id: Any, reason: Any, error: str) -> None:
-    refusal_text(shop, "cancel_pending_order", error, order_id=order_id, reason=reason)
+def test_an_invalid_cancellation_is_refused(shop: Shop, order_id: Any, reason: Any, error: str) -> None:
+    assert_refused(shop, "cancel_pending_order", error, order_id=order_id, reason=reason)
 
 
-def test_after_a_change_of_payment_all_three_entries_are_refunded(shop: Shop) -> None:
+def test_cancelling_after_a_change_of_payment_refunds_all_three_entries(shop: Shop) -> None:
+    """A known quirk: the earlier refund is refunded too."""
     shop.call("modify_pending_order_payment", order_id="#W2", payment_method_id=CARD)
     assert shop.balance() == 120.2
     shop.call("cancel_pending_order", order_id="#W2", reason="no longer needed")
@@ -69,7 +71,7 @@ def test_after_a_change_of_payment_all_three_entries_are_refunded(shop: Shop) ->
         ("modify_user_address", "user_id", "users", "bob_ray_3"),
     ],
 )
-def test_an_address_has_its_keys_in_the_tools_order(
+def test_a_new_address_has_its_keys_in_the_order_of_the_parameters(
     shop: Shop, tool: str, parameter: str, kind: str, known: str
 ) -> None:
     result = shop.call(tool, **NEW_HOME, **{parameter: known})
@@ -80,11 +82,11 @@ def test_an_address_has_its_keys_in_the_tools_order(
     assert shop.data["users"]["ann_lee_1"] == small()["users"]["ann_lee_1"]
 
 
-def test_addresses_refused(shop: Shop) -> None:
-    refusal_text(shop, "modify_pending_order_address", "order not found", order_id="#W", **NEW_HOME)
+def test_an_invalid_address_change_is_refused(shop: Shop) -> None:
+    assert_refused(shop, "modify_pending_order_address", "order not found", order_id="#W", **NEW_HOME)
     error = "non-pending order cannot be modified"
-    refusal_text(shop, "modify_pending_order_address", error, order_id="#W3", **NEW_HOME)
-    refusal_text(shop, "modify_user_address", "user not found", user_id="#W1", **NEW_HOME)
+    assert_refused(shop, "modify_pending_order_address", error, order_id="#W3", **NEW_HOME)
+    assert_refused(shop, "modify_user_address", "user not found", user_id="#W1", **NEW_HOME)
 
 
 # --- payment
@@ -101,8 +103,8 @@ def test_addresses_refused(shop: Shop) -> None:
         ("#W1", {}, "unhashable type: 'dict'"),
     ],
 )
-def test_payment_refused(shop: Shop, order_id: str, method: Any, error: str) -> None:
-    refusal_text(shop, "modify_pending_order_payment", error, order_id=order_id, payment_method_id=method)
+def test_an_invalid_payment_change_is_refused(shop: Shop, order_id: str, method: Any, error: str) -> None:
+    assert_refused(shop, "modify_pending_order_payment", error, order_id=order_id, payment_method_id=method)
 
 
 def test_a_new_payment_is_added_before_the_refund_and_the_order_stays_pending(shop: Shop) -> None:
@@ -113,11 +115,11 @@ def test_a_new_payment_is_added_before_the_refund_and_the_order_stays_pending(sh
     assert (order["status"], order["payment_history"]) == ("pending", paid)
     assert shop.balance() == 39.9
     error = "there should be exactly one payment for a pending order"
-    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=PAYPAL)
-    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=CARD)
+    assert_refused(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=PAYPAL)
+    assert_refused(shop, "modify_pending_order_payment", error, order_id="#W1", payment_method_id=CARD)
 
 
-def test_a_gift_card_may_be_emptied_and_a_lone_refund_is_no_payment() -> None:
+def test_a_payment_may_empty_a_gift_card_and_needs_an_earlier_payment() -> None:
     data = small()
     data["users"]["ann_lee_1"]["payment_methods"][POOR]["balance"] = 60.1
     data["orders"]["#W6"]["payment_history"][0]["transaction_type"] = "refund"
@@ -125,10 +127,10 @@ def test_a_gift_card_may_be_emptied_and_a_lone_refund_is_no_payment() -> None:
     shop.call("modify_pending_order_payment", order_id="#W1", payment_method_id=POOR)
     assert shop.balance(POOR) == 0.0
     error = "there should be exactly one payment for a pending order"
-    refusal_text(shop, "modify_pending_order_payment", error, order_id="#W6", payment_method_id=PAYPAL)
+    assert_refused(shop, "modify_pending_order_payment", error, order_id="#W6", payment_method_id=PAYPAL)
 
 
-# --- items of a pending order, and exchanges: the checks are the same but for words
+# --- items of a pending order, and exchanges: the same checks, with other error texts
 
 
 BOTH = pytest.mark.parametrize(
@@ -149,30 +151,32 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-def test_new_items_refused(shop: Shop, tool: str, order_id: str, twice: str, status: str, cover: str) -> None:
-    def no(error: str, order: str, old: Any, new: Any, method: str = "nobody's") -> None:
-        refusal_text(shop, tool, error, order_id=order, item_ids=old, new_item_ids=new, payment_method_id=method)
+def test_invalid_new_items_are_refused(
+    shop: Shop, tool: str, order_id: str, twice: str, status: str, cover: str
+) -> None:
+    def assert_error(error: str, order: str, old: Any, new: Any, method: str = "nobody's") -> None:
+        assert_refused(shop, tool, error, order_id=order, item_ids=old, new_item_ids=new, payment_method_id=method)
 
-    no("order not found", "#W9", [RED], [])
-    no(status, "#W5", ["9"], [])
-    no("9 not found", order_id, [RED, "9"], [])
-    no(f"{RED} not found", order_id, [RED, RED], [])
-    no("None not found", order_id, [None], [])
-    no("[ not found", order_id, json.dumps([RED]), [BLUE])
-    no("'int' object is not iterable", order_id, 5, [BLUE])
-    no("the number of items to be exchanged should match", order_id, [RED], [])
-    no("the number of items to be exchanged should match", order_id, [], "x")
-    no(f"new item {GONE} not found or available", order_id, [RED], [GONE])
-    no(f"new item {LARGE} not found or available", order_id, [RED], [LARGE])
-    no("new item 1 not found or available", order_id, [RED], "1")
-    no(f"new item {GONE} not found or available", order_id, [SMALL, RED], [LARGE, GONE])
-    no("payment method not found", order_id, [RED], [BLUE])
-    no("payment method not found", order_id, [RED], [BLUE], "paypal_9")
-    no(f"insufficient gift card balance to pay for {cover}", order_id, [RED], [BLUE], POOR)
-    no(f"{RED} not found", twice, [RED] * 3, [BLUE] * 3)
+    assert_error("order not found", "#W9", [RED], [])
+    assert_error(status, "#W5", ["9"], [])
+    assert_error("9 not found", order_id, [RED, "9"], [])
+    assert_error(f"{RED} not found", order_id, [RED, RED], [])
+    assert_error("None not found", order_id, [None], [])
+    assert_error("[ not found", order_id, json.dumps([RED]), [BLUE])
+    assert_error("'int' object is not iterable", order_id, 5, [BLUE])
+    assert_error("the number of items to be exchanged should match", order_id, [RED], [])
+    assert_error("the number of items to be exchanged should match", order_id, [], "x")
+    assert_error(f"new item {GONE} not found or available", order_id, [RED], [GONE])
+    assert_error(f"new item {LARGE} not found or available", order_id, [RED], [LARGE])
+    assert_error("new item 1 not found or available", order_id, [RED], "1")
+    assert_error(f"new item {GONE} not found or available", order_id, [SMALL, RED], [LARGE, GONE])
+    assert_error("payment method not found", order_id, [RED], [BLUE])
+    assert_error("payment method not found", order_id, [RED], [BLUE], "paypal_9")
+    assert_error(f"insufficient gift card balance to pay for {cover}", order_id, [RED], [BLUE], POOR)
+    assert_error(f"{RED} not found", twice, [RED] * 3, [BLUE] * 3)
 
 
-def test_modified_items_are_replaced_where_they_are(shop: Shop) -> None:
+def test_modified_items_keep_their_positions(shop: Shop) -> None:
     arguments = {"item_ids": [SMALL, RED], "new_item_ids": [LARGE, BLUE], "payment_method_id": GIFT}
     result = shop.call("modify_pending_order_items", order_id="#W1", **arguments)
     order = shop.data["orders"]["#W1"]
@@ -186,11 +190,11 @@ def test_modified_items_are_replaced_where_they_are(shop: Shop) -> None:
     assert order["status"] == "pending (item modified)"
     assert shop.balance() == round(100 - difference, 2)
     error = "non-pending order cannot be "
-    refusal_text(shop, "modify_pending_order_items", f"{error}modified", order_id="#W1", **arguments)
-    refusal_text(shop, "cancel_pending_order", f"{error}cancelled", order_id="#W1", reason="no longer needed")
+    assert_refused(shop, "modify_pending_order_items", f"{error}modified", order_id="#W1", **arguments)
+    assert_refused(shop, "cancel_pending_order", f"{error}cancelled", order_id="#W1", reason="no longer needed")
 
 
-def test_of_two_alike_the_first_is_modified(shop: Shop) -> None:
+def test_of_two_equal_items_the_first_is_modified(shop: Shop) -> None:
     arguments = {"item_ids": [RED], "new_item_ids": [BLUE], "payment_method_id": POOR}
     data = shop.data
     data["users"]["ann_lee_1"]["payment_methods"][POOR]["balance"] = 2.3
@@ -202,16 +206,16 @@ def test_of_two_alike_the_first_is_modified(shop: Shop) -> None:
     assert shop.balance(POOR) == 0.01
 
 
-def test_what_was_just_put_in_is_found_first_under_its_id(shop: Shop) -> None:
-    mixed = shop.data["orders"]["#W2"]
-    mixed["items"][1] |= {"item_id": BLUE, "price": 12.4, "options": {"color": "blue"}}
+def test_a_later_replacement_also_matches_an_item_replaced_in_the_same_call(shop: Shop) -> None:
+    order = shop.data["orders"]["#W2"]
+    order["items"][1] |= {"item_id": BLUE, "price": 12.4, "options": {"color": "blue"}}
     arguments = {"item_ids": [RED, BLUE], "new_item_ids": [BLUE, RED], "payment_method_id": CARD}
     shop.call("modify_pending_order_items", order_id="#W2", **arguments)
     assert [item["item_id"] for item in shop.data["orders"]["#W2"]["items"]] == [RED, BLUE]
 
 
 @pytest.mark.parametrize(("old", "new"), [([], []), ("", ""), ({}, []), ([RED], [RED])])
-def test_nothing_and_the_same_item_are_modified_for_nothing(shop: Shop, old: Any, new: Any) -> None:
+def test_modifying_no_items_or_to_the_same_item_costs_nothing(shop: Shop, old: Any, new: Any) -> None:
     arguments = {"item_ids": old, "new_item_ids": new, "payment_method_id": GIFT}
     result = shop.call("modify_pending_order_items", order_id="#W1", **arguments)
     assert json.loads(result)["payment_history"][1] == entry("refund", 0, GIFT)
@@ -228,25 +232,25 @@ def test_cheaper_items_are_refunded(shop: Shop) -> None:
     assert shop.balance() == 130.55
 
 
-def test_an_exchange_is_noted_and_moves_no_money(shop: Shop) -> None:
+def test_an_exchange_is_recorded_and_moves_no_money(shop: Shop) -> None:
     arguments = {"item_ids": [SMALL, RED], "new_item_ids": [LARGE, BLUE], "payment_method_id": GIFT}
     result = shop.call("exchange_delivered_order_items", order_id="#W3", **arguments)
     before, order = small()["orders"]["#W3"], shop.data["orders"]["#W3"]
     assert result == json.dumps(order)
-    noted = {
+    recorded = {
         "exchange_items": [RED, SMALL],
         "exchange_new_items": [BLUE, LARGE],
         "exchange_payment_method_id": GIFT,
         "exchange_price_difference": 32.85,
     }
-    assert order == before | {"status": "exchange requested"} | noted
-    assert list(order)[-4:] == list(noted)
+    assert order == before | {"status": "exchange requested"} | recorded
+    assert list(order)[-4:] == list(recorded)
     assert shop.balance() == 100
     error = "non-delivered order cannot be exchanged"
-    refusal_text(shop, "exchange_delivered_order_items", error, order_id="#W3", **arguments)
+    assert_refused(shop, "exchange_delivered_order_items", error, order_id="#W3", **arguments)
 
 
-def test_an_exchange_is_covered_to_the_cent_and_may_be_empty(shop: Shop) -> None:
+def test_an_exchange_may_use_up_the_balance_and_may_be_empty(shop: Shop) -> None:
     shop.data["users"]["ann_lee_1"]["payment_methods"][POOR]["balance"] = 2.3
     arguments = {"item_ids": [RED], "new_item_ids": [BLUE], "payment_method_id": POOR}
     result = json.loads(shop.call("exchange_delivered_order_items", order_id="#W4", **arguments))
@@ -272,21 +276,21 @@ def test_an_exchange_is_covered_to_the_cent_and_may_be_empty(shop: Shop) -> None
         ("#W3", None, CARD, "'NoneType' object is not iterable"),
     ],
 )
-def test_return_refused(shop: Shop, order_id: str, items: Any, method: str, error: str) -> None:
+def test_an_invalid_return_is_refused(shop: Shop, order_id: str, items: Any, method: str, error: str) -> None:
     tool = "return_delivered_order_items"
-    refusal_text(shop, tool, error, order_id=order_id, item_ids=items, payment_method_id=method)
+    assert_refused(shop, tool, error, order_id=order_id, item_ids=items, payment_method_id=method)
 
 
 @pytest.mark.parametrize(
     ("order_id", "items", "method"),
     [("#W3", [SMALL, RED], CARD), ("#W3", [], POOR), ("#W4", [RED, RED], GIFT), ("#W4", [RED], POOR)],
 )
-def test_a_return_is_noted_and_moves_no_money(shop: Shop, order_id: str, items: list[str], method: str) -> None:
+def test_a_return_is_recorded_and_moves_no_money(shop: Shop, order_id: str, items: list[str], method: str) -> None:
     tool = "return_delivered_order_items"
     result = shop.call(tool, order_id=order_id, item_ids=items, payment_method_id=method)
     order = shop.data["orders"][order_id]
     assert result == json.dumps(order)
-    noted = {"status": "return requested", "return_items": sorted(items), "return_payment_method_id": method}
-    assert order == small()["orders"][order_id] | noted
+    recorded = {"status": "return requested", "return_items": sorted(items), "return_payment_method_id": method}
+    assert order == small()["orders"][order_id] | recorded
     assert list(order)[-2:] == ["return_items", "return_payment_method_id"]
     assert shop.data["users"] == small()["users"]

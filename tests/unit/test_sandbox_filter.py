@@ -1,4 +1,4 @@
-"""The system call filter, decided here instruction by instruction, so that both architectures are tested on either."""
+"""The system call filter, run by a small interpreter, so that either machine tests both architectures."""
 
 import errno
 import struct
@@ -14,7 +14,7 @@ MACHINES = list(seccomp.ARCHITECTURES)
 
 
 def decide(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the kernel would answer: a small interpreter of the instructions that the filter uses."""
+    """The kernel's decision on a system call, from an interpreter of the instructions that the filter uses."""
     code = list(struct.iter_unpack("=HBBI", seccomp.program(machine, pid=PID)))
     padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
     data = struct.pack("=IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *padded)
@@ -43,12 +43,12 @@ def number_of(machine: str, name: str) -> int:
     return {name: number for table in tables for name, number in syscalls.numbers(table, column=column).items()}[name]
 
 
-def answer(machine: str, name: str, *arguments: int) -> int:
+def decide_by_name(machine: str, name: str, *arguments: int) -> int:
     return decide(machine, number_of(machine, name), *arguments)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_no_number_is_in_two_tables(machine: str) -> None:
+def test_no_system_call_is_in_two_tables(machine: str) -> None:
     column, _ = seccomp.ARCHITECTURES[machine]
     tables = (syscalls.ALLOWED, syscalls.PRETENDED, syscalls.UNSUPPORTED, syscalls.ABSENT, syscalls.CHECKED)
     numbers = [number for table in tables for number in syscalls.numbers(table, column=column).values()]
@@ -59,7 +59,7 @@ def test_no_number_is_in_two_tables(machine: str) -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", ["read", "openat", "mmap", "futex", "exit_group", "rseq", "futex_waitv"])
 def test_ordinary_calls_pass(machine: str, name: str) -> None:
-    assert answer(machine, name) == seccomp.ALLOW
+    assert decide_by_name(machine, name) == seccomp.ALLOW
 
 
 REFUSED = {  # numbers on x86_64 and aarch64
@@ -106,12 +106,12 @@ def test_dangerous_calls_are_refused(machine: str, name: str) -> None:
     assert decide(machine, REFUSED[name][MACHINES.index(machine)]) == ERROR | errno.EPERM
 
 
-def test_x86_processes_are_refused() -> None:
-    assert {decide("x86_64", number) for number in (57, 58)} == {ERROR | errno.EPERM}  # fork, vfork
+def test_fork_and_vfork_of_x86_are_refused() -> None:
+    assert {decide("x86_64", number) for number in (57, 58)} == {ERROR | errno.EPERM}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_another_architecture_is_killed_and_the_x32_variant_does_not_exist(machine: str) -> None:
+def test_another_architecture_is_killed_and_x32_calls_do_not_exist(machine: str) -> None:
     assert decide(machine, 0, audit=0x40000003) == seccomp.KILL  # 32-bit x86
     assert decide(machine, 0x40000000 | number_of(machine, "read")) == ERROR | errno.ENOSYS
 
@@ -119,13 +119,13 @@ def test_another_architecture_is_killed_and_the_x32_variant_does_not_exist(machi
 @pytest.mark.parametrize("machine", MACHINES)
 def test_calls_newer_than_the_tables_do_not_exist(machine: str) -> None:
     assert {decide(machine, number) for number in (451, 452, 462, 5000)} == {ERROR | errno.ENOSYS}
-    assert {answer(machine, name) for name in ("clone3", "openat2")} == {ERROR | errno.ENOSYS}
+    assert {decide_by_name(machine, name) for name in ("clone3", "openat2")} == {ERROR | errno.ENOSYS}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_modes_and_times_are_pretended_and_attributes_unsupported(machine: str) -> None:
-    assert {answer(machine, name) for name in ("fchmod", "fchmodat", "utimensat")} == {ERROR | 0}
-    assert {answer(machine, name) for name in ("setxattr", "fallocate")} == {ERROR | errno.EOPNOTSUPP}
+def test_changes_of_modes_and_times_seem_to_succeed_and_attributes_are_unsupported(machine: str) -> None:
+    assert {decide_by_name(machine, name) for name in ("fchmod", "fchmodat", "utimensat")} == {ERROR | 0}
+    assert {decide_by_name(machine, name) for name in ("setxattr", "fallocate")} == {ERROR | errno.EOPNOTSUPP}
 
 
 THREAD = 0x3D0F00  # what the C library passes for a thread
@@ -134,13 +134,13 @@ CASES = [
     ("clone", (17,), False),  # SIGCHLD: a process
     ("clone", (0x4111,), False),  # vfork
     ("clone", (THREAD | 0x10000000,), False),  # with a user namespace
-    ("clone", (THREAD & ~0x400,), False),  # with descriptors that the supervisor would not see
+    ("clone", (THREAD & ~0x400,), False),  # with a descriptor table that the supervisor would not see
     ("close_range", (3, 9, 0), True),
     ("close_range", (3, 9, 4), True),
-    ("close_range", (3, 9, 2), False),  # the same by another way
+    ("close_range", (3, 9, 2), False),  # would also separate the descriptor table
     ("openat", (0, 0, 0o2000000), True),  # to read
-    ("openat", (0, 0, 0o1102), True),  # to write: made or emptied
-    ("openat", (0, 0, 0o1000), False),  # to read, and emptied
+    ("openat", (0, 0, 0o1102), True),  # to write: creates or truncates the file
+    ("openat", (0, 0, 0o1000), False),  # to read, but truncates the file
     ("openat", (0, 0, 3), False),  # neither to read nor to write
     ("kill", (PID, 9), True),
     ("kill", (PID + 1, 9), False),
@@ -161,7 +161,7 @@ CASES = [
     ("prlimit64", (0,), True),
     ("prlimit64", (PID,), False),
     ("socketpair", (1, 1 | 0x80000 | 0x800), True),
-    ("socketpair", (1, 2), False),  # datagrams can be sent anywhere
+    ("socketpair", (1, 2), False),  # datagram sockets can send to any address
     ("socketpair", (2, 1), False),
     ("sendto", (3, 0, 1, 0, 0, 0), True),
     ("sendto", (3, 0, 1, 0, 0x7F0000001000, 16), False),
@@ -171,7 +171,7 @@ CASES = [
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("name", "arguments", "passes"), CASES)
-def test_calls_that_depend_on_their_arguments(
+def test_some_calls_are_allowed_only_with_certain_arguments(
     machine: str, name: str, arguments: tuple[int, ...], passes: bool
 ) -> None:
-    assert answer(machine, name, *arguments) == (seccomp.ALLOW if passes else ERROR | errno.EPERM)
+    assert decide_by_name(machine, name, *arguments) == (seccomp.ALLOW if passes else ERROR | errno.EPERM)

@@ -1,4 +1,4 @@
-"""What the settings know to be secret is found again by its value, wherever it stands."""
+"""Secrets from the settings are hidden wherever their values occur in logs and events."""
 
 import pytest
 from pydantic import SecretStr
@@ -14,11 +14,11 @@ KEY, PASSWORD = "plainlookingkey", "p@ssw0rd-of-nats"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging, "_known", set())
 
 
-def test_every_secret_setting_is_known() -> None:
+def test_the_settings_list_every_secret() -> None:
     named = {
         name: SecretStr(f"value-of-{name}")
         for name, field in Settings.model_fields.items()
@@ -37,10 +37,10 @@ def test_every_secret_setting_is_known() -> None:
     assert secrets >= {value.get_secret_value() for name, value in named.items() if name != "parley_api_keys"}
     assert secrets >= {"alices-own-key", "bobs-own-key", "a-token-alone", PASSWORD, "p%40ssw0rd-of-nats"}
     assert "of-the-database" in secrets
-    assert "postgres" not in secrets  # a user's name is a word that logs need
+    assert "postgres" not in secrets  # a user name is no secret, and logs need it
 
 
-def test_a_known_secret_is_hidden_in_logs_whatever_its_form() -> None:
+def test_a_known_secret_is_hidden_in_every_value_of_a_log_line() -> None:
     keep_secret([KEY, "short", ""])
     event = hide_secrets(
         None, "", {"event": f"said {KEY}", "deep": [{"x": KEY}], "other": "short", "error": OSError(KEY)}
@@ -54,10 +54,10 @@ def test_a_known_secret_is_hidden_in_recorded_events() -> None:
     failure = _without_secrets(c.Fail(reason=f"refused: {KEY}", raw=f"{{{KEY}"))
     assert isinstance(failure, c.Fail)
     assert (failure.reason, failure.raw) == ("refused: ***", "{***")
-    done = _without_secrets(finish_action(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
-    assert isinstance(done, c.Finish)
-    (outcome,) = done.outcomes
+    finish = _without_secrets(finish_action(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
+    assert isinstance(finish, c.Finish)
+    (outcome,) = finish.outcomes
     assert (outcome.result, outcome.error) == ({"***": ["***", 1, None]}, "***")
-    plan = c.Stop(reason="nothing of it")
-    assert _without_secrets(plan) == plan
+    harmless = c.Stop(reason="nothing of it")
+    assert _without_secrets(harmless) == harmless
     assert conceal(("a", KEY)) == ("a", "***")

@@ -1,4 +1,4 @@
-"""The catalogue of services, and what is kept by hand beside it: image, compose, Kubernetes and Prometheus."""
+"""The catalogue of services, and the hand-written files that must match it: image, compose, Kubernetes, Prometheus."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ SCRAPES: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prom
 
 
 def slug(name: str) -> str:
-    """The name as Kubernetes takes it."""
+    """The name in a form that Kubernetes accepts."""
     return name.replace("_", "-")
 
 
@@ -31,7 +31,7 @@ def test_every_service_is_registered() -> None:
     assert [spec.name for spec in SERVICES.values() if not importlib.util.find_spec(spec.module)] == []
 
 
-def test_workers_are_those_that_the_log_names() -> None:
+def test_the_workers_are_those_of_the_event_format() -> None:
     assert set(WORKERS) == set(get_args(Service))
 
 
@@ -39,7 +39,7 @@ def test_workers_are_those_that_the_log_names() -> None:
 
 
 def commands_of_the_image(folder: Path) -> list[list[str]]:
-    """What the step of the Dockerfile that makes the users calls; nothing is made."""
+    """The commands of the Dockerfile's step that creates the users. Stubs replace them, so nothing is created."""
     (step,) = re.findall(r"^RUN (services=.+?[^\\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE | re.DOTALL)
     for name in ("groupadd", "useradd", "usermod", "install"):
         (folder / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
@@ -74,8 +74,8 @@ def test_the_image_gets_every_document_that_the_page_is_built_from() -> None:
     (copied,) = re.findall(r"^COPY (docs/.+) /build/docs/$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
     assert read
     assert set(copied.split()) == read
-    let_through = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    assert [name for name in read if f"!{name}" not in let_through] == []
+    dockerignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert [name for name in read if f"!{name}" not in dockerignore] == []
 
 
 def test_compose_runs_the_services_and_no_others() -> None:
@@ -129,12 +129,12 @@ def test_kubernetes_runs_the_service(name: str) -> None:
     mounts = {entry["name"]: entry["mountPath"] for entry in container["volumeMounts"]}
     assert mounts["secrets"] == environment["SECRETS_DIR"]
 
-    own = {"app.kubernetes.io/name": slug(name)}
-    assert deployment["spec"]["selector"]["matchLabels"] == own
-    assert named("PodDisruptionBudget")[slug(name)]["spec"]["selector"]["matchLabels"] == own
-    reaches = {"parley/models": spec.calls_models, "parley/database": spec.uses_database}
-    ways = {label: "true" for label, needed in reaches.items() if needed}
-    assert labels == own | {"app.kubernetes.io/part-of": "parley"} | ways
+    selector = {"app.kubernetes.io/name": slug(name)}
+    assert deployment["spec"]["selector"]["matchLabels"] == selector
+    assert named("PodDisruptionBudget")[slug(name)]["spec"]["selector"]["matchLabels"] == selector
+    network_needs = {"parley/models": spec.calls_models, "parley/database": spec.uses_database}
+    network_labels = {label: "true" for label, needed in network_needs.items() if needed}
+    assert labels == selector | {"app.kubernetes.io/part-of": "parley"} | network_labels
 
 
 def test_keda_watches_consumers_of_the_service_that_it_scales() -> None:
@@ -151,17 +151,19 @@ def test_keda_watches_consumers_of_the_service_that_it_scales() -> None:
 def test_kubernetes_gives_each_service_its_secrets() -> None:
     every = {secret.upper(): f"it's {secret}" for spec in SERVICES.values() for secret in spec.secrets}
     secrets = printed_secrets(**every)
-    known = secrets["parley-nats"]
-    assert set(known) == {f"NATS_PASSWORD_{user.upper()}" for user in USERS}
-    assert len(set(known.values())) == len(USERS)
-    needs = {name: (slug(name), spec.secrets) for name, spec in SERVICES.items()}
-    for user, (name, own) in (needs | {OPERATOR: ("operator", OPERATOR_SECRETS)}).items():
+    passwords = secrets["parley-nats"]
+    assert set(passwords) == {f"NATS_PASSWORD_{user.upper()}" for user in USERS}
+    assert len(set(passwords.values())) == len(USERS)
+    secrets_of = {name: (slug(name), spec.secrets) for name, spec in SERVICES.items()}
+    for user, (name, expected) in (secrets_of | {OPERATOR: ("operator", OPERATOR_SECRETS)}).items():
         service_secrets = secrets[f"parley-{name}"]
-        assert service_secrets.pop("nats_url") == f"nats://{user}:{known[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
-        assert set(service_secrets) == set(own)
+        assert (
+            service_secrets.pop("nats_url") == f"nats://{user}:{passwords[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
+        )
+        assert set(service_secrets) == set(expected)
         random = {"parley_secret", "parley_token", "parley_metrics_token"}
         assert {key: text for key, text in service_secrets.items() if key not in random} == {
-            key: f"it's {key}" for key in own if key not in random
+            key: f"it's {key}" for key in expected if key not in random
         }
 
 

@@ -1,4 +1,4 @@
-"""The SQLite layers without the query parser: what they refuse alone, and the names of a file."""
+"""The SQLite layers without the checks of the query parser: the authorizer, the compiled program, the connection."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -26,28 +26,28 @@ def reader(path: str) -> Iterator[SqliteReader]:
         yield opened
 
 
-def unseen(sql: str) -> ParsedQuery:
-    """As if the look had found nothing."""
+def unchecked(sql: str) -> ParsedQuery:
+    """The query as it reaches the layers below, without the checks of the parser."""
     return ParsedQuery(sql, tokenize(sql, "sqlite"), None)
 
 
-def test_the_layers_below_stop_everything_hostile_without_the_look(reader: SqliteReader, path: str) -> None:
-    """The layers refuse it, whatever its declared kind; and the file stays unchanged."""
+def test_the_layers_below_the_parser_refuse_every_hostile_statement(reader: SqliteReader, path: str) -> None:
+    """The kind of the refusal does not matter here. The file stays unchanged."""
     before = Path(path).read_bytes()
-    ran, stopped = [], 0
+    executed, refused = [], 0
     for statement in statements("hostile", "sqlite"):
-        alone = statement["kind"] in ("endless", "empty", "too_long", "deep", "foreign", "unclosed")
-        if alone or statement["sql"].rstrip().startswith("SELECT \ud800"):
+        only_the_parser_refuses = statement["kind"] in ("endless", "empty", "too_long", "deep", "foreign", "unclosed")
+        if only_the_parser_refuses or statement["sql"].rstrip().startswith("SELECT \ud800"):
             continue
         try:
-            reader.run(unseen(statement["sql"]))
-            ran.append(statement["sql"])
+            reader.run(unchecked(statement["sql"]))
+            executed.append(statement["sql"])
         except (SqlError, UnicodeEncodeError):
-            stopped += 1
-    assert ran == []
-    assert stopped > 200
+            refused += 1
+    assert executed == []
+    assert refused > 200
     assert Path(path).read_bytes() == before
-    assert {statement.name for statement in Path(path).parent.iterdir()} == {"shop.db"}
+    assert {file.name for file in Path(path).parent.iterdir()} == {"shop.db"}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Sqlit
     [
         ("INSERT INTO log VALUES (1, 2, 3, 4, 5, 6, 7)", "writes"),
         ("DELETE FROM users", "writes"),
-        ("CREATE TABLE x (a)", "writes"),  # as SQLite sees it, into sqlite_master
+        ("CREATE TABLE x (a)", "writes"),  # for SQLite a write into sqlite_master
         ("DROP TABLE users", "writes"),
         ("PRAGMA query_only = OFF", "administration"),
         ("ATTACH 'x.db' AS x", "administration"),
@@ -68,9 +68,9 @@ def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Sqlit
         ("SELECT * FROM sqlite_master", "table"),
     ],
 )
-def test_the_layers_below_know_why(reader: SqliteReader, sql: str, kind: str) -> None:
+def test_a_refusal_has_the_kind_of_its_reason(reader: SqliteReader, sql: str, kind: str) -> None:
     with pytest.raises(QueryRefused) as refused:
-        reader.run(unseen(sql))
+        reader.run(unchecked(sql))
     assert refused.value.kind == kind
 
 
@@ -80,32 +80,32 @@ def test_the_connection_cannot_write_even_without_the_authorizer(reader: SqliteR
             reader.connection.execute(sql)
 
 
-def test_what_is_joined_without_a_name_is_seen_in_the_program(reader: SqliteReader) -> None:
-    """The authorizer alone does not see a table of which only USING names a column."""
+def test_a_hidden_table_joined_with_using_is_refused(reader: SqliteReader) -> None:
+    """SQLite does not report such a table to the authorizer; the compiled program shows it."""
     reads: list[str] = []
-    plain = sqlite3.connect(":memory:")
-    plain.executescript("CREATE TABLE users (user_id, name); CREATE TABLE secrets (user_id, token)")
+    connection = sqlite3.connect(":memory:")
+    connection.executescript("CREATE TABLE users (user_id, name); CREATE TABLE secrets (user_id, token)")
 
-    def allow(_: int, one: str | None, *__: str | None) -> int:
-        reads.append(str(one))
+    def allow(_: int, table: str | None, *__: str | None) -> int:
+        reads.append(str(table))
         return sqlite3.SQLITE_OK
 
-    plain.set_authorizer(allow)
+    connection.set_authorizer(allow)
     sql = "SELECT users.name FROM users JOIN secrets USING (user_id)"
-    plain.execute(sql)
-    plain.close()
+    connection.execute(sql)
+    connection.close()
     assert "users" in reads
     assert "secrets" not in reads
     with pytest.raises(QueryRefused, match="The table secrets is hidden"):
-        reader.run(unseen(sql))
+        reader.run(unchecked(sql))
 
 
-def test_a_view_of_an_only_table_opens_what_it_reads_and_nothing_else_does(path: str) -> None:
+def test_only_an_allowed_view_may_read_a_table_that_is_not_allowed(path: str) -> None:
     only = Hidden.parse("", only="order_sums, users")
     with closing(SqliteReader(path, only, QueryLimits(seconds=1))) as reader:
-        assert reader.run(unseen("SELECT count(*) FROM order_sums")).rows == ((3,),)
-        assert reader.run(unseen("SELECT max(total) FROM order_sums")).rows == ((264.75,),)
-        assert reader.run(unseen("SELECT orders AS o FROM order_sums WHERE orders > 1")).rows == ((2,),)
+        assert reader.run(unchecked("SELECT count(*) FROM order_sums")).rows == ((3,),)
+        assert reader.run(unchecked("SELECT max(total) FROM order_sums")).rows == ((264.75,),)
+        assert reader.run(unchecked("SELECT orders AS o FROM order_sums WHERE orders > 1")).rows == ((2,),)
         for sql in (
             "SELECT * FROM orders",
             "SELECT count(*) FROM orders",
@@ -118,37 +118,37 @@ def test_a_view_of_an_only_table_opens_what_it_reads_and_nothing_else_does(path:
             "SELECT 1 FROM order_sums NATURAL JOIN orders",
         ):
             with pytest.raises(QueryRefused, match="orders may not be read"):
-                reader.run(unseen(sql))
+                reader.run(unchecked(sql))
 
 
-def test_a_hidden_table_under_a_view_stays_hidden_where_only_lists_the_view(path: str) -> None:
+def test_an_allowed_view_cannot_read_a_hidden_table(path: str) -> None:
     with closing(SqliteReader(path, Hidden.parse("secrets", only="all_secrets"), QueryLimits())) as reader:
         with pytest.raises(QueryRefused, match="hidden"):
-            reader.run(unseen("SELECT count(*) FROM all_secrets"))
+            reader.run(unchecked("SELECT count(*) FROM all_secrets"))
         assert reader.names().listed == frozenset()
 
 
-def test_names_follow_the_file(reader: SqliteReader, path: str) -> None:
+def test_a_table_created_later_can_be_read(reader: SqliteReader, path: str) -> None:
     with pytest.raises(QueryRefused, match=r"no such table: later\. There are: accounts, blobs, items, log, note_ids"):
-        reader.run(unseen("SELECT * FROM later"))
-    with closing(sqlite3.connect(path)) as other:
-        other.executescript("CREATE TABLE later (a, password); INSERT INTO later VALUES (1, 2)")
-    assert reader.run(unseen("SELECT a FROM later")).rows == ((1,),)
+        reader.run(unchecked("SELECT * FROM later"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE later (a, password); INSERT INTO later VALUES (1, 2)")
+    assert reader.run(unchecked("SELECT a FROM later")).rows == ((1,),)
     with pytest.raises(QueryRefused, match=r"later\.password is hidden; of later you can read: a"):
-        reader.run(unseen("SELECT * FROM later"))
+        reader.run(unchecked("SELECT * FROM later"))
 
 
-def test_a_query_is_stopped_by_the_clock_and_the_next_one_runs(path: str) -> None:
+def test_a_query_stops_at_the_time_limit_and_the_next_one_runs(path: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
     with closing(SqliteReader(path, HIDDEN, QueryLimits(seconds=0.2))) as reader:
         with pytest.raises(QueryFailed, match=r"stopped after 0\.2 seconds"):
-            reader.run(unseen(endless))
-        assert reader.run(unseen("SELECT 1")).rows == ((1,),)
+            reader.run(unchecked(endless))
+        assert reader.run(unchecked("SELECT 1")).rows == ((1,),)
 
 
 def test_read_tables_are_reported_in_their_own_spelling(reader: SqliteReader) -> None:
     def tables(sql: str) -> tuple[str, ...]:
-        return reader.check(unseen(sql)).tables
+        return reader.check(unchecked(sql)).tables
 
     assert tables("SELECT Name FROM USERS JOIN orders USING (user_id)") == ("orders", "users")
     assert tables("SELECT count(*) FROM order_sums") == ("order_sums",)
@@ -156,15 +156,15 @@ def test_read_tables_are_reported_in_their_own_spelling(reader: SqliteReader) ->
     assert tables("SELECT 1") == ()
 
 
-def test_what_is_no_database_says_so(tmp_path: Path) -> None:
+def test_a_missing_or_invalid_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("hello, I am a letter and not a database at all")
     for name, words in (("nothing.db", "There is no file"), ("text.db", "cannot be read as an SQLite database")):
         with pytest.raises(BadDatabase, match=words):
             SqliteReader(str(tmp_path / name), HIDDEN, QueryLimits())
 
 
-def test_a_value_arrives_as_it_is_or_as_its_text(reader: SqliteReader) -> None:
-    """SQLite keeps as text what is none; a program in JavaScript keeps no whole number above 2**53."""
+def test_a_value_that_json_cannot_carry_becomes_text(reader: SqliteReader) -> None:
+    """SQLite may store invalid UTF-8 as text; JavaScript has no exact integers above 2**53."""
     for sql, value in (
         ("CAST(x'eda080' AS TEXT)", "0xeda080"),
         ("CAST(x'c3a9' AS TEXT)", "é"),
@@ -174,19 +174,19 @@ def test_a_value_arrives_as_it_is_or_as_its_text(reader: SqliteReader) -> None:
         ("""json('[1e400]')""", "[1e400]"),
         ("'a' || char(0) || 'b'", "a\0b"),
     ):
-        table = reader.run(unseen(f"SELECT {sql} AS value"))
+        table = reader.run(unchecked(f"SELECT {sql} AS value"))
         assert table.rows == ((value,),), sql
         assert table.model_validate_json(table.model_dump_json()) == table
 
 
-def test_tables_that_differ_in_the_case_of_other_letters_are_not_taken_for_each_other(path: str) -> None:
-    with closing(sqlite3.connect(path)) as other:
-        other.executescript(
+def test_table_names_that_differ_in_the_case_of_a_non_ascii_letter_are_distinct(path: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
             'CREATE TABLE "Ä" (a, password); CREATE TABLE "ä" (b, email); CREATE TABLE "Ö" (c);'
             'INSERT INTO "Ä" VALUES (1, \'token-2\'); INSERT INTO "Ö" VALUES (3)'
         )
     with closing(SqliteReader(path, Hidden.parse("*.password, *.email"), QueryLimits(seconds=1))) as reader:
-        assert reader.run(unseen('SELECT c FROM "Ö"')).rows == ((3,),)
+        assert reader.run(unchecked('SELECT c FROM "Ö"')).rows == ((3,),)
         for sql in ('SELECT password FROM "Ä"', 'SELECT * FROM "Ä"', 'SELECT email FROM "ä"'):
             with pytest.raises(QueryRefused, match="hidden"):
-                reader.run(unseen(sql))
+                reader.run(unchecked(sql))

@@ -1,4 +1,4 @@
-"""A step executor may run its step's tool as approved, and a change only once."""
+"""Step executors: which tools one may run, how often, and what its result becomes."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ PAID: dict[str, Any] = {"amount": 7}
 
 
 class CashRegister:
-    """A tool that counts how often it was run."""
+    """A tool that records the key of each of its runs."""
 
     def __init__(self, *, effect: Effect = "write", keyed: bool = False, name: str = "pay_out") -> None:
         self.keys: list[str] = []
@@ -58,7 +58,8 @@ class CashRegister:
             raise ValueError("the drawer is stuck")
         return ToolResult(ok=True, value=dict(call.arguments))
 
-    def taken_by(self, *names: str) -> RegisteredTool:
+    def overridden_by(self, *names: str) -> RegisteredTool:
+        """The tool as these step executors run it."""
         return StepExecutors(names).override({self.tool.spec.name: self.tool})[self.tool.spec.name]
 
 
@@ -79,7 +80,9 @@ async def run(till: CashRegister, executor: str) -> ToolResult:
     session = executing(till)
     assert session.turn
     action = session.turn.actions[0]
-    return await till.taken_by(executor).run(ToolInvocation(session, "the key", action.spec.arguments, action=action))
+    return await till.overridden_by(executor).run(
+        ToolInvocation(session, "the key", action.spec.arguments, action=action)
+    )
 
 
 async def test_the_tool_runs_with_the_arguments_and_the_key_of_the_step() -> None:
@@ -88,7 +91,7 @@ async def test_the_tool_runs_with_the_arguments_and_the_key_of_the_step() -> Non
     assert till.keys == ["the key"]
 
 
-async def test_a_change_runs_once_for_a_step() -> None:
+async def test_an_executor_may_run_a_write_only_once_for_a_step() -> None:
     till = CashRegister()
     result = await run(till, "twice")
     assert (result.ok, result.unknown, len(till.keys)) == (False, True, 1)
@@ -96,14 +99,14 @@ async def test_a_change_runs_once_for_a_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "till", [CashRegister(effect="read"), CashRegister(keyed=True)], ids=["a read", "a keyed change"]
+    "till", [CashRegister(effect="read"), CashRegister(keyed=True)], ids=["a read", "a keyed write"]
 )
-async def test_what_may_be_made_again_runs_as_often_as_it_likes(till: CashRegister) -> None:
+async def test_an_executor_may_run_a_read_or_a_keyed_write_several_times(till: CashRegister) -> None:
     assert (await run(till, "twice")).ok
     assert till.keys == ["the key", "the key"]
 
 
-async def test_an_executor_that_may_be_run_again_runs_no_tool_that_may_not() -> None:
+async def test_a_keyed_executor_cannot_run_a_write_that_is_not_keyed() -> None:
     till = CashRegister()
     result = await run(till, "keyed")
     assert (result.ok, result.unknown, till.keys) == (False, False, [])
@@ -111,7 +114,7 @@ async def test_an_executor_that_may_be_run_again_runs_no_tool_that_may_not() -> 
     assert (await run(CashRegister(keyed=True), "keyed")).ok
 
 
-async def test_a_tool_that_breaks_down_leaves_its_step_uncertain() -> None:
+async def test_a_tool_that_raises_leaves_its_step_uncertain() -> None:
     till = CashRegister()
     till.breaks = True
     result = await run(till, "once")
@@ -119,33 +122,33 @@ async def test_a_tool_that_breaks_down_leaves_its_step_uncertain() -> None:
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_whether_a_step_may_be_run_again_is_the_executors_to_say(keyed: bool) -> None:
-    assert CashRegister(keyed=not keyed).taken_by("keyed" if keyed else "once").is_repeatable is keyed
+def test_the_executor_decides_whether_a_step_is_repeatable(keyed: bool) -> None:
+    assert CashRegister(keyed=not keyed).overridden_by("keyed" if keyed else "once").is_repeatable is keyed
 
 
-def test_the_rest_of_a_tool_stays_as_it_is() -> None:
+def test_an_executor_replaces_only_the_run_function_of_its_tools() -> None:
     till = CashRegister(effect="irreversible", name="pay_all")
-    taken = till.taken_by("once")
-    assert taken.run != till.tool.run
-    assert taken.spec == till.tool.spec
-    other = CashRegister(name="look")
-    assert other.taken_by("once") == other.tool
+    overridden = till.overridden_by("once")
+    assert overridden.run != till.tool.run
+    assert overridden.spec == till.tool.spec
+    unmatched = CashRegister(name="look")
+    assert unmatched.overridden_by("once") == unmatched.tool
 
 
-async def test_a_result_that_json_cannot_tell_is_a_change_that_was_made() -> None:
+async def test_a_step_whose_result_is_not_json_still_succeeds() -> None:
     result = await run(CashRegister(), "nojson")
     assert (result.ok, result.value) == (True, None)
     assert "cannot be kept" in result.error
 
 
-async def test_a_name_for_several_executors_is_refused() -> None:
-    result = await run(CashRegister(name="look"), "all")  # what it would take is not known: it takes everything
+async def test_an_entry_point_to_a_module_with_several_executors_is_refused() -> None:
+    result = await run(CashRegister(name="look"), "all")  # its tools are unknown, so it overrides every tool
     assert "outside_tills has 4 subclasses of StepExecutor: name exactly one" in result.error
 
 
-async def test_a_call_that_is_no_step_of_the_plan_is_not_made() -> None:
+async def test_a_call_that_is_no_step_of_the_plan_does_not_run() -> None:
     till = CashRegister()
-    result = await till.taken_by("twice").run(ToolInvocation(Session("s1"), "k", PAID))
+    result = await till.overridden_by("twice").run(ToolInvocation(Session("s1"), "k", PAID))
     assert (result.ok, result.unknown, till.keys) == (False, False, [])
 
 
@@ -154,7 +157,7 @@ class NoArtefacts:
         return None
 
 
-def test_a_persons_own_calls_are_run_by_their_tools() -> None:
+def test_the_calls_of_a_person_who_took_over_run_without_step_executors() -> None:
     till = CashRegister()
     guide = StepGuide(Registry(StaticSource(till.tool)), NoArtefacts(), StepExecutors(["once"]))
     tools = {"pay_out": till.tool}

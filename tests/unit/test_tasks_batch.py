@@ -1,4 +1,4 @@
-"""Batches: varied order, replaced candidates, resuming an interrupted run, and traces of runs."""
+"""Batches of tasks: order of results, replaced candidates, resuming after an interruption, and traces of runs."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from parley.client.errors import NotAllowed, ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 
-TOLD = {"seed": 1}
+SETTINGS = {"seed": 1}
 
 
 def good(index: int, attempt: int) -> TaskResult:
@@ -27,11 +27,11 @@ def bad(why: str) -> TaskResult:
     return {"success": False, "error": why, "rejected": why, "spent": {}}
 
 
-async def every(index: int, attempt: int) -> TaskResult:
+async def always_good(index: int, attempt: int) -> TaskResult:
     return good(index, attempt)
 
 
-def words(results: list[TaskResult]) -> list[str]:
+def texts(results: list[TaskResult]) -> list[str]:
     return [result["task"]["q"] for result in results]
 
 
@@ -48,32 +48,32 @@ async def test_results_are_in_order_whichever_ends_first() -> None:
     def progress(done: int, total: int, result: TaskResult) -> None:
         progress_calls.append((done, total, result["task"]["q"]))
 
-    found = await Batch(3, TOLD, None).run(make, attempts=1, concurrency=3, progress=progress)
-    assert words(found) == ["0.0", "1.0", "2.0"]
+    results = await Batch(3, SETTINGS, None).run(make, attempts=1, concurrency=3, progress=progress)
+    assert texts(results) == ["0.0", "1.0", "2.0"]
     assert progress_calls == [(1, 3, "2.0"), (2, 3, "1.0"), (3, 3, "0.0")]
 
 
 async def test_concurrency_is_limited() -> None:
-    now, most = 0, 0
+    running, highest = 0, 0
 
     async def make(index: int, attempt: int) -> TaskResult:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
+        nonlocal running, highest
+        running += 1
+        highest = max(highest, running)
         await asyncio.sleep(0)
-        now -= 1
+        running -= 1
         return good(index, attempt)
 
-    await Batch(20, TOLD, None).run(make, attempts=1, concurrency=3)
-    assert most == 3
+    await Batch(20, SETTINGS, None).run(make, attempts=1, concurrency=3)
+    assert highest == 3
 
 
 async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
     async def make(index: int, attempt: int) -> TaskResult:
         return bad("not solvable") if (index, attempt) in ((0, 0), (0, 1)) or index == 2 else good(index, attempt)
 
-    batch = Batch(3, TOLD, None)
-    assert words(await batch.run(make, attempts=3, concurrency=2)) == ["0.2", "1.0"]
+    batch = Batch(3, SETTINGS, None)
+    assert texts(await batch.run(make, attempts=3, concurrency=2)) == ["0.2", "1.0"]
     assert batch.rejections == {"not solvable": 5}
 
 
@@ -81,7 +81,7 @@ async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
     state = tmp_path / "out.state"
     calls: list[tuple[str, int, int]] = []
 
-    async def cut(index: int, attempt: int) -> TaskResult:
+    async def fails_at_2(index: int, attempt: int) -> TaskResult:
         calls.append(("first", index, attempt))
         if index == 1 and attempt == 0:
             return bad("draft failed")
@@ -89,51 +89,56 @@ async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
             raise ParleyUnavailable("gone")
         return good(index, attempt)
 
-    first = Batch(4, TOLD, state)
+    first = Batch(4, SETTINGS, state)
     with pytest.raises(ParleyUnavailable, match="gone"):
-        await first.run(cut, attempts=3, concurrency=1)
+        await first.run(fails_at_2, attempts=3, concurrency=1)
 
-    async def again(index: int, attempt: int) -> TaskResult:
+    async def succeeds(index: int, attempt: int) -> TaskResult:
         calls.append(("second", index, attempt))
         return good(index, attempt)
 
-    second = Batch(4, TOLD, state)
+    second = Batch(4, SETTINGS, state)
     assert second.name == first.name
-    assert words(second.results) == ["0.0", "1.1"]
-    assert words(await second.run(again, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
+    assert texts(second.results) == ["0.0", "1.1"]
+    assert texts(await second.run(succeeds, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
     assert second.rejections == {"draft failed": 1}
     assert calls[-2:] == [("second", 2, 0), ("second", 3, 0)]
-    assert words(await Batch(4, TOLD, state).run(again, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
+    assert texts(await Batch(4, SETTINGS, state).run(succeeds, attempts=3, concurrency=1)) == [
+        "0.0",
+        "1.1",
+        "2.0",
+        "3.0",
+    ]
 
 
 async def test_used_attempts_stay_used_after_resuming(tmp_path: Path) -> None:
     state = tmp_path / "state"
 
-    async def never(index: int, attempt: int) -> TaskResult:
+    async def fails_at_attempt_2(index: int, attempt: int) -> TaskResult:
         if attempt == 2:
             raise ParleyUnavailable("gone")
         return bad("asked")
 
     with pytest.raises(ParleyUnavailable):
-        await Batch(1, TOLD, state).run(never, attempts=3, concurrency=1)
+        await Batch(1, SETTINGS, state).run(fails_at_attempt_2, attempts=3, concurrency=1)
 
-    async def last(index: int, attempt: int) -> TaskResult:
+    async def rejected(index: int, attempt: int) -> TaskResult:
         assert attempt == 2
         return bad("asked")
 
-    assert await Batch(1, TOLD, state).run(last, attempts=3, concurrency=1) == []
-    assert Batch(1, TOLD, state).rejections == {"asked": 3}
+    assert await Batch(1, SETTINGS, state).run(rejected, attempts=3, concurrency=1) == []
+    assert Batch(1, SETTINGS, state).rejections == {"asked": 3}
 
 
 async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    await Batch(1, TOLD, state).run(every, attempts=1, concurrency=1)
+    await Batch(1, SETTINGS, state).run(always_good, attempts=1, concurrency=1)
     with pytest.raises(RequestRefused, match="another batch"):
         Batch(1, {"seed": 2}, state)
     for text in ("", "[]", '{"told": {"seed": 1}}', '{"told": {"seed": 1}, "name": "x", "lasted": 1}'):
         state.write_text(text)
         with pytest.raises(RequestRefused, match="cannot be read"):
-            Batch(1, TOLD, state)
+            Batch(1, SETTINGS, state)
 
 
 async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: 
         assert json.loads(state.read_text())["name"] == batch.name
         return good(index, attempt)
 
-    batch = Batch(1, TOLD, state)
+    batch = Batch(1, SETTINGS, state)
     await batch.run(make, attempts=1, concurrency=1)
 
 
@@ -166,17 +171,17 @@ async def test_an_unreachable_parley_is_retried_and_then_given_up() -> None:
 
 def event(kind: type[Any], /, version: int, actor: str = "planner", **fields: Any) -> SessionEvent:
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=version)
-    found: SessionEvent = kind(id=f"e{version}", session_id="s", version=version, at=at, actor=actor, **fields)
-    return found
+    made: SessionEvent = kind(id=f"e{version}", session_id="s", version=version, at=at, actor=actor, **fields)
+    return made
 
 
 def test_a_run_is_traced_from_its_journal() -> None:
     cancel = ActionSpec(id="1.2", tool="cancel_pending_order", arguments={"order_id": "#W1"}, effect="write")
-    look = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
-    late = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
+    read = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
+    failing = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
     fields: dict[str, Any] = {"model": "m", "role": "planner", "cached_tokens": 0, "cost": 0, "latency": 1}
     calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempt=1) for n in (1, 2, 3)]
-    done = run_trace(
+    trace = run_trace(
         "s",
         [
             event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
@@ -186,7 +191,7 @@ def test_a_run_is_traced_from_its_journal() -> None:
                 3,
                 turn=1,
                 sub_goal="Cancel",
-                actions=(look, cancel, late),
+                actions=(read, cancel, failing),
                 final=True,
                 usage=calls[1:],
             ),
@@ -194,7 +199,7 @@ def test_a_run_is_traced_from_its_journal() -> None:
                 facts.ActionsStarted,
                 4,
                 "executor",
-                actions=tuple(ActionAttempt(action_id=spec.id) for spec in (look, cancel, late)),
+                actions=tuple(ActionAttempt(action_id=spec.id) for spec in (read, cancel, failing)),
             ),
             event(
                 facts.ActionsFinished,
@@ -213,15 +218,15 @@ def test_a_run_is_traced_from_its_journal() -> None:
             event(facts.AnswerGiven, 9, "generator", text="Cancelled.", confidence=0.5, evidence=("1.2",)),
         ],
     )
-    assert [(call.tool, call.ok) for call in done.executed] == [
+    assert [(call.tool, call.ok) for call in trace.executed] == [
         ("cancel_pending_order", True),
         ("get_order_details", True),
         ("cancel_pending_order", False),
     ]
-    assert [call.arguments for call in done.writes] == [{"order_id": "#W1"}]
-    assert done.is_answered
-    assert done.is_complete
-    metadata = done.metadata()
+    assert [call.arguments for call in trace.writes] == [{"order_id": "#W1"}]
+    assert trace.is_answered
+    assert trace.is_complete
+    metadata = trace.metadata()
     assert (metadata["turns"], metadata["planned_actions_count"], metadata["executed_actions_count"]) == (1, 3, 3)
     assert metadata["sub_goals"] == [{"goal": "Cancel", "status": "completed"}]
     assert metadata["verifications"] == [{"turn": 1, "status": "success", "next_action": "complete", "reasoning": "r"}]
@@ -233,7 +238,7 @@ def test_a_run_is_traced_from_its_journal() -> None:
     )
 
 
-def test_a_run_that_did_not_answer_says_how_it_ended() -> None:
+def test_a_trace_without_an_answer_describes_its_end() -> None:
     first = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
     asked = event(facts.QuestionAsked, 2, question_id="q", kind="request", text="Who are you?")
     failed = event(facts.SessionFailed, 2, phase="planning", reason="no reply")

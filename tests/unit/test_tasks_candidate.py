@@ -1,4 +1,4 @@
-"""What the generator makes of a draft, a loop and an independent run, from their journals alone."""
+"""Task candidates: how the generator judges a draft, the run that solves it, and an independent run."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,23 +16,25 @@ from parley.events.values import ActionAttempt, ActionSpec, Outcome
 from tests.support.store import STORE
 
 SHOP = Shop(STORE)
-BRIEF = ScenarioDeck(SHOP.data, 2, kinds=["several"])[0]
-USER = BRIEF.user
+SCENARIO = ScenarioDeck(SHOP.data, 2, kinds=["several"])[0]
+USER = SCENARIO.user
 DRAFT = RetailTask.model_validate(
     {
-        "q": f"Your e-mail is {USER['email']}. You want: {'; '.join(wish.about for wish in BRIEF.intents)}.",
-        "agt": [{"name": wish.tool, "arguments": dict(wish.arguments)} for wish in BRIEF.intents if wish.tool],
-        "ogt": [answer for wish in BRIEF.intents for answer in wish.answers],
+        "q": f"Your e-mail is {USER['email']}. You want: {'; '.join(intent.about for intent in SCENARIO.intents)}.",
+        "agt": [
+            {"name": intent.tool, "arguments": dict(intent.arguments)} for intent in SCENARIO.intents if intent.tool
+        ],
+        "ogt": [answer for intent in SCENARIO.intents for answer in intent.answers],
     }
 )
 
 
 def candidate() -> TaskCandidate:
-    return TaskCandidate(Parley("http://127.0.0.1:9"), SHOP, BRIEF, "name", CandidateOptions())
+    return TaskCandidate(Parley("http://127.0.0.1:9"), SHOP, SCENARIO, "name", CandidateOptions())
 
 
 def run(calls: tuple[ExpectedCall, ...], answer: str = "Done.", *, verdict: str = "complete") -> RunTrace:
-    """A trace of a loop that made these calls in one turn."""
+    """The trace of a run that made these calls in one turn."""
     events: list[SessionEvent] = []
 
     def add(kind: type[Any], actor: str, **fields: Any) -> None:
@@ -55,45 +57,46 @@ def run(calls: tuple[ExpectedCall, ...], answer: str = "Done.", *, verdict: str 
     return run_trace("s", events)
 
 
-def as_done(loop: RunTrace) -> RetailTask:
-    calls = tuple(ExpectedCall(name=item.tool, arguments=item.arguments) for item in loop.writes)
+def as_executed(trace: RunTrace) -> RetailTask:
+    """The draft with the writes of the run as its expected calls."""
+    calls = tuple(ExpectedCall(name=item.tool, arguments=item.arguments) for item in trace.writes)
     return DRAFT.model_copy(update={"agt": calls})
 
 
-def test_a_loop_that_did_everything_is_complete() -> None:
-    loop = run(DRAFT.agt)
-    candidate()._require_complete(DRAFT, as_done(loop), loop)
-    assert _differences(DRAFT, as_done(loop)) == []
+def test_a_run_with_all_expected_calls_is_complete() -> None:
+    trace = run(DRAFT.agt)
+    candidate()._require_complete(DRAFT, as_executed(trace), trace)
+    assert _differences(DRAFT, as_executed(trace)) == []
 
 
-def test_a_loop_that_left_out_a_request_is_rejected() -> None:
-    loop = run(DRAFT.agt[:1], "I could not do the rest.")
+def test_a_run_without_an_expected_call_is_rejected() -> None:
+    trace = run(DRAFT.agt[:1], "I could not do the rest.")
     with pytest.raises(CandidateRejected, match=rf"{DRAFT.agt[1].name}.*could not do the rest") as rejected:
-        candidate()._require_complete(DRAFT, as_done(loop), loop)
+        candidate()._require_complete(DRAFT, as_executed(trace), trace)
     assert rejected.value.why == "loop left it undone"
 
 
 def test_an_answer_without_the_expected_output_is_rejected() -> None:
-    loop = run(DRAFT.agt)
-    lookup = next(order for order in SHOP.data["orders"].values() if order["user_id"] == BRIEF.user_id)
-    total = f"{sum(item['price'] for item in lookup['items']):.2f}"
-    asked = DRAFT.model_copy(update={"ogt": (total,)})
+    trace = run(DRAFT.agt)
+    order = next(order for order in SHOP.data["orders"].values() if order["user_id"] == SCENARIO.user_id)
+    total = f"{sum(item['price'] for item in order['items']):.2f}"
+    task = DRAFT.model_copy(update={"ogt": (total,)})
     with pytest.raises(CandidateRejected, match=f"to tell '{total}'"):
-        candidate()._require_complete(asked, as_done(loop), loop)
+        candidate()._require_complete(task, as_executed(trace), trace)
 
 
-def test_a_loop_that_ran_out_of_turns_is_rejected() -> None:
-    loop = run(DRAFT.agt, verdict="continue")
+def test_a_run_that_used_up_its_turns_is_rejected() -> None:
+    trace = run(DRAFT.agt, verdict="continue")
     with pytest.raises(CandidateRejected, match="used up its turns"):
-        candidate()._require_complete(DRAFT, as_done(loop), loop)
-    nothing_left = run(())
-    assert nothing_left.is_complete
+        candidate()._require_complete(DRAFT, as_executed(trace), trace)
+    assert run(()).is_complete
 
 
-def test_differences_between_draft_and_loop_are_listed() -> None:
-    other = DRAFT.agt[0].model_copy(update={"arguments": {**DRAFT.agt[0].arguments, "more": 1}})
+def test_differences_between_the_draft_and_the_run_are_listed() -> None:
+    changed_call = DRAFT.agt[0].model_copy(update={"arguments": {**DRAFT.agt[0].arguments, "more": 1}})
     differences = _differences(
-        DRAFT.model_copy(update={"ogt": ("7",)}), DRAFT.model_copy(update={"agt": (other, *DRAFT.agt[1:]), "ogt": ()})
+        DRAFT.model_copy(update={"ogt": ("7",)}),
+        DRAFT.model_copy(update={"agt": (changed_call, *DRAFT.agt[1:]), "ogt": ()}),
     )
     assert [(item["field"], item["before"] is None, item["after"] is None) for item in differences] == [
         ("agt", False, True),
@@ -102,13 +105,13 @@ def test_differences_between_draft_and_loop_are_listed() -> None:
     ]
 
 
-def test_solvable_means_the_same_data_in_any_order_and_the_same_answers() -> None:
+def test_a_task_is_solvable_if_another_run_has_the_same_changes_and_answers() -> None:
     task = DRAFT.model_copy(update={"ogt": ("1,012.50",)})
-    judge = candidate()._check_solvable
-    assert judge(task, run(DRAFT.agt[::-1], "It is $1012.5.")).ok
-    silent = judge(task, run(DRAFT.agt, "Done."))
-    assert (silent.ok, silent.detail) == (False, "it did not tell '1,012.50'")
-    less = judge(task, run(DRAFT.agt[:1], "It is $1012.5."))
-    assert (less.ok, less.detail) == (False, f"the independent run left other data: it did {DRAFT.agt[0].name}")
-    nothing = judge(task, run((), "It is $1012.5."))
-    assert nothing.detail == "the independent run left other data: it did nothing"
+    check = candidate()._check_solvable
+    assert check(task, run(DRAFT.agt[::-1], "It is $1012.5.")).ok
+    without_answer = check(task, run(DRAFT.agt, "Done."))
+    assert (without_answer.ok, without_answer.detail) == (False, "it did not tell '1,012.50'")
+    one_call = check(task, run(DRAFT.agt[:1], "It is $1012.5."))
+    assert (one_call.ok, one_call.detail) == (False, f"the independent run left other data: it did {DRAFT.agt[0].name}")
+    no_calls = check(task, run((), "It is $1012.5."))
+    assert no_calls.detail == "the independent run left other data: it did nothing"

@@ -1,4 +1,4 @@
-"""Validating, correcting, comparing and exporting tasks, with only the store's data."""
+"""Validating, correcting, comparing and exporting test tasks, with only the sample store: no model, no services."""
 
 import json
 from pathlib import Path
@@ -19,31 +19,34 @@ SHOP = Shop(STORE)
 DECK = ScenarioDeck(SHOP.data, 5, size=100)
 
 
-def drafted(scenario: Scenario, more: str = "") -> dict[str, Any]:
-    """The task that the brief's wishes make, as somebody without imagination would write it."""
+def drafted(scenario: Scenario, suffix: str = "") -> dict[str, Any]:
+    """A task with exactly the calls and answers that the scenario expects, and a plain request text."""
     user = scenario.user
     name = f"{user['name']['first_name']} {user['name']['last_name']}"
-    intents = "; ".join(wish.about for wish in scenario.intents)
+    intents = "; ".join(intent.about for intent in scenario.intents)
     return {
-        "q": f"You are {name}, your zip code is {user['address']['zip']}. You want: {intents}.{more}",
-        "agt": [{"name": wish.tool, "arguments": dict(wish.arguments)} for wish in scenario.intents if wish.tool],
-        "ogt": [answer for wish in scenario.intents for answer in wish.answers],
+        "q": f"You are {name}, your zip code is {user['address']['zip']}. You want: {intents}.{suffix}",
+        "agt": [
+            {"name": intent.tool, "arguments": dict(intent.arguments)} for intent in scenario.intents if intent.tool
+        ],
+        "ogt": [answer for intent in scenario.intents for answer in intent.answers],
     }
 
 
-def of_kind(kind: ScenarioKind) -> dict[str, Any]:
+def task_of_kind(kind: ScenarioKind) -> dict[str, Any]:
     return drafted(ScenarioDeck(SHOP.data, 3, kinds=[kind])[0])
 
 
-def wrong(raw: Any) -> dict[str, str]:
+def failed_checks(raw: Any) -> dict[str, str]:
+    """The detail of each failed check, by its name."""
     return {check.name: check.detail for check in validate(raw, SHOP).wrong}
 
 
-# --- briefs
+# --- scenarios
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_brief_can_be_carried_out(kind: ScenarioKind) -> None:
+def test_every_scenario_gives_a_valid_task(kind: ScenarioKind) -> None:
     deck = ScenarioDeck(SHOP.data, 1, kinds=[kind])
     for number in range(25):
         raw = drafted(deck[number])
@@ -52,31 +55,31 @@ def test_every_brief_can_be_carried_out(kind: ScenarioKind) -> None:
         assert len(report.changed) >= len({json.dumps(call) for call in raw["agt"]}) > 0 or kind == "lookup"
 
 
-def test_the_same_seed_gives_the_same_briefs_and_another_does_not() -> None:
-    again, other = ScenarioDeck(SHOP.data, 5, size=100), ScenarioDeck(SHOP.data, 6, size=100)
+def test_only_the_same_seed_gives_the_same_scenarios() -> None:
+    same_seed, other_seed = ScenarioDeck(SHOP.data, 5, size=100), ScenarioDeck(SHOP.data, 6, size=100)
     numbers = (3, 0, 40)
-    assert [again[number].as_json() for number in numbers] == [DECK[number].as_json() for number in numbers]
-    assert [other[number].as_json() for number in numbers] != [DECK[number].as_json() for number in numbers]
+    assert [same_seed[number].as_json() for number in numbers] == [DECK[number].as_json() for number in numbers]
+    assert [other_seed[number].as_json() for number in numbers] != [DECK[number].as_json() for number in numbers]
     json.dumps(DECK[0].as_json())
 
 
 def test_a_batch_is_varied() -> None:
     tasks = [RetailTask.model_validate(drafted(DECK[number])) for number in range(50)]
-    found = measure_diversity(tasks, SHOP)
-    assert (found.tasks, found.users) == (50, 50)
-    assert len(found.tools) == 7
-    assert set(found.actions) >= {0, 1, 2, 3}
-    assert set(found.kinds) >= {"cancel", "return", "exchange", "modify_items", "lookup", "several"}
-    assert found.products >= 25
-    assert found.likeness is not None
-    assert 0 < found.likeness < 0.5
+    diversity = measure_diversity(tasks, SHOP)
+    assert (diversity.tasks, diversity.users) == (50, 50)
+    assert len(diversity.tools) == 7
+    assert set(diversity.actions) >= {0, 1, 2, 3}
+    assert set(diversity.kinds) >= {"cancel", "return", "exchange", "modify_items", "lookup", "several"}
+    assert diversity.products >= 25
+    assert diversity.likeness is not None
+    assert 0 < diversity.likeness < 0.5
 
 
-def test_briefs_can_be_for_one_customer() -> None:
+def test_scenarios_can_be_limited_to_one_customer() -> None:
     user_id = next(user for user, item in SHOP.data["users"].items() if not item["orders"])
-    brief = ScenarioDeck(SHOP.data, 1, user_id=user_id)[0]
-    assert brief.user_id == user_id
-    assert {wish.kind for wish in brief.intents} <= {"change_profile_address", "lookup"}
+    scenario = ScenarioDeck(SHOP.data, 1, user_id=user_id)[0]
+    assert scenario.user_id == user_id
+    assert {intent.kind for intent in scenario.intents} <= {"change_profile_address", "lookup"}
     with pytest.raises(NoScenario, match="can be wanted by"):
         ScenarioDeck(SHOP.data, 1, user_id=user_id, kinds=["cancel"])[0]
     with pytest.raises(NoScenario, match="no customer nobody_1"):
@@ -88,39 +91,39 @@ def test_briefs_can_be_for_one_customer() -> None:
 # --- validation
 
 
-def test_each_fault_is_found_by_its_check() -> None:
-    good = of_kind("cancel")
+def test_each_check_finds_its_fault() -> None:
+    good = task_of_kind("cancel")
     call = good["agt"][0]
     order_id = call["arguments"]["order_id"]
 
     def with_call(**arguments: Any) -> dict[str, Any]:
         return good | {"agt": [{**call, "arguments": call["arguments"] | arguments}]}
 
-    assert wrong(good) == {}
-    assert "q" in wrong({"agt": [], "ogt": []})["schema"]
-    assert wrong(good | {"agt": [{"name": "sing", "arguments": {}}]})["tools"] == "call 1, sing: no such tool"
-    assert "order_id '#W1' does not exist" in wrong(with_call(order_id="#W1"))["ids"]
-    assert "invalid reason" in wrong(with_call(reason="bored"))["replay"]
-    assert "reason must be one of" in wrong(with_call(reason="bored"))["arguments"]
-    assert "no field of this tool" in wrong(with_call(user_id="x"))["arguments"]
-    assert wrong(good | {"ogt": ["a unicorn"]})["outputs"] == "'a unicorn' is in no result"
-    assert "non-pending" in wrong(good | {"agt": [call, call]})["replay"]
-    assert "is cancelled" in wrong(good | {"agt": [call, call]})["policy"]
-    assert "neither e-mail nor name" in wrong(good | {"q": f"You want to cancel order {order_id}."})["user"]
-    no_customer = wrong({"q": "You want to be happy.", "agt": [], "ogt": ["42"]})
+    assert failed_checks(good) == {}
+    assert "q" in failed_checks({"agt": [], "ogt": []})["schema"]
+    assert failed_checks(good | {"agt": [{"name": "sing", "arguments": {}}]})["tools"] == "call 1, sing: no such tool"
+    assert "order_id '#W1' does not exist" in failed_checks(with_call(order_id="#W1"))["ids"]
+    assert "invalid reason" in failed_checks(with_call(reason="bored"))["replay"]
+    assert "reason must be one of" in failed_checks(with_call(reason="bored"))["arguments"]
+    assert "no field of this tool" in failed_checks(with_call(user_id="x"))["arguments"]
+    assert failed_checks(good | {"ogt": ["a unicorn"]})["outputs"] == "'a unicorn' is in no result"
+    assert "non-pending" in failed_checks(good | {"agt": [call, call]})["replay"]
+    assert "is cancelled" in failed_checks(good | {"agt": [call, call]})["policy"]
+    assert "neither e-mail nor name" in failed_checks(good | {"q": f"You want to cancel order {order_id}."})["user"]
+    no_customer = failed_checks({"q": "You want to be happy.", "agt": [], "ogt": ["42"]})
     assert no_customer["user"] == "the task names no customer"
 
 
-def test_two_customers_in_one_task() -> None:
-    item, other = of_kind("cancel"), drafted(ScenarioDeck(SHOP.data, 99, kinds=["cancel"])[0])
-    found = wrong(item | {"agt": item["agt"] + other["agt"]})
-    assert found["user"].startswith("it is about several customers")
-    assert "is not one of" in found["policy"]
-    assert "replay" not in found
+def test_a_task_about_two_customers_is_invalid() -> None:
+    first, second = task_of_kind("cancel"), drafted(ScenarioDeck(SHOP.data, 99, kinds=["cancel"])[0])
+    failed = failed_checks(first | {"agt": first["agt"] + second["agt"]})
+    assert failed["user"].startswith("it is about several customers")
+    assert "is not one of" in failed["policy"]
+    assert "replay" not in failed
 
 
-def test_a_report_is_json_and_says_what_was_replayed() -> None:
-    report = validate(of_kind("return"), SHOP).as_json()
+def test_a_report_is_json_and_lists_the_replayed_calls() -> None:
+    report = validate(task_of_kind("return"), SHOP).as_json()
     assert json.loads(json.dumps(report)) == report
     assert report["valid"] is True
     assert report["replay"][0]["name"] == "return_delivered_order_items"
@@ -128,9 +131,9 @@ def test_a_report_is_json_and_says_what_was_replayed() -> None:
 
 
 def test_duplicates_of_earlier_tasks_are_found() -> None:
-    item, other = of_kind("cancel"), of_kind("return")
-    shouted = item | {"q": item["q"].upper() + " !"}
-    reports = validate_all([item, other, shouted, other | {"q": other["q"] + " Be kind."}, {"q": 1}], SHOP)
+    first, second = task_of_kind("cancel"), task_of_kind("return")
+    shouted = first | {"q": first["q"].upper() + " !"}
+    reports = validate_all([first, second, shouted, second | {"q": second["q"] + " Be kind."}, {"q": 1}], SHOP)
 
     def duplicates(report: TaskReport) -> str:
         return next((check.detail for check in report.checks if check.name == "duplicates"), "-")
@@ -139,9 +142,9 @@ def test_duplicates_of_earlier_tasks_are_found() -> None:
     assert findings == ["", "", "the same words as task 1; the same calls as task 1", "the same calls as task 2", "-"]
 
 
-def test_replaying_leaves_the_data_as_it_was() -> None:
+def test_replaying_does_not_change_the_data() -> None:
     before = json.dumps(SHOP.data)
-    calls = [ExpectedCall(**call) for call in of_kind("cancel")["agt"]]
+    calls = [ExpectedCall(**call) for call in task_of_kind("cancel")["agt"]]
     assert SHOP.after(calls)
     assert SHOP.after(calls) == SHOP.after([*calls, *calls])
     assert SHOP.after([]) == {}
@@ -149,36 +152,36 @@ def test_replaying_leaves_the_data_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "answer", "there"),
+    ("output", "answer", "is_answered"),
     [
         ("54.04", "You get $54.04 back.", True),
         ("1234.5", "It came to $1,234.50.", True),
         ("10", "There are 10 left.", True),
-        ("1", "There are 10 left.", True),  # as tau-bench judges it
+        ("1", "There are 10 left.", True),  # tau-bench counts a match inside a number, too
         ("10", "There are ten left.", False),
         ("blue, small", "The Blue small one", True),
     ],
 )
-def test_what_counts_as_answered(output: str, answer: str, there: bool) -> None:
-    assert outputs.is_answered(output, answer) is there
+def test_whether_an_answer_contains_an_expected_output(output: str, answer: str, is_answered: bool) -> None:
+    assert outputs.is_answered(output, answer) is is_answered
 
 
-def test_numbers_are_worked_out_and_not_found_in_ids() -> None:
+def test_an_expected_number_may_be_a_sum_but_not_part_of_an_id() -> None:
     order = next(order for order in SHOP.data["orders"].values() if len(order["items"]) == 3)
     user = SHOP.data["users"][order["user_id"]]
     q = f"You are {user['name']['first_name']} {user['name']['last_name']}, zip {user['address']['zip']}."
-    two = f"{sum(item['price'] for item in order['items'][:2]):.2f}"
-    raw: dict[str, Any] = {"q": q + order["order_id"], "agt": [], "ogt": [two]}
-    assert "outputs" not in wrong(raw)
-    inside = order["order_id"][3:7]
-    assert "outputs" in wrong(raw | {"ogt": [inside]})
+    total_of_two = f"{sum(item['price'] for item in order['items'][:2]):.2f}"
+    raw: dict[str, Any] = {"q": q + order["order_id"], "agt": [], "ogt": [total_of_two]}
+    assert "outputs" not in failed_checks(raw)
+    part_of_id = order["order_id"][3:7]
+    assert "outputs" in failed_checks(raw | {"ogt": [part_of_id]})
 
 
 # --- correction
 
 
 def test_corrections_are_made_and_listed() -> None:
-    good = of_kind("exchange")
+    good = task_of_kind("exchange")
     call = good["agt"][0]
     bad = {
         "instruction": good["q"],
@@ -200,44 +203,47 @@ def test_corrections_are_made_and_listed() -> None:
         "outputs": 12.5,
         "reasoning": "because",
     }
-    done = correct(bad, SHOP)
-    assert done.problems == ()
-    assert done.task == RetailTask.model_validate(good | {"ogt": ["12.5"]})
+    result = correct(bad, SHOP)
+    assert result.problems == ()
+    assert result.task == RetailTask.model_validate(good | {"ogt": ["12.5"]})
     assert validate(good, SHOP).valid
-    inside = {item.field for item in done.corrections if item.action == 0}
-    assert inside >= {"tool", "name", "kwargs", "id", "order_id", "item_ids", "payment_method_id", "user_id"}
-    assert {item.field for item in done.corrections if item.action is None} >= {"agt", "ogt", "reasoning"}
-    dropped = next(item for item in done.as_json() if item["field"] == "user_id")
+    fields = {item.field for item in result.corrections if item.action == 0}
+    assert fields >= {"tool", "name", "kwargs", "id", "order_id", "item_ids", "payment_method_id", "user_id"}
+    assert {item.field for item in result.corrections if item.action is None} >= {"agt", "ogt", "reasoning"}
+    dropped = next(item for item in result.as_json() if item["field"] == "user_id")
     assert (dropped["before"], dropped["after"], dropped["action"]) == ("somebody", None, 0)
 
 
 def test_missing_calls_are_not_invented() -> None:
-    """A task without calls means that nothing is to be done, so this is not a fault of form."""
-    good = of_kind("cancel")
+    """An empty list of calls states that the task changes nothing, so a missing list must not become an empty one."""
+    good = task_of_kind("cancel")
     for bad in ({"q": good["q"], "ogt": []}, good | {"agt": None}):
-        done = correct(bad, SHOP)
-        assert (done.task, done.problems) == (None, ("agt: no calls are given; [] says that nothing is to be changed",))
+        result = correct(bad, SHOP)
+        assert (result.task, result.problems) == (
+            None,
+            ("agt: no calls are given; [] says that nothing is to be changed",),
+        )
     assert correct({"q": good["q"], "agt": []}, SHOP).task == RetailTask(q=good["q"], agt=(), ogt=())
 
 
 def test_a_valid_task_is_not_corrected() -> None:
     for number in range(20):
         raw = drafted(DECK[number])
-        done = correct(raw, SHOP)
-        assert (done.task, done.corrections, done.problems) == (RetailTask.model_validate(raw), (), ())
+        result = correct(raw, SHOP)
+        assert (result.task, result.corrections, result.problems) == (RetailTask.model_validate(raw), (), ())
 
 
-def test_every_correction_of_a_valid_task_is_one_that_was_made() -> None:
-    call = of_kind("cancel")["agt"][0]
-    beside = {"name": call["name"], **call["arguments"]}
-    for form in (beside, {"type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}):
-        done = correct(of_kind("cancel") | {"agt": [form]}, SHOP)
-        assert done.task == RetailTask.model_validate(of_kind("cancel"))
-        assert done.corrections
+def test_other_forms_of_a_call_are_corrected_to_the_same_task() -> None:
+    call = task_of_kind("cancel")["agt"][0]
+    flat = {"name": call["name"], **call["arguments"]}
+    for form in (flat, {"type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}):
+        result = correct(task_of_kind("cancel") | {"agt": [form]}, SHOP)
+        assert result.task == RetailTask.model_validate(task_of_kind("cancel"))
+        assert result.corrections
 
 
 @pytest.mark.parametrize(
-    ("agt", "why"),
+    ("agt", "reason"),
     [
         ([{"name": "sing", "arguments": {}}], "there is no tool 'sing'"),
         ([{"name": "cancel_pending_order", "arguments": {"order_id": "#W1"}}], "reason is missing"),
@@ -245,17 +251,17 @@ def test_every_correction_of_a_valid_task_is_one_that_was_made() -> None:
         ([7], "agt.0"),
     ],
 )
-def test_an_uncorrectable_task_is_rejected_with_a_reason(agt: Any, why: str) -> None:
-    done = correct({"q": "You are Ann.", "agt": agt, "ogt": []}, SHOP)
-    assert done.task is None
-    assert any(why in problem for problem in done.problems)
+def test_an_uncorrectable_task_is_rejected_with_a_reason(agt: Any, reason: str) -> None:
+    result = correct({"q": "You are Ann.", "agt": agt, "ogt": []}, SHOP)
+    assert result.task is None
+    assert any(reason in problem for problem in result.problems)
 
 
 # --- files
 
 
-def test_every_form_of_file_is_read(tmp_path: Path) -> None:
-    good = of_kind("cancel")
+def test_every_file_format_is_read(tmp_path: Path) -> None:
+    good = task_of_kind("cancel")
     actions = [{"name": call["name"], "kwargs": call["arguments"]} for call in good["agt"]]
     tau = {"user_id": "x", "instruction": good["q"], "actions": actions, "outputs": []}
     forms = {
@@ -277,7 +283,7 @@ def test_every_form_of_file_is_read(tmp_path: Path) -> None:
         task.read_tasks(tmp_path / "none")
 
 
-# The shape that tau-bench's tasks have, to try the export with where no checkout is at hand.
+# The task classes of tau-bench, to load an export where no checkout of it exists.
 TYPES = """
 from typing import Any
 from pydantic import BaseModel
@@ -302,12 +308,12 @@ def checkout(folder: Path, init: str) -> Path:
 
 
 @pytest.mark.parametrize("init", ["", "import a_package_that_is_not_installed"])
-def test_an_export_is_loaded_by_a_checkout(tmp_path: Path, init: str) -> None:
+def test_a_checkout_of_tau_bench_loads_an_export(tmp_path: Path, init: str) -> None:
     tasks = [RetailTask.model_validate(drafted(DECK[number], ' "It\'s" <fine>\n{{}}')) for number in range(12)]
     python, plain = export.write(tasks, SHOP, tmp_path / "out")
-    tried = export.try_in_tau_bench(python, checkout(tmp_path / "tau", init))
-    assert (tried.loaded, tried.problem) == (12, "")
-    assert tried.how == ("tau_bench/types.py alone" if init else "tau_bench.types")
+    trial = export.try_in_tau_bench(python, checkout(tmp_path / "tau", init))
+    assert (trial.loaded, trial.problem) == (12, "")
+    assert trial.how == ("tau_bench/types.py alone" if init else "tau_bench.types")
     assert [item["user_id"] for item in json.loads(plain.read_text())] == [DECK[number].user_id for number in range(12)]
     assert [parse(item) for item in task.read_tasks(plain)] == tasks
 

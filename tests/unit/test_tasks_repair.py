@@ -1,4 +1,4 @@
-"""Arguments as models write them: repaired if there is one way to read them, with every change reported."""
+"""Faulty tool arguments of models: repaired where only one reading is possible, with every change reported."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def schema(required: tuple[str, ...] | None = None, **properties: Any) -> dict[s
 
 EXCHANGE = schema(order_id=TEXT, item_ids=ITEMS, new_item_ids=ITEMS, payment_method_id=TEXT)
 CANCEL = schema(order_id=TEXT, reason={"type": "string", "enum": ["no longer needed", "ordered by mistake"]})
-RIGHT = {
+VALID = {
     "order_id": "#W1",
     "item_ids": ["1008292230"],
     "new_item_ids": ["1656367028"],
@@ -30,40 +30,40 @@ RIGHT = {
 
 
 def test_valid_arguments_are_not_changed() -> None:
-    done = repair(RIGHT, EXCHANGE)  # type: ignore[arg-type]
-    assert (done.arguments, done.fixes, done.problems) == (RIGHT, (), ())
+    result = repair(VALID, EXCHANGE)  # type: ignore[arg-type]
+    assert (result.arguments, result.fixes, result.problems) == (VALID, (), ())
 
 
 @pytest.mark.parametrize(
     "sent",
     [
-        json.dumps(RIGHT),
-        json.dumps(json.dumps(RIGHT)),
-        str(RIGHT),
-        f"```json\n{json.dumps(RIGHT)}\n```",
-        [RIGHT],
-        {"arguments": RIGHT},
-        {"kwargs": json.dumps(RIGHT)},
-        RIGHT | {"item_ids": '["1008292230"]'},
-        RIGHT | {"item_ids": "['1008292230']"},
-        RIGHT | {"item_ids": "1008292230"},
-        RIGHT | {"item_ids": 1008292230},
-        RIGHT | {"item_ids": [1008292230]},
-        RIGHT | {"item_ids": "[1008292230]"},
-        RIGHT | {"order_id": ["#W1"]},
-        RIGHT | {"order_id": " #W1 "},
-        RIGHT | {"order_id": "'#W1'"},
-        RIGHT | {"user_id": "ann_lee_1"},
+        json.dumps(VALID),
+        json.dumps(json.dumps(VALID)),
+        str(VALID),
+        f"```json\n{json.dumps(VALID)}\n```",
+        [VALID],
+        {"arguments": VALID},
+        {"kwargs": json.dumps(VALID)},
+        VALID | {"item_ids": '["1008292230"]'},
+        VALID | {"item_ids": "['1008292230']"},
+        VALID | {"item_ids": "1008292230"},
+        VALID | {"item_ids": 1008292230},
+        VALID | {"item_ids": [1008292230]},
+        VALID | {"item_ids": "[1008292230]"},
+        VALID | {"order_id": ["#W1"]},
+        VALID | {"order_id": " #W1 "},
+        VALID | {"order_id": "'#W1'"},
+        VALID | {"user_id": "ann_lee_1"},
         {"orderId": "#W1", "itemIds": ["1008292230"], "newItemIds": ["1656367028"], "paymentMethodId": "paypal_1"},
         {"order": "#W1", "item_id": "1008292230", "new_item_id": "1656367028", "payment_method": "paypal_1"},
     ],
 )
 def test_common_faults_of_models_are_repaired(sent: Any) -> None:
-    done = repair(sent, EXCHANGE)
-    assert done.problems == ()
-    assert done.arguments == RIGHT
-    assert list(done.arguments) == list(RIGHT)
-    assert done.repairs
+    result = repair(sent, EXCHANGE)
+    assert result.problems == ()
+    assert result.arguments == VALID
+    assert list(result.arguments) == list(VALID)
+    assert result.repairs
 
 
 @pytest.mark.parametrize(
@@ -82,27 +82,29 @@ def test_lists_written_as_text_are_parsed(text: str, items: list[str]) -> None:
 
 
 def test_prose_is_not_parsed_as_a_list() -> None:
-    done = repair({"item_ids": "the red one, and the lamp"}, schema(item_ids=ITEMS))
-    assert done.problems == ('item_ids must be a list, not "the red one, and the lamp"',)
+    result = repair({"item_ids": "the red one, and the lamp"}, schema(item_ids=ITEMS))
+    assert result.problems == ('item_ids must be a list, not "the red one, and the lamp"',)
 
 
 @pytest.mark.parametrize(
     "reason", ["No longer needed", "no_longer_needed", " no longer needed. ", ["no longer needed"]]
 )
 def test_allowed_values_with_another_spelling_are_repaired(reason: Any) -> None:
-    done = repair({"order_id": "#W1", "reason": reason}, CANCEL)
-    assert (done.arguments["reason"], done.problems) == ("no longer needed", ())
+    result = repair({"order_id": "#W1", "reason": reason}, CANCEL)
+    assert (result.arguments["reason"], result.problems) == ("no longer needed", ())
 
 
 def test_a_value_that_is_not_allowed_is_a_problem_and_stays() -> None:
-    done = repair({"order_id": "#W1", "reason": "found it cheaper"}, CANCEL)
-    assert done.arguments["reason"] == "found it cheaper"
-    assert done.problems == ('reason must be one of "no longer needed", "ordered by mistake", not "found it cheaper"',)
+    result = repair({"order_id": "#W1", "reason": "found it cheaper"}, CANCEL)
+    assert result.arguments["reason"] == "found it cheaper"
+    assert result.problems == (
+        'reason must be one of "no longer needed", "ordered by mistake", not "found it cheaper"',
+    )
 
 
 def test_a_missing_value_is_a_problem_and_never_invented() -> None:
-    done = repair({"reason": "no longer needed"}, CANCEL)
-    assert (done.arguments, done.problems) == ({"reason": "no longer needed"}, ("order_id is missing",))
+    result = repair({"reason": "no longer needed"}, CANCEL)
+    assert (result.arguments, result.problems) == ({"reason": "no longer needed"}, ("order_id is missing",))
     assert repair(None, CANCEL).problems == ("order_id is missing", "reason is missing")
     assert repair("cancel it", CANCEL).problems == (
         'the arguments must be an object, not "cancel it"',
@@ -112,15 +114,15 @@ def test_a_missing_value_is_a_problem_and_never_invented() -> None:
 
 
 def test_an_extra_word_in_the_name_of_the_only_missing_field_is_repaired() -> None:
-    done = repair({"order_id": "#W1", "cancel_reason": "ordered by mistake"}, CANCEL)
-    assert done.arguments == {"order_id": "#W1", "reason": "ordered by mistake"}
-    assert done.repairs == ('reason: another spelling of the field ("cancel_reason")',)
+    result = repair({"order_id": "#W1", "cancel_reason": "ordered by mistake"}, CANCEL)
+    assert result.arguments == {"order_id": "#W1", "reason": "ordered by mistake"}
+    assert result.repairs == ('reason: another spelling of the field ("cancel_reason")',)
 
 
 def test_an_ambiguous_name_is_not_guessed() -> None:
-    done = repair({"order_id": "#W1", "replacement_item_ids": ["2"], "payment_method_id": "p"}, EXCHANGE)
-    assert done.problems == ("item_ids is missing", "new_item_ids is missing")
-    assert done.repairs == ('replacement_item_ids: no field of this tool, dropped (["2"])',)
+    result = repair({"order_id": "#W1", "replacement_item_ids": ["2"], "payment_method_id": "p"}, EXCHANGE)
+    assert result.problems == ("item_ids is missing", "new_item_ids is missing")
+    assert result.repairs == ('replacement_item_ids: no field of this tool, dropped (["2"])',)
     twice = repair({"orderId": "#W1", "OrderID": "#W2", "reason": "ordered by mistake"}, CANCEL)
     assert "order_id is missing" in twice.problems
 
@@ -130,7 +132,7 @@ def test_bare_text_becomes_the_only_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent", "read"),
+    ("kind", "sent", "converted"),
     [
         ("integer", "12", 12),
         ("integer", 12.0, 12),
@@ -146,10 +148,10 @@ def test_bare_text_becomes_the_only_field() -> None:
         (["integer", "null"], "None", None),
     ],
 )
-def test_values_are_converted_to_the_expected_type(kind: Any, sent: Any, read: Any) -> None:
-    done = repair({"x": sent}, schema(x={"type": kind}))
-    assert (done.arguments, done.problems) == ({"x": read}, ())
-    assert type(done.arguments["x"]) is type(read)
+def test_values_are_converted_to_the_expected_type(kind: Any, sent: Any, converted: Any) -> None:
+    result = repair({"x": sent}, schema(x={"type": kind}))
+    assert (result.arguments, result.problems) == ({"x": converted}, ())
+    assert type(result.arguments["x"]) is type(converted)
 
 
 @pytest.mark.parametrize(
@@ -157,9 +159,9 @@ def test_values_are_converted_to_the_expected_type(kind: Any, sent: Any, read: A
     [("integer", "1.5"), ("integer", "twelve"), ("boolean", "maybe"), ("string", True), ("string", ["a", "b"])],
 )
 def test_unreadable_arguments_are_a_problem(kind: str, sent: Any) -> None:
-    done = repair({"x": sent}, schema(x={"type": kind}))
-    assert done.arguments == {"x": sent}
-    assert done.problems[0].startswith("x must be ")
+    result = repair({"x": sent}, schema(x={"type": kind}))
+    assert result.arguments == {"x": sent}
+    assert result.problems[0].startswith("x must be ")
 
 
 def test_free_text_keeps_its_blanks_and_quotes() -> None:
@@ -168,23 +170,23 @@ def test_free_text_keeps_its_blanks_and_quotes() -> None:
 
 
 def test_a_pattern_is_not_evaluated() -> None:
-    """Even one with catastrophic backtracking."""
-    done = repair({"order": "a" * 60 + "!"}, schema(order={"type": "string", "pattern": "^(a+)+$"}))
-    assert (done.arguments, done.problems, done.fixes) == ({"order": "a" * 60 + "!"}, (), ())
+    """A pattern with catastrophic backtracking would otherwise block the service."""
+    result = repair({"order": "a" * 60 + "!"}, schema(order={"type": "string", "pattern": "^(a+)+$"}))
+    assert (result.arguments, result.problems, result.fixes) == ({"order": "a" * 60 + "!"}, (), ())
 
 
-def test_of_alternatives_the_matching_one_is_used() -> None:
-    either = schema((), limit={"anyOf": [{"type": "integer"}, {"type": "null"}]})
-    assert repair({"limit": None}, either).fixes == ()
-    assert repair({"limit": "7"}, either).arguments == {"limit": 7}
+def test_a_value_is_repaired_to_the_alternative_that_it_matches() -> None:
+    nullable = schema((), limit={"anyOf": [{"type": "integer"}, {"type": "null"}]})
+    assert repair({"limit": None}, nullable).fixes == ()
+    assert repair({"limit": "7"}, nullable).arguments == {"limit": 7}
     assert repair({"limit": None}, schema((), limit={"type": "integer"})).arguments == {}
 
 
 def test_nested_objects_are_repaired() -> None:
     inner = schema(rows={"type": "array", "items": schema(id=TEXT, count={"type": "integer"})})
-    done = repair({"rows": [{"ID": 5, "count": "3", "more": 1}]}, inner)
-    assert done.arguments == {"rows": [{"id": "5", "count": 3}]}
-    assert [fix.field for fix in done.fixes] == ["rows[0].id", "rows[0].id", "rows[0].count", "rows[0].more"]
+    result = repair({"rows": [{"ID": 5, "count": "3", "more": 1}]}, inner)
+    assert result.arguments == {"rows": [{"id": "5", "count": 3}]}
+    assert [fix.field for fix in result.fixes] == ["rows[0].id", "rows[0].id", "rows[0].count", "rows[0].more"]
 
 
 def test_a_tool_without_a_schema_gets_all_arguments() -> None:
@@ -200,16 +202,16 @@ JSON = st.recursive(
 
 
 @given(sent=JSON | st.dictionaries(st.sampled_from(["order_id", "itemIds", "new_item_ids", "x"]), JSON))
-def test_any_input_has_a_result_and_without_problems_it_is_valid(sent: Any) -> None:
-    done = repair(sent, EXCHANGE)
-    json.dumps(done.arguments, allow_nan=False)
-    if not done.problems:
-        jsonschema.validate(done.arguments, EXCHANGE)
-    assert repair(done.arguments, EXCHANGE).arguments == done.arguments
-    if done.arguments != sent:
-        assert done.fixes or done.problems or sent in (None, "")
+def test_any_input_gives_a_result_that_is_valid_unless_it_reports_problems(sent: Any) -> None:
+    result = repair(sent, EXCHANGE)
+    json.dumps(result.arguments, allow_nan=False)
+    if not result.problems:
+        jsonschema.validate(result.arguments, EXCHANGE)
+    assert repair(result.arguments, EXCHANGE).arguments == result.arguments
+    if result.arguments != sent:
+        assert result.fixes or result.problems or sent in (None, "")
 
 
-@given(right=st.fixed_dictionaries({"order_id": st.from_regex(r"#W\d+", fullmatch=True), "reason": st.just("x")}))
-def test_arguments_that_fit_the_schema_are_never_changed(right: Any) -> None:
-    assert repair(right, schema(order_id=TEXT, reason=TEXT)).fixes == ()
+@given(valid=st.fixed_dictionaries({"order_id": st.from_regex(r"#W\d+", fullmatch=True), "reason": st.just("x")}))
+def test_arguments_that_fit_the_schema_are_never_changed(valid: Any) -> None:
+    assert repair(valid, schema(order_id=TEXT, reason=TEXT)).fixes == ()

@@ -1,4 +1,4 @@
-"""Figures: few labels, all shown; the dashboard and the alerts speak only of what there is."""
+"""Metrics: their names and labels, and that the dashboard and the alerts use existing ones."""
 
 import asyncio
 import json
@@ -22,11 +22,11 @@ ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 NAME = re.compile(r"\b(?:parley|process)_[a-z_]+")
 BY = re.compile(r"\bby \(([a-z_, ]*)\)")
 LABEL = re.compile(r"[{,]\s*([a-z_]+)\s*(?:=~|!=|!~|=)")
-SCRAPED = {"le", "instance"}  # the server adds them
+SCRAPED = {"le", "instance"}  # labels that Prometheus and its client library add
 
 
-def families() -> dict[str, set[str]]:
-    """The labels of each figure, by every name that its samples have."""
+def labels_by_name() -> dict[str, set[str]]:
+    """The labels of each metric, by every name that its samples have."""
     samples: dict[str, set[str]] = {}
     for collector in metrics.REGISTRY._collector_to_names:
         labels = set(getattr(collector, "_labelnames", ()))
@@ -35,8 +35,8 @@ def families() -> dict[str, set[str]]:
     return samples
 
 
-def ours() -> set[str]:
-    """The figures' own names, without what histograms make of them."""
+def metric_names() -> set[str]:
+    """The names of Parley's metrics, without the suffixes that histograms add."""
     kinds = (Counter, Gauge, Histogram)
     samples = [value for value in vars(metrics).values() if isinstance(value, kinds)]
     return {f"{sample._name}_total" if isinstance(sample, Counter) else sample._name for sample in samples}
@@ -50,48 +50,48 @@ def expressions() -> Iterator[str]:
 
 
 def test_metric_names_have_their_unit() -> None:
-    plain = {"messages", "connections", "sessions", "letters", "exits", "connected", "missing"}
-    for name in ours():
+    units = {"messages", "connections", "sessions", "letters", "exits", "connected", "missing"}
+    for name in metric_names():
         assert name.startswith("parley_")
-        assert name.endswith(("_seconds", "_bytes", "_total", *(f"_{word}" for word in plain))), name
+        assert name.endswith(("_seconds", "_bytes", "_total", *(f"_{word}" for word in units))), name
 
 
-def test_no_label_is_an_id_or_a_text() -> None:
+def test_labels_are_known_names_without_ids_or_texts() -> None:
     known = {"outcome", "request", "role", "model", "kind", "tool", "service", "direction", "decision"}
     known |= {"method", "route", "status", "phase", "consumer", "reply", "mode"}
-    assert {label for labels in families().values() for label in labels} <= known
+    assert {label for labels in labels_by_name().values() for label in labels} <= known
 
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
 def test_dashboards_and_alerts_use_existing_metrics(expression: str) -> None:
-    known = families()
+    known = labels_by_name()
     used = NAME.findall(expression)
     assert used
     assert {name for name in used if name not in known} == set()
     labels = set().union(*(known[name] for name in used)) | SCRAPED
-    asked = {word.strip() for samples in BY.findall(expression) for word in samples.split(",") if word.strip()}
-    assert asked | set(LABEL.findall(expression)) <= labels
+    grouped_by = {word.strip() for samples in BY.findall(expression) for word in samples.split(",") if word.strip()}
+    assert grouped_by | set(LABEL.findall(expression)) <= labels
 
 
 def test_every_metric_is_on_the_dashboard() -> None:
-    drawn = " ".join(expressions())
-    assert {name for name in ours() if name not in drawn} == set()
+    dashboard = " ".join(expressions())
+    assert {name for name in metric_names() if name not in dashboard} == set()
 
 
-def test_the_dashboard_is_one() -> None:
+def test_the_dashboard_is_consistent() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     assert dashboard["title"] == "Parley"
     panels = dashboard["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
-    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in panels]
-    assert len(set(places)) == len(places)
+    positions = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in panels]
+    assert len(set(positions)) == len(positions)
     assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in panels)
     variable = dashboard["templating"]["list"][0]
     sources = {target["datasource"]["uid"] for panel in panels for target in panel.get("targets", ())}
     assert sources == {f"${{{variable['name']}}}"}
 
 
-def test_alerts_say_what_to_do() -> None:
+def test_alerts_have_a_severity_a_summary_and_a_description() -> None:
     rules = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
     assert {rule["alert"] for rule in rules} >= {"ParleyWorkWaits", "ParleyDeadLetters", "ParleyConflicts"}
     for rule in rules:
@@ -100,7 +100,7 @@ def test_alerts_say_what_to_do() -> None:
         assert rule["annotations"]["description"]
 
 
-# --- what is counted
+# --- measuring and serving
 
 
 def test_a_timed_block_is_observed_under_its_outcome() -> None:

@@ -1,4 +1,4 @@
-"""Spans: one trace a session, what leads to what, and nothing at all where nobody collects them."""
+"""Spans: one trace for each session, parents and links, and no recording without a collector."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ from shared.telemetry.recorder import Recorder
 
 
 class Spans:
-    """What one process has recorded so far."""
+    """The spans recorded so far."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -40,6 +40,7 @@ def spans() -> Iterator[Spans]:
 
 
 def trace_of(session_id: str) -> int:
+    """The trace id of a session, which every process derives from the session's id."""
     return int(hashlib.sha256(session_id.encode()).hexdigest()[:32], 16)
 
 
@@ -50,14 +51,14 @@ def ids(span: ReadableSpan) -> tuple[int, int]:
 
 
 async def test_all_spans_of_a_session_share_its_trace(spans: Spans) -> None:
-    for day in ("monday", "friday"):  # also another process, on another day
+    for day in ("monday", "friday"):  # also in another process, on another day
         with tracing.session_span(day, "abc", kind="server"):
             pass
-    with tracing.session_span("stranger", "xyz", kind="server"):
+    with tracing.session_span("unrelated", "xyz", kind="server"):
         pass
     recorded = await spans.named()
     assert ids(recorded["monday"])[0] == ids(recorded["friday"])[0] == trace_of("abc")
-    assert ids(recorded["stranger"])[0] == trace_of("xyz")
+    assert ids(recorded["unrelated"])[0] == trace_of("xyz")
     assert recorded["monday"].parent is recorded["friday"].parent is None
 
 
@@ -79,9 +80,9 @@ async def test_the_header_names_the_parent_span(spans: Spans) -> None:
 @pytest.mark.parametrize(
     "header",
     ["", "nonsense", "00-" + "0" * 32 + "-" + "1" * 16 + "-01", "00-" + "1" * 32 + "-" + "1" * 16 + "-01"],
-    ids=["empty", "not one", "of no trace", "of another session"],
+    ids=["empty", "malformed", "no trace", "another session"],
 )
-async def test_a_header_of_another_session_is_ignored(spans: Spans, header: str) -> None:
+async def test_an_invalid_header_or_one_of_another_session_is_ignored(spans: Spans, header: str) -> None:
     with tracing.session_span("deliver", "abc", kind="consumer", parent=header):
         pass
     recorded = (await spans.named())["deliver"]
@@ -131,7 +132,7 @@ async def test_tasks_started_within_a_span_are_its_children(spans: Spans) -> Non
     assert recorded["tool"].parent.span_id == ids(recorded["deliver"])[1]
 
 
-# --- without a collector, and with one that is away
+# --- without a collector, and with one that does not answer
 
 
 def test_without_a_collector_opentelemetry_is_not_imported() -> None:
@@ -151,7 +152,7 @@ def test_without_a_collector_opentelemetry_is_not_imported() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False, env={}).returncode == 0
 
 
-class Away(SpanExporter):
+class HangingCollector(SpanExporter):
     """A collector that never answers."""
 
     def __init__(self) -> None:
@@ -163,8 +164,8 @@ class Away(SpanExporter):
 
 
 async def test_a_hanging_collector_delays_shutdown_only_briefly() -> None:
-    away = Away()
-    recorder = Recorder("test", away)
+    collector = HangingCollector()
+    recorder = Recorder("test", collector)
     tracing.set_recorder(recorder)
     try:
         with tracing.session_span("x", "abc", kind="server"):
@@ -174,11 +175,12 @@ async def test_a_hanging_collector_delays_shutdown_only_briefly() -> None:
     began = time.monotonic()
     await recorder.close()
     assert time.monotonic() - began < 5
-    away.over.set()
+    collector.over.set()
 
 
 async def test_an_unreachable_collector_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # seconds: its thread tries no more when the test is over
+    # In seconds: the exporter's thread must stop before the test ends.
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     settings = Settings(otel_exporter_otlp_endpoint="http://127.0.0.1:1")
     began = time.monotonic()
     async with telemetry("planner", settings):

@@ -1,4 +1,4 @@
-"""Templates: filled with values, checked, made from plans and from sessions."""
+"""Templates: filling them with values, checking them, and making them from plans and sessions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -101,8 +101,8 @@ def test_parameter_candidates_are_listed_once_with_unique_names() -> None:
 
 
 def test_a_value_can_be_chosen_in_one_step_or_argument_only() -> None:
-    here = ChosenValue(name="order", value="#W1", step="s2", argument="order_id")
-    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions("Cancel", "For orders", (here,)), TOOLS)
+    chosen = ChosenValue(name="order", value="#W1", step="s2", argument="order_id")
+    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions("Cancel", "For orders", (chosen,)), TOOLS)
     assert (result.name, result.description) == ("Cancel", "For orders")
     assert [step.arguments["order_id"] for step in result.steps] == ["#W1", "{{params.order}}"]
     assert [step.text for step in result.steps] == ["Look #W1 up", "Cancel {{params.order}}, not #W12"]
@@ -116,15 +116,15 @@ def test_a_nullable_value_keeps_its_other_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "why"),
+    ("chosen", "reason"),
     [
         (ChosenValue(name="order", value="#W9"), "no argument of the plan is '#W9'"),
         (ChosenValue(name="order", value="#W1", step="s9"), "no argument of the plan"),
         (ChosenValue(name="n", value=True), "no argument of the plan"),
     ],
 )
-def test_only_values_of_the_plan_become_parameters(chosen: ChosenValue, why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+def test_only_values_of_the_plan_become_parameters(chosen: ChosenValue, reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
         template_from_steps("Cancel", STEPS, TemplateOptions(parameters=(chosen,)), TOOLS)
 
 
@@ -165,13 +165,13 @@ def test_problems_of_a_template_are_reported(subject: Template, problem: str) ->
 
 def test_a_missing_or_changed_tool_is_reported() -> None:
     result = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
-    known = fingerprints_of(result, TOOLS)
-    assert template_problems(result, {}, known) == ("Step 1 (s1): there is no tool “look” here.",)
-    other = {"look": tool("look", order={"type": "string"})}
-    problems = template_problems(result, other, known)
+    fingerprints = fingerprints_of(result, TOOLS)
+    assert template_problems(result, {}, fingerprints) == ("Step 1 (s1): there is no tool “look” here.",)
+    changed_tools = {"look": tool("look", order={"type": "string"})}
+    problems = template_problems(result, changed_tools, fingerprints)
     assert "Step 1 (s1): look has no argument order_id." in problems
     assert "look has changed since the template was saved: look at its steps, and save the template again." in problems
-    assert template_problems(result, TOOLS, known) == ()
+    assert template_problems(result, TOOLS, fingerprints) == ()
     assert "order_id must be" in template_problems(template({"order_id": [1, 2]}), TOOLS)[0]
 
 
@@ -187,7 +187,7 @@ def test_values_keep_their_types_and_are_converted_in_texts() -> None:
         arguments(result, a=1, b=[1], c=1)
 
 
-def test_optional_parameters_are_left_out_and_missing_ones_named() -> None:
+def test_an_unset_optional_parameter_is_omitted_and_a_missing_one_is_an_error() -> None:
     result = template(
         {"order_id": "{{params.a}}", "x": "{{params.b}}"}, Parameter(name="a"), Parameter(name="b", required=False)
     )
@@ -196,12 +196,12 @@ def test_optional_parameters_are_left_out_and_missing_ones_named() -> None:
         arguments(result)
     with pytest.raises(Invalid, match=r"There is no parameter z\. This template's are: a, b\."):
         arguments(result, a="1", z=1)
-    inside = template({"order_id": "# {{params.b}}"}, Parameter(name="b", required=False))
+    inside_text = template({"order_id": "# {{params.b}}"}, Parameter(name="b", required=False))
     with pytest.raises(Invalid, match="b has no value"):
-        arguments(inside)
+        arguments(inside_text)
 
 
-def test_a_value_cannot_contain_references_or_leave_its_part_of_a_url() -> None:
+def test_a_value_cannot_contain_references_or_change_other_parts_of_a_url() -> None:
     result = template({"order_id": "{{params.a}}"}, Parameter(name="a"))
     for value in ("{{steps.s1.output}}", ["{{x"], {"{{y": 1}):
         with pytest.raises(Invalid, match="cannot contain a reference"):
@@ -267,23 +267,23 @@ def test_a_session_becomes_a_template_with_references_to_outputs() -> None:
     assert [(step.id, step.tool, step.arguments, step.after) for step in result.steps] == [
         ("s1", "find", {"email": "{{params.email}}"}, ()),
         ("s2", "look", {"order_id": "{{steps.s1.output.orders[1]}}"}, ("s1",)),
-        # what the tool lists is said, not found
+        # "reason" stays: it is a listed choice of the tool, not a result of an earlier step
         ("s3", "cancel", {"order_id": "{{steps.s1.output.orders[1]}}", "reason": "no longer needed"}, ("s2",)),
-        ("s4", "find", {"email": "tara_foster_42"}, ("s3",)),  # three outputs have it
-        ("s5", "count", {"n": 2}, ("s3",)),  # too little to be found again
+        ("s4", "find", {"email": "tara_foster_42"}, ("s3",)),  # three outputs contain the value: none is chosen
+        ("s5", "count", {"n": 2}, ("s3",)),  # too small a number to match with an output
     ]
     assert template_from_session(JOURNAL, "Cancel the second order", options, TOOLS) == result
     assert template_problems(result, TOOLS) == ()
     assert fill_template(result, {"email": "a@b.c"}).goal == "Cancel the second order"
 
 
-def test_nodes_of_a_path_are_not_learned() -> None:
+def test_the_nodes_of_a_path_do_not_become_steps_of_a_template() -> None:
     path = PathPlan(nodes=("f.ask",))
     fields: dict[str, Any] = {"session_id": "x", "at": AT, "actor": "planner"}
     steps = (Step(text="Ask", tool="f.ask"),)
     drafted = facts.PlanDrafted(id="x:1", version=1, **fields, kind="path", goal="Ask", steps=steps, path=path)
     edited = facts.PlanEdited(id="x:2", version=2, **fields, base_version=1, goal="Ask", steps=steps)
-    approved: dict[str, Any] = {
+    approval: dict[str, Any] = {
         "id": "x:3",
         "version": 3,
         "plan_version": 2,
@@ -291,11 +291,13 @@ def test_nodes_of_a_path_are_not_learned() -> None:
         "turn": 1,
         "actions": (spec("1.1", "f.ask"),),
     }
-    walked = facts.PlanApproved(**fields, **approved)
+    plan_approved = facts.PlanApproved(**fields, **approval)
     planned = turn(2, spec("2.1", "f.ask")).model_copy(update={"path": path})
-    over = ended(6, *(Outcome(action_id=action_id, ok=True) for action_id in ("1.1", "2.1")))
+    finished = ended(6, *(Outcome(action_id=action_id, ok=True) for action_id in ("1.1", "2.1")))
     call = (turn(3, spec("3.1", "look", order_id="#W1")), ended(8, Outcome(action_id="3.1", ok=True)))
-    result = template_from_session([drafted, edited, walked, planned, over, *call], "Look", TemplateOptions(), TOOLS)
+    result = template_from_session(
+        [drafted, edited, plan_approved, planned, finished, *call], "Look", TemplateOptions(), TOOLS
+    )
     assert [step.tool for step in result.steps] == ["look"]
 
 

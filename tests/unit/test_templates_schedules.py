@@ -1,4 +1,4 @@
-"""When schedules are due: once a day, whatever the clocks do."""
+"""When schedules are due: once a day, also when the clocks change."""
 
 from datetime import UTC, datetime, time, timedelta, timezone
 from itertools import pairwise
@@ -15,51 +15,52 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia")
 
 
-def times(schedule: Schedule, first: datetime, number: int) -> list[str]:
-    problems = []
+def due_times(schedule: Schedule, first: datetime, number: int) -> list[str]:
+    """The next due times after `first`, in ISO format."""
+    times = []
     moment = first
     for _ in range(number):
         due = next_run_after(schedule, moment)
         assert due
-        problems.append(due.isoformat())
+        times.append(due.isoformat())
         moment = due
-    return problems
+    return times
 
 
 def test_the_time_of_day_stays_the_same_when_the_clocks_change() -> None:
     berlin = Schedule(daily=time(7, 30), zone="Europe/Berlin")
-    assert times(berlin, datetime(2026, 3, 27, 12, tzinfo=UTC), 3) == [
+    assert due_times(berlin, datetime(2026, 3, 27, 12, tzinfo=UTC), 3) == [
         "2026-03-28T06:30:00+00:00",
         "2026-03-29T05:30:00+00:00",
         "2026-03-30T05:30:00+00:00",
     ]
-    left_out = Schedule(daily=time(2, 30), zone="Europe/Berlin")
-    assert times(left_out, datetime(2026, 3, 28, 12, tzinfo=UTC), 2) == [
-        "2026-03-29T01:30:00+00:00",  # 03:30 there
+    in_the_gap = Schedule(daily=time(2, 30), zone="Europe/Berlin")
+    assert due_times(in_the_gap, datetime(2026, 3, 28, 12, tzinfo=UTC), 2) == [
+        "2026-03-29T01:30:00+00:00",  # 03:30 local time: 02:30 does not exist on that day
         "2026-03-30T00:30:00+00:00",
     ]
-    twice = times(left_out, datetime(2026, 10, 24, 12, tzinfo=UTC), 2)
-    assert twice == ["2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"]
+    repeated_hour = due_times(in_the_gap, datetime(2026, 10, 24, 12, tzinfo=UTC), 2)
+    assert repeated_hour == ["2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"]
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.times(), st.sampled_from(ZONES))
 def test_a_daily_schedule_is_due_once_a_day(moment: datetime, at: time, zone: str) -> None:
     schedule = Schedule(daily=at, zone=zone)
-    problems = [datetime.fromisoformat(item) for item in times(schedule, moment.replace(tzinfo=UTC), 5)]
-    assert problems[0] > moment.replace(tzinfo=UTC)
-    assert all(timedelta(hours=22) < later - earlier < timedelta(hours=26) for earlier, later in pairwise(problems))
+    runs = [datetime.fromisoformat(item) for item in due_times(schedule, moment.replace(tzinfo=UTC), 5)]
+    assert runs[0] > moment.replace(tzinfo=UTC)
+    assert all(timedelta(hours=22) < later - earlier < timedelta(hours=26) for earlier, later in pairwise(runs))
 
 
 def test_a_single_run_is_due_once() -> None:
     schedule = Schedule(once=NOON)
     assert next_run_after(schedule, NOON - timedelta(days=300)) == NOON
     assert next_run_after(schedule, NOON) is None
-    there = Schedule(once=NOON.astimezone(timezone(timedelta(hours=5, minutes=45))))
-    assert next_run_after(there, NOON - timedelta(seconds=1)) == NOON
+    with_offset = Schedule(once=NOON.astimezone(timezone(timedelta(hours=5, minutes=45))))
+    assert next_run_after(with_offset, NOON - timedelta(seconds=1)) == NOON
     assert next_run_after(Schedule(), NOON) is None
 
 
-def test_runs_missed_for_days_are_due_once() -> None:
+def test_after_days_of_missed_runs_only_the_last_is_due() -> None:
     daily = Schedule(daily=time(7))
     first = datetime(2026, 6, 1, 7, tzinfo=UTC)
     assert last_due_run(daily, first, first) == first
@@ -73,7 +74,7 @@ def test_each_run_has_its_own_session_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "why"),
+    ("schedule", "reason"),
     [
         (Schedule(), "either daily"),
         (Schedule(daily=time(1), once=NOON + timedelta(days=1)), "either daily"),
@@ -84,7 +85,7 @@ def test_each_run_has_its_own_session_id() -> None:
         (Schedule(once=NOON + timedelta(days=400)), "within a year"),
     ],
 )
-def test_a_schedule_that_is_never_due_is_refused(schedule: Schedule, why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+def test_an_invalid_schedule_is_refused(schedule: Schedule, reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
         check_schedule(schedule, NOON)
     assert schedule.daily is None or schedule.zone == "UTC" or next_run_after(schedule, NOON) is None

@@ -1,10 +1,10 @@
-"""A turn costs what it cost before: prompts of turn 50 have at most 1.2 times the tokens of those of turn 5.
+"""Prompts hardly grow with the session: those of turn 50 have at most 1.2 times the tokens of those of turn 5.
 
-Two lives of 50 turns with results of the generated store: one session over many requests, and one long request.
+The sessions have about 50 turns with results of the sample store: many requests, or one long request.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -31,10 +31,9 @@ from tests.unit.domain.spec import request, say
 USERS: list[Any] = [user for user in STORE["users"].values() if len(user["orders"]) >= 2]
 PAGE = ToolPage(tools=SPECS, total=len(SPECS), rules=RULES)
 MAX_GROWTH = 1.2
-MEMORY = 100_000  # bytes of a session that has done all this
-LOADED = 3_500_000  # bytes of a session that a message can carry
+MAX_SESSION = 100_000  # bytes of such a session
+MAX_LOADABLE = 3_500_000  # bytes of a session that one message can carry
 Tokens = dict[int, dict[str, int]]  # by turn and role
-Looks = Iterator[tuple[str, dict[str, Any]]]
 
 
 def tokens(messages: list[Message]) -> int:
@@ -42,16 +41,16 @@ def tokens(messages: list[Message]) -> int:
 
 
 class LongSession(Story):
-    """A session whose turns read from the store, with the prompts of every role."""
+    """A session whose turns read from the store. `prompt_tokens` has the size of each prompt, by turn and role."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world = world
-        self.told: Tokens = {}
+        self.prompt_tokens: Tokens = {}
 
     async def turn(self, *calls: tuple[str, dict[str, Any]], last: bool = False) -> None:
         number = self.session.counts.turns + 1
-        result = self.told[number] = {"planner": tokens(build_prompt(self.session, PAGE, ()))}
+        sizes = self.prompt_tokens[number] = {"planner": tokens(build_prompt(self.session, PAGE, ()))}
         specs = tuple(
             ActionSpec(id=f"{number}.{i}", tool=name, arguments=given) for i, (name, given) in enumerate(calls, 1)
         )
@@ -62,93 +61,98 @@ class LongSession(Story):
             message = await self._world.call(spec.tool, spec.arguments)
             self.apply(finish_action(action_id=spec.id, ok=not message.startswith("Error"), result=message))
         assert self.session.turn is not None
-        result["verifier"] = tokens(build_turn_prompt(self.session, self.session.turn))
-        result["generator"] = tokens(build_answer_prompt(self.session))
+        sizes["verifier"] = tokens(build_turn_prompt(self.session, self.session.turn))
+        sizes["generator"] = tokens(build_answer_prompt(self.session))
         why = "All 3 lookups returned."
         self.apply(c.VerifyTurn(status="success", next_action="complete" if last else "continue", reasoning=why))
 
 
-def looks(user: Any) -> list[tuple[str, dict[str, Any]]]:
-    """One customer's orders, and the products that are in the first of them."""
+def order_reads(user: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Calls that read two orders of a customer, and one product of the first order."""
     orders = [("get_order_details", {"order_id": order_id}) for order_id in user["orders"][:2]]
     bought = {item["product_id"] for item in STORE["orders"][user["orders"][0]]["items"]}
     return [*orders, *[("get_product_details", {"product_id": product}) for product in sorted(bought)[:1]]]
 
 
-async def many_requests(life: LongSession) -> None:
-    """A new request every third turn, each about another customer's orders, with words said before."""
+async def many_requests(long_session: LongSession) -> None:
+    """A new request every third turn, each about the orders of another customer."""
     for at in range(18):
         user = USERS[at]
         words = f"I am {user['email']}. What is in my orders, and what may I still change? Please be exact. ({at})"
-        life.apply(request("agentflow", words, max_turns=5) if at == 0 else say(words))
-        await life.turn(("find_user_id_by_email", {"email": user["email"]}))
-        await life.turn(("get_user_details", {"user_id": STORE["orders"][user["orders"][0]]["user_id"]}))
-        await life.turn(*looks(user), last=True)
-        life.apply(c.GiveAnswer(text="Your orders hold these things, at these prices. " * 8, confidence=0.9))
+        long_session.apply(request("agentflow", words, max_turns=5) if at == 0 else say(words))
+        await long_session.turn(("find_user_id_by_email", {"email": user["email"]}))
+        await long_session.turn(("get_user_details", {"user_id": STORE["orders"][user["orders"][0]]["user_id"]}))
+        await long_session.turn(*order_reads(user), last=True)
+        long_session.apply(c.GiveAnswer(text="Your orders hold these things, at these prices. " * 8, confidence=0.9))
 
 
-async def one_request(life: LongSession) -> None:
-    """One request that takes 50 turns, and looks at something new in every one."""
+async def one_request(long_session: LongSession) -> None:
+    """One request of 51 turns, each with new reads."""
     notes = Knowledge(name="notes.txt", text="The season's rules. " * 50)
     settings = SessionSettings(max_turns=60)
     text = "Compare what all these customers bought."
-    life.apply(c.Say(text=text, workflow="agentflow", settings=settings, knowledge=(notes,)))
+    long_session.apply(c.Say(text=text, workflow="agentflow", settings=settings, knowledge=(notes,)))
     for at in range(51):
-        await life.turn(*looks(USERS[at]))
+        await long_session.turn(*order_reads(USERS[at]))
 
 
-async def one_look(life: LongSession) -> None:
-    """The same, one order at a time."""
-    life.apply(request("agentflow", "Compare what all these customers bought.", max_turns=60))
+async def one_read_a_turn(long_session: LongSession) -> None:
+    """One request of 51 turns, each with a single read."""
+    long_session.apply(request("agentflow", "Compare what all these customers bought.", max_turns=60))
     for at in range(51):
-        await life.turn(looks(USERS[at])[0])
+        await long_session.turn(order_reads(USERS[at])[0])
 
 
 @cache
-def lived(life_of: Callable[[LongSession], Any]) -> LongSession:
-    async def live() -> LongSession:
+def played(play: Callable[[LongSession], Any]) -> LongSession:
+    async def run() -> LongSession:
         worlds = Worlds("sqlite+aiosqlite://", lambda: STORE)
         await worlds.open()
         try:
-            life = LongSession(worlds.world("w"))
-            await life_of(life)
-            return life
+            long_session = LongSession(worlds.world("w"))
+            await play(long_session)
+            return long_session
         finally:
             await worlds.close()
 
-    return asyncio.run(live())
+    return asyncio.run(run())
 
 
-def grown(life: LongSession, late: int, early: int) -> dict[str, float]:
-    return {role: life.told[late][role] / life.told[early][role] for role in life.told[late]}
+def growth(long_session: LongSession, late: int, early: int) -> dict[str, float]:
+    """The factor by which the prompt of each role grows between two turns."""
+    return {
+        role: long_session.prompt_tokens[late][role] / long_session.prompt_tokens[early][role]
+        for role in long_session.prompt_tokens[late]
+    }
 
 
-def test_a_session_kept_alive_costs_the_same_at_every_turn() -> None:
-    """Turn 50 is the second of its request as turn 5 is; turn 51 the one that is answered, as turn 6."""
-    life = lived(many_requests)
-    assert len(life.session.words.earlier) == MAX_ROUNDS
+def test_prompts_do_not_grow_over_many_requests() -> None:
+    """Turns 50 and 5 are each the second of their request; turns 51 and 6 the third, which the answer follows."""
+    long_session = played(many_requests)
+    assert len(long_session.session.words.earlier) == MAX_ROUNDS
     for late, early in ((50, 5), (51, 6), (49, 4)):
-        assert grown(life, late, early)["planner"] <= MAX_GROWTH
-        assert grown(life, late, early)["verifier"] <= MAX_GROWTH
-    assert grown(life, 51, 6)["generator"] <= MAX_GROWTH
-    assert life.told[50]["planner"] <= MAX_GROWTH * life.told[2]["planner"]  # nor does the first request cost less
-    assert len(SESSION.dump_json(life.session)) < MEMORY
+        assert growth(long_session, late, early)["planner"] <= MAX_GROWTH
+        assert growth(long_session, late, early)["verifier"] <= MAX_GROWTH
+    assert growth(long_session, 51, 6)["generator"] <= MAX_GROWTH
+    first_request = long_session.prompt_tokens[2]["planner"]
+    assert long_session.prompt_tokens[50]["planner"] <= MAX_GROWTH * first_request
+    assert len(SESSION.dump_json(long_session.session)) < MAX_SESSION
 
 
-def test_one_long_request_costs_the_same_at_every_turn() -> None:
-    life = lived(one_request)
-    grows = grown(life, 50, 5)
-    assert set(grows) == {"planner", "verifier", "generator"}
-    assert max(grows.values()) <= MAX_GROWTH, grows
-    assert life.session.memory.executed >= 150
-    assert len(SESSION.dump_json(life.session)) < MEMORY
+def test_prompts_do_not_grow_over_one_long_request() -> None:
+    long_session = played(one_request)
+    growth_by_role = growth(long_session, 50, 5)
+    assert set(growth_by_role) == {"planner", "verifier", "generator"}
+    assert max(growth_by_role.values()) <= MAX_GROWTH, growth_by_role
+    assert long_session.session.memory.executed >= 150
+    assert len(SESSION.dump_json(long_session.session)) < MAX_SESSION
 
 
-def test_one_look_a_turn_fills_the_memory_later_but_not_further() -> None:
-    life = lived(one_look)
-    assert max(grown(life, 50, 20).values()) <= MAX_GROWTH
-    full = lived(one_request).told[50]
-    assert all(life.told[50][role] <= MAX_GROWTH * full[role] for role in full)
+def test_fewer_reads_a_turn_reach_the_same_prompt_size_later() -> None:
+    long_session = played(one_read_a_turn)
+    assert max(growth(long_session, 50, 20).values()) <= MAX_GROWTH
+    full = played(one_request).prompt_tokens[50]
+    assert all(long_session.prompt_tokens[50][role] <= MAX_GROWTH * full[role] for role in full)
 
 
 @pytest.mark.parametrize("result", ["x" * 47_990, [{"n": n, "text": 'ä"\\' * 8} for n in range(700)]])
@@ -159,6 +163,6 @@ def test_a_turn_of_fifty_large_results_can_still_be_loaded(result: Any) -> None:
     results = [finish_action(action_id=spec.id, ok=True, result=result) for spec in specs]
     planned = c.PlanTurn(sub_goal="read it all", actions=specs)
     session = Story().apply(request("agentflow"), planned, c.Start(), *results)
-    assert len(SESSION.dump_json(session)) < LOADED
-    response = tokens(build_turn_prompt(session, session.turn)) if session.turn else 0
-    assert response < 20_000
+    assert len(SESSION.dump_json(session)) < MAX_LOADABLE
+    prompt_size = tokens(build_turn_prompt(session, session.turn)) if session.turn else 0
+    assert prompt_size < 20_000

@@ -1,4 +1,4 @@
-"""The lists of what each service may do on NATS: as much as its code needs, and nothing more."""
+"""The NATS permissions of each service: exactly what its code needs."""
 
 import ast
 from functools import cache
@@ -26,9 +26,9 @@ from shared.store_api.base import Verb
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (UserCommand, WorkerCommand) for command in get_args(union)}
-ABANDONED = {"ReportUncertain", "LoseResult"}  # what `shared.domain.outcomes.close_abandoned` gives
-# No service makes this: an operator can, with `parley publish`.
-NOBODY = {"session.shared"}
+ABANDONED = {"ReportUncertain", "LoseResult"}  # the commands of `shared.domain.outcomes.close_abandoned`
+# No service appends these: an operator can, with `parley publish`.
+OPERATOR_ONLY = {"session.shared"}
 
 
 @cache
@@ -39,12 +39,12 @@ def sources(service: str) -> tuple[ast.Module, ...]:
 
 @cache
 def made_by() -> dict[str, set[str]]:
-    """The commands that each type of event can come of."""
+    """The commands that can lead to each type of event."""
     return explore().makers
 
 
 def commands_of(service: str) -> set[str]:
-    """The commands that this service's code gives: what it imports of them, or names as `c.…`."""
+    """The commands that this service's code imports, or names as `c.…`."""
     nodes = [node for tree in sources(service) for node in ast.walk(tree)]
     imported = {
         "Fork" if (node.module, alias.name) == ("shared.log", "fork") else alias.name
@@ -52,17 +52,17 @@ def commands_of(service: str) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module in ("shared.domain.commands", "shared.log")
         for alias in node.names
     }
-    of_c = {
+    qualified = {
         node.attr
         for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("c", "commands")
     }
     mentioned = {node.id for node in nodes if isinstance(node, ast.Name)}
     ends = ABANDONED if "close_abandoned" in mentioned and service in ("executor", "plan_store") else set()
-    return ((imported | of_c) & COMMANDS) | ends
+    return ((imported | qualified) & COMMANDS) | ends
 
 
-def used(service: str) -> set[str]:
+def mentioned_names(service: str) -> set[str]:
     """The names and attributes that this service's code mentions."""
     nodes = [node for tree in sources(service) for node in ast.walk(tree)]
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -70,13 +70,13 @@ def used(service: str) -> set[str]:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_service_may_append_what_its_commands_can_become(service: str) -> None:
-    """Every command was tried in every kind of state that a session can be in."""
+def test_a_service_may_append_exactly_the_events_of_its_commands(service: str) -> None:
+    """`explore` tries every command in every kind of session state."""
     commands = commands_of(service)
-    can_become = {kind for kind, makers in made_by().items() if makers & commands}
+    possible = {kind for kind, makers in made_by().items() if makers & commands}
     appends = types_made_by(service)
-    assert set(appends) == can_become
-    assert len(appends) == len(can_become)
+    assert set(appends) == possible
+    assert len(appends) == len(possible)
 
 
 def test_every_event_has_a_service_that_makes_it() -> None:
@@ -85,7 +85,7 @@ def test_every_event_has_a_service_that_makes_it() -> None:
         for model in vars(facts).values()
         if isinstance(model, type) and issubclass(model, Event) and model is not Event
     }
-    assert {kind for service in SERVICES for kind in types_made_by(service)} == kinds - NOBODY
+    assert {kind for service in SERVICES for kind in types_made_by(service)} == kinds - OPERATOR_ONLY
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_every_event_has_a_service_that_makes_it() -> None:
         ("approval.expired", {"plan_store"}),
         ("turn.planned", {"planner"}),
         ("turn.requested", {"gateway"}),  # a person takes over, or runs the code
-        ("turn.changed", {"executor", "gateway"}),  # a condition, or a person
+        ("turn.changed", {"executor", "gateway"}),  # after a condition, or by a person
     ],
 )
 def test_only_these_services_make_sensitive_events(kind: str, owners: set[str]) -> None:
@@ -119,34 +119,34 @@ def test_only_these_services_make_sensitive_events(kind: str, owners: set[str]) 
 @pytest.mark.parametrize("service", SERVICES)
 def test_permitted_plan_store_requests_are_those_in_the_code(service: str) -> None:
     known = {verb.subject: name for name, verb in vars(store_api).items() if isinstance(verb, Verb)}
-    asked = {subject for subject in permissions(service)["publish"] if subject.startswith(PREFIX)}
-    assert asked <= set(known), "each of them is a request that plan_store knows"
+    permitted = {subject for subject in permissions(service)["publish"] if subject.startswith(PREFIX)}
+    assert permitted <= set(known), "plan_store answers each of these requests"
     if service == "plan_store":
-        assert not asked
+        assert not permitted
         return
     texts = {node.value for tree in sources(service) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    names = used(service)
+    names = mentioned_names(service)
     expected = {subject for subject, name in known.items() if name in names or subject.removeprefix(PREFIX) in texts}
     loads = {SESSION_LOAD.subject, SESSION_PART.subject} if {"PlanStoreClient", "NatsStore"} & names else set()
-    assert asked == expected | loads
+    assert permitted == expected | loads
 
 
 def test_every_other_request_has_a_service_that_answers_it() -> None:
     answered = {subject for spec in SERVICES.values() for subject in spec.answers}
-    asked = {subject for spec in SERVICES.values() for subject in spec.requests if not subject.startswith(PREFIX)}
+    requested = {subject for spec in SERVICES.values() for subject in spec.requests if not subject.startswith(PREFIX)}
     assert (
-        asked
+        requested
         == answered - {"plan_store.>"}
         == {
             *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_PREVIEWS, TOOLS_CHECK, TOOLS_LOOK, FLOWS_LIST, "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),
         }
     )
-    asks_itself = {name for name, spec in SERVICES.items() if set(spec.requests) & set(spec.answers)}
-    assert not asks_itself, "or it could allow itself to publish to any reply subject"
+    self_requests = {name for name, spec in SERVICES.items() if set(spec.requests) & set(spec.answers)}
+    assert not self_requests, "a service that answers itself could publish to any reply subject"
 
 
-def test_every_consumer_has_one_user() -> None:
+def test_consumers_have_unique_names_and_existing_streams() -> None:
     names = [(stream, config["name"]) for stream, config in consumers(Settings())]
     assert len(set(names)) == len(names)
     assert {stream for stream, _ in names} <= {config["name"] for config in streams(Settings())}
@@ -154,7 +154,7 @@ def test_every_consumer_has_one_user() -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_service_has_permissions_that_would_grant_everything(service: str) -> None:
-    """Consumers deliver, and direct gets are answered, wherever one says: into the log, too."""
+    """The creator of a consumer, and the sender of a direct get, choose the target subject: it could be in the log."""
     allowed = permissions(service)
     for subject in allowed["publish"]:
         assert subject not in (">", "*", "session.>", "$JS.>", "$JS.API.>", "$JS.ACK.>"), subject
@@ -197,6 +197,6 @@ def test_passwords_are_quoted_and_variables_are_not() -> None:
     ],
 )
 def test_the_url_contains_the_user(url: str, servers: list[str], user: tuple[str, str], inbox: str) -> None:
-    match = address(Settings(nats_url=url))
-    assert (match.servers, (match.user, match.password)) == (servers, user)
-    assert match.options["inbox_prefix"] == inbox
+    target = address(Settings(nats_url=url))
+    assert (target.servers, (target.user, target.password)) == (servers, user)
+    assert target.options["inbox_prefix"] == inbox

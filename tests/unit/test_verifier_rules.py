@@ -1,4 +1,4 @@
-"""Verdicts on a turn: by rule where the outcomes are conclusive, otherwise by a model."""
+"""Verdicts on a turn: a rule gives them where the outcomes are conclusive, otherwise a model."""
 
 import json
 from collections.abc import Callable
@@ -26,28 +26,28 @@ ORDER: Any = next(order for order in STORE["orders"].values() if order["status"]
 CANCELLED = json.dumps({**ORDER, "status": "cancelled"})
 ID = {"order_id": ORDER["order_id"]}
 FREE = (request("agentflow", approval="never"),)
-ASKS = (request("agentflow"),)
+REQUEST = (request("agentflow"),)
 
 
-def call(number: str, tool: str = "fetch", effect: str = "read", **more: Any) -> Any:
-    return act(number, tool=tool, effect=effect, **({"arguments": ID} | more))
+def call(action_id: str, tool: str = "fetch", effect: str = "read", **overrides: Any) -> Any:
+    return act(action_id, tool=tool, effect=effect, **({"arguments": ID} | overrides))
 
 
-def cancel(number: str, *after: str) -> Any:
-    spec = call(number, "cancel_pending_order", "write", arguments={**ID, "reason": "no longer needed"})
+def cancel(action_id: str, *after: str) -> Any:
+    spec = call(action_id, "cancel_pending_order", "write", arguments={**ID, "reason": "no longer needed"})
     return spec.model_copy(update={"depends_on": after})
 
 
-def ends(action_id: str, result: Any = "seen", *, ok: bool = True, **more: Any) -> c.Finish:
-    """`more`: what the tool's pack says of the outcome."""
+def ends(action_id: str, result: Any = "seen", *, ok: bool = True, **assessment: Any) -> c.Finish:
+    """The command that ends an action; `assessment` is what the tool's pack states about the outcome."""
     error = "" if ok else str(result)
-    return finish_action(action_id=action_id, ok=ok, result=result if ok else None, error=error, **more)
+    return finish_action(action_id=action_id, ok=ok, result=result if ok else None, error=error, **assessment)
 
 
-WHO = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
-FOUND = (
+FIND_USER = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
+READS = (
     *FREE,
-    turn(WHO, call("1.2", "get_order_details")),
+    turn(FIND_USER, call("1.2", "get_order_details")),
     c.Start(),
     ends("1.1", ORDER["user_id"]),
     ends("1.2", json.dumps(ORDER)),
@@ -55,7 +55,8 @@ FOUND = (
 )
 
 
-def judged(*story: StoryLine) -> tuple[str, str, str, str]:
+def rule_result(*story: StoryLine) -> tuple[str, str, str, str]:
+    """The rule, status, next action and reasoning; four empty strings where no rule applies."""
     session = given(*story).session
     assert session.phase == "verifying"
     assert session.turn is not None
@@ -64,99 +65,99 @@ def judged(*story: StoryLine) -> tuple[str, str, str, str]:
 
 
 @pytest.mark.parametrize("final", [False, True])
-def test_reads_that_were_answered(final: bool) -> None:
+def test_finished_reads_are_a_success(final: bool) -> None:
     story = (*FREE, turn(call("1.1"), call("1.2"), final=final), c.Start(), ends("1.1"), ends("1.2", None))
-    assert judged(*story)[:3] == ("reads-answered", "success", "complete" if final else "continue")
+    assert rule_result(*story)[:3] == ("reads-answered", "success", "complete" if final else "continue")
 
 
-@pytest.mark.parametrize(("final", "goes_on"), [(False, "continue"), (True, "complete")])
-def test_a_change_that_the_result_shows(final: bool, goes_on: str) -> None:
-    story = (*FOUND, turn(cancel("2.1"), final=final), c.Start(), ends("2.1", CANCELLED, confirmed=True))
-    assert judged(*story)[:3] == ("change-shown", "success", goes_on)
+@pytest.mark.parametrize(("final", "next_action"), [(False, "continue"), (True, "complete")])
+def test_a_change_that_the_result_confirms_is_a_success(final: bool, next_action: str) -> None:
+    story = (*READS, turn(cancel("2.1"), final=final), c.Start(), ends("2.1", CANCELLED, confirmed=True))
+    assert rule_result(*story)[:3] == ("change-shown", "success", next_action)
 
 
-@pytest.mark.parametrize("is_confirmed", [False, None], ids=["it does not", "no telling"])
-def test_a_change_that_the_result_does_not_show_is_for_a_model(is_confirmed: bool | None) -> None:
+@pytest.mark.parametrize("is_confirmed", [False, None], ids=["not confirmed", "unknown"])
+def test_a_model_judges_a_change_that_the_result_does_not_confirm(is_confirmed: bool | None) -> None:
     ended = ends("2.1", CANCELLED, confirmed=is_confirmed)
-    assert judged(*FOUND, turn(cancel("2.1"), final=True), c.Start(), ended)[0] == ""
+    assert rule_result(*READS, turn(cancel("2.1"), final=True), c.Start(), ended)[0] == ""
 
 
-def test_one_change_that_is_shown_does_not_speak_for_another() -> None:
-    sends = call("2.2", "send_mail", "write")
-    story = (*FOUND, turn(cancel("2.1"), sends, final=True), c.Start(), ends("2.1", CANCELLED, confirmed=True))
-    assert judged(*story, ends("2.2"))[0] == ""
+def test_a_confirmed_change_does_not_confirm_another_in_the_same_turn() -> None:
+    send = call("2.2", "send_mail", "write")
+    story = (*READS, turn(cancel("2.1"), send, final=True), c.Start(), ends("2.1", CANCELLED, confirmed=True))
+    assert rule_result(*story, ends("2.2"))[0] == ""
 
 
-def test_a_typed_error_is_tried_otherwise() -> None:
-    item = (*FREE, turn(call("1.1"), final=True), c.Start(), ends("1.1", "Error: order not found", ok=False))
-    assert judged(*item) == ("tool-error", "failure", "retry", "fetch: Error: order not found")
-    two = (*FREE, turn(call("1.1"), call("1.2"), final=True), c.Start(), ends("1.1"), ends("1.2", "no", ok=False))
-    assert judged(*two)[:3] == ("tool-error", "partial", "retry")
+def test_a_tool_error_leads_to_a_retry() -> None:
+    alone = (*FREE, turn(call("1.1"), final=True), c.Start(), ends("1.1", "Error: order not found", ok=False))
+    assert rule_result(*alone) == ("tool-error", "failure", "retry", "fetch: Error: order not found")
+    story = (*FREE, turn(call("1.1"), call("1.2"), final=True), c.Start(), ends("1.1"), ends("1.2", "no", ok=False))
+    assert rule_result(*story)[:3] == ("tool-error", "partial", "retry")
 
 
-def test_two_changes_of_which_the_first_fails_are_not_complete() -> None:
-    other = call("2.2", "cancel_pending_order", "write", arguments={**ID, "reason": "ordered by mistake"})
-    after = cancel("2.1"), other.model_copy(update={"depends_on": ("2.1",)})
-    story = (*FOUND, turn(*after, final=True), c.Start(), ends("2.1", "Error: payment method not found", ok=False))
-    assert judged(*story)[:3] == ("tool-error", "failure", "retry")
+def test_a_failed_change_leaves_its_dependent_change_incomplete() -> None:
+    second = call("2.2", "cancel_pending_order", "write", arguments={**ID, "reason": "ordered by mistake"})
+    changes = cancel("2.1"), second.model_copy(update={"depends_on": ("2.1",)})
+    story = (*READS, turn(*changes, final=True), c.Start(), ends("2.1", "Error: payment method not found", ok=False))
+    assert rule_result(*story)[:3] == ("tool-error", "failure", "retry")
 
 
-def test_a_long_error_is_cut() -> None:
-    assert len(judged(*FREE, turn(call("1.1")), c.Start(), ends("1.1", "e" * 9_000, ok=False))[3]) == 2_000
+def test_a_long_error_is_truncated() -> None:
+    assert len(rule_result(*FREE, turn(call("1.1")), c.Start(), ends("1.1", "e" * 9_000, ok=False))[3]) == 2_000
 
 
 @pytest.mark.parametrize(
-    ("no", "why"),
+    ("refusal", "reason"),
     [
-        (lambda one: c.Reject(action_id=one, reason="the other one"), "denied: the other one"),
-        (lambda one: c.Reject(action_id=one), "denied"),
+        (lambda action_id: c.Reject(action_id=action_id, reason="the other one"), "denied: the other one"),
+        (lambda action_id: c.Reject(action_id=action_id), "denied"),
         (lambda _: c.Expire(requested_version=2), "denied: nobody decided in time"),
-        (lambda one: c.Skip(action_id=one), "skipped: skipped by the person"),
+        (lambda action_id: c.Skip(action_id=action_id), "skipped: skipped by the person"),
     ],
 )
-def test_what_a_person_did_not_want_is_not_fulfilled(no: Callable[[str], StoryLine], why: str) -> None:
-    """Neither alone nor beside calls that went well, and not in a turn that was to be the last either."""
+def test_a_refused_action_leaves_the_request_incomplete(refusal: Callable[[str], StoryLine], reason: str) -> None:
+    """This holds for a single action, beside successful calls, and in a turn planned as the final one."""
     write = call("1.2", "send_mail", "write")
-    beside = (*ASKS, turn(call("1.1"), write, final=True), no("1.2"), c.Start(), ends("1.1"))
-    assert judged(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({why}).")
-    alone = (*ASKS, turn(write, final=True), no("1.1"))
-    said_no = ("refused", "partial") if why.startswith("denied") else ("nothing-run", "failure")
-    assert judged(*alone) == (*said_no, "continue", f"Not run: send_mail ({why}).")
+    beside = (*REQUEST, turn(call("1.1"), write, final=True), refusal("1.2"), c.Start(), ends("1.1"))
+    assert rule_result(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({reason}).")
+    alone = (*REQUEST, turn(write, final=True), refusal("1.1"))
+    expected = ("refused", "partial") if reason.startswith("denied") else ("nothing-run", "failure")
+    assert rule_result(*alone) == (*expected, "continue", f"Not run: send_mail ({reason}).")
 
 
-def test_what_was_done_already_is_a_success() -> None:
+def test_a_call_that_already_succeeded_is_a_success() -> None:
     outcome = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1"), verdict("continue"))
     again = call("2.1", "send_mail", "write")
-    assert judged(*outcome, turn(again, final=True))[:3] == ("done-already", "success", "complete")
+    assert rule_result(*outcome, turn(again, final=True))[:3] == ("done-already", "success", "complete")
     beside = (*outcome, turn(again, call("2.2"), final=True), c.Start(), ends("2.2"))
-    assert judged(*beside)[:3] == ("reads-answered", "success", "complete")
+    assert rule_result(*beside)[:3] == ("reads-answered", "success", "complete")
 
 
 def test_a_forbidden_tool_is_no_success() -> None:
     story = (*FREE, c.Remember(tool="send_mail", policy="deny"), turn(call("1.1", "send_mail", "write"), final=True))
-    rule, status, goes_on, why = judged(*story)
-    assert (rule, status, goes_on) == ("nothing-run", "failure", "continue")
-    assert "must not be used here" in why
+    rule, status, next_action, reasoning = rule_result(*story)
+    assert (rule, status, next_action) == ("nothing-run", "failure", "continue")
+    assert "must not be used here" in reasoning
 
 
-def test_a_doubt_is_neither_success_nor_tried_again_by_itself() -> None:
-    doubt = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
-    story = (*FREE, turn(call("1.1", "send_mail", "write"), call("1.2"), final=True), c.Start(), ends("1.2"), doubt)
-    left = judged(*story, say(LEAVE))
-    assert left == ("in-doubt", "partial", "continue", "It is unknown whether this took effect: send_mail.")
-    assert judged(*story, say(HAPPENED))[0] == "", "a person's word is not shown by a result: a model judges"
+def test_an_uncertain_outcome_is_no_success_and_is_not_retried() -> None:
+    uncertain = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
+    story = (*FREE, turn(call("1.1", "send_mail", "write"), call("1.2"), final=True), c.Start(), ends("1.2"), uncertain)
+    left_uncertain = rule_result(*story, say(LEAVE))
+    assert left_uncertain == ("in-doubt", "partial", "continue", "It is unknown whether this took effect: send_mail.")
+    assert rule_result(*story, say(HAPPENED))[0] == "", "no result confirms what a person reports: a model judges"
 
 
-def test_a_handover_ends_with_a_person() -> None:
-    away = call("1.1", "transfer_to_human_agents", arguments={"summary": "wants a loan"})
-    story = (*FREE, turn(away, final=True), c.Start(), ends("1.1", "Transfer successful", handed_over=True))
-    assert judged(*story)[:3] == ("handed-over", "success", "escalate")
+def test_a_handover_is_escalated_to_a_person() -> None:
+    transfer = call("1.1", "transfer_to_human_agents", arguments={"summary": "wants a loan"})
+    story = (*FREE, turn(transfer, final=True), c.Start(), ends("1.1", "Transfer successful", handed_over=True))
+    assert rule_result(*story)[:3] == ("handed-over", "success", "escalate")
 
 
-def test_a_change_that_breaks_the_store_s_rules_is_escalated() -> None:
-    """The planner asks before; a call that was made all the same is seen here."""
+def test_a_change_that_breaks_the_rules_of_the_store_is_escalated() -> None:
+    """The planner checks the rules before a call; the verifier catches a violation that was executed anyway."""
     story = (*FREE, turn(cancel("1.1"), final=True), c.Start(), ends("1.1", CANCELLED, confirmed=True, violation="no"))
-    assert judged(*story) == ("against-the-rules", "failure", "escalate", "no")
+    assert rule_result(*story) == ("against-the-rules", "failure", "escalate", "no")
 
 
 @pytest.mark.parametrize(
@@ -168,22 +169,23 @@ def test_a_change_that_breaks_the_store_s_rules_is_escalated() -> None:
         ((ends("2.1"), c.ReportUncertain(action_id="2.2", reason="?"), say(LEAVE)), "partial"),
     ],
 )
-def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[StoryLine, ...], status: str) -> None:
+def test_a_rule_judges_the_actions_of_a_manual_takeover(outcomes: tuple[StoryLine, ...], status: str) -> None:
     taken = c.TakeOver(sub_goal="by hand", actions=(cancel("2.1"), call("2.2")))
     story = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"), verdict("escalate"), taken, c.Start(), *outcomes)
-    assert judged(*story)[:3] == ("taken-over", status, "continue")
+    assert rule_result(*story)[:3] == ("taken-over", status, "continue")
 
 
 # --- rule or model
 
 
 async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None = None) -> tuple[c.VerifyTurn, int]:
+    """The verifier's verdict and the number of model calls."""
     session = given(*story).session
     session = replace(session, settings=session.settings.model_copy(update={"quality": quality}))
     model = ScriptedModel(*([reply] if reply else []))
     log = InMemoryLog()
-    kit = WorkerDeps("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
-    result = await verify(WorkContext(kit, SessionAtPosition(session, 0), cause="s1:c"))
+    deps = WorkerDeps("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
+    result = await verify(WorkContext(deps, SessionAtPosition(session, 0), cause="s1:c"))
     assert isinstance(result, c.VerifyTurn)
     return result, len(model.prompts)
 
@@ -191,7 +193,7 @@ async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None 
 SEEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"))
 OPEN = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1", "sent"))
 BROKEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1", "Error: no", ok=False))
-LOOKED = TurnVerdict(status="partial", next_action="continue", reasoning="half of it", memory_analysis="one is open")
+BY_MODEL = TurnVerdict(status="partial", next_action="continue", reasoning="half of it", memory_analysis="one is open")
 
 
 @pytest.mark.parametrize(
@@ -206,18 +208,18 @@ LOOKED = TurnVerdict(status="partial", next_action="continue", reasoning="half o
         ("thorough", BROKEN, 0, "tool-error"),
     ],
 )
-async def test_a_model_is_asked_where_the_session_pays_for_it(
+async def test_the_quality_setting_decides_whether_a_model_judges(
     quality: str, story: tuple[StoryLine, ...], calls: int, rule: str
 ) -> None:
-    verdict, question = await verdict_of(quality, *story, reply=LOOKED)
-    assert (question, verdict.rule) == (calls, rule)
+    verdict, prompts = await verdict_of(quality, *story, reply=BY_MODEL)
+    assert (prompts, verdict.rule) == (calls, rule)
     if calls:
         assert verdict.memory_analysis == "one is open"
-        message = c.VerifyTurn(**LOOKED.model_dump(exclude={"kind", "sub_goals"}))
-        assert verdict == message.model_copy(update={"execution_analysis": verdict.execution_analysis})
+        expected = c.VerifyTurn(**BY_MODEL.model_dump(exclude={"kind", "sub_goals"}))
+        assert verdict == expected.model_copy(update={"execution_analysis": verdict.execution_analysis})
 
 
-async def test_a_model_that_escalates_brings_a_person() -> None:
+async def test_a_model_may_escalate_to_a_person() -> None:
     escalates = TurnVerdict(status="failure", next_action="escalate", reasoning="look at this")
     result, _ = await verdict_of("balanced", *OPEN, reply=escalates)
     given(*OPEN).when(result).then("turn.verified").leaves("escalated", "user")
@@ -226,8 +228,8 @@ async def test_a_model_that_escalates_brings_a_person() -> None:
 # --- the prompt
 
 
-def test_the_turn_at_hand_stands_apart_from_what_was_done_before() -> None:
-    session: Session = given(*FOUND, turn(cancel("2.1")), c.Start(), ends("2.1", CANCELLED)).session
+def test_the_prompt_separates_the_current_turn_from_earlier_calls() -> None:
+    session: Session = given(*READS, turn(cancel("2.1")), c.Start(), ends("2.1", CANCELLED)).session
     assert session.turn is not None
     body = build_turn_prompt(session, session.turn)[1]["content"]
     executed, actions = body.split("<executed>\n")[1].split("</executed>")[0], body.split("<actions>\n")[1]
@@ -236,21 +238,28 @@ def test_the_turn_at_hand_stands_apart_from_what_was_done_before() -> None:
     assert "cancel my order" in body
 
 
-def test_a_question_s_answer_is_what_the_verdict_is_about_too() -> None:
-    story = (*ASKS, c.Ask(text="Which?"), say("#W7"), turn(call("1.1", "send_mail", "write")), allow("1.1"), c.Start())
+def test_the_prompt_contains_the_questions_and_answers_of_the_request() -> None:
+    story = (
+        *REQUEST,
+        c.Ask(text="Which?"),
+        say("#W7"),
+        turn(call("1.1", "send_mail", "write")),
+        allow("1.1"),
+        c.Start(),
+    )
     session = given(*story, ends("1.1", "sent")).session
     assert session.turn is not None
     assert "Q: Which?\nA: #W7" in build_turn_prompt(session, session.turn)[1]["content"]
 
 
 def test_every_verdict_has_both_analyses() -> None:
-    session = given(*FREE, turn(WHO, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
+    session = given(*FREE, turn(FIND_USER, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
     assert session.turn
-    ruled = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
-    verdict = with_analyses(session, session.turn, ruled)
+    by_rule = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
+    verdict = with_analyses(session, session.turn, by_rule)
     assert verdict.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
     assert verdict.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
     assert "look at the order (pending)" in verdict.memory_analysis
-    wrote = ruled.model_copy(update={"rule": "", "execution_analysis": "As it should."})
-    beside = with_analyses(session, session.turn, wrote)
-    assert (beside.execution_analysis, beside.memory_analysis) == ("As it should.", verdict.memory_analysis)
+    by_model = by_rule.model_copy(update={"rule": "", "execution_analysis": "As it should."})
+    completed = with_analyses(session, session.turn, by_model)
+    assert (completed.execution_analysis, completed.memory_analysis) == ("As it should.", verdict.memory_analysis)

@@ -1,7 +1,7 @@
-"""Attempts to get out of the sandbox, for tests and for machines without pytest: `python -m tests.support.attacks`.
+"""Attempts to escape the sandbox, for tests and for machines without pytest: `python -m tests.support.attacks`.
 
-Each is made twice: in the sandbox, where the host must not notice anything, and by a plain Python, where it must: an
-attack that would do no harm anyway shows nothing. Signs of harm are looked for on the host (world.py).
+Each attack runs twice: in the sandbox, where it must not affect the host, and in plain Python, where it must succeed:
+otherwise it would prove nothing. world.py checks the host for signs of harm.
 """
 
 from tests.support.attacks import channels, files, greed, kernel, processes

@@ -1,4 +1,4 @@
-"""Makes every attack in the sandbox and without it, prints a table, and exits 1 if one got through.
+"""Runs every attack in the sandbox and without it, prints a table, and exits with 1 if one got through the sandbox.
 
 python -m tests.support.attacks [part of a name ...]
 """
@@ -15,10 +15,10 @@ from tests.support.attacks.world import World
 
 
 def _run_attack(attack: Attack) -> tuple[str, str]:
-    """What came of it in the sandbox ("" for nothing), and without."""
+    """The harm that the attack did in the sandbox ("" for none), and without it ("-" for none)."""
     with World() as world:
-        outcome, results = asyncio.run(run_sandboxed(attack, world))
-        wrong = sorted(results)
+        outcome, signs = asyncio.run(run_sandboxed(attack, world))
+        wrong = sorted(signs)
         if outcome.ended not in attack.ends or (outcome.ended == "exited" and outcome.exit_code):
             wrong.append(f"it ended by {outcome.ended} ({outcome.exit_code}): {outcome.stderr[-300:]}")
     with World() as world:
@@ -34,7 +34,7 @@ def main(names: list[str]) -> int:
         print(reason)
         return 2
     chosen = {name: attack for name, attack in ATTACKS.items() if not names or any(part in name for part in names)}
-    through = lines = 0
+    through = harmful = 0
     print(f"\n{'attack':42} {'in the sandbox':16} without it")
     for name, attack in chosen.items():
         if attack.looks and not can_inspect_processes():
@@ -42,12 +42,12 @@ def main(names: list[str]) -> int:
             continue
         wrong, harm = _run_attack(attack)
         through += bool(wrong)
-        lines += harm != "-"
+        harmful += harm != "-"
         print(
             f"{name:42} {'GOT THROUGH' if wrong else 'held':16} {harm}{f'  <<< {wrong}' if wrong else ''}", flush=True
         )
-    print(f"\n{len(chosen)} attacks: {through} got through the sandbox; {lines} do harm here without it")
-    return 1 if through or not lines else 0
+    print(f"\n{len(chosen)} attacks: {through} got through the sandbox; {harmful} do harm here without it")
+    return 1 if through or not harmful else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Attacks by what connects processes: sockets, shared memory, queues, keys, terminals."""
+"""Attacks through what connects processes: sockets, shared memory, queues, keys, terminals."""
 
 from tests.support.attacks.model import Attack
 
@@ -13,7 +13,7 @@ ATTACKS = {
         attempt(send, socket.AF_UNIX, socket.SOCK_STREAM, world["home"] + "/socket")
         """
     ),
-    "reach a socket that has no file": Attack(
+    "reach a socket without a file": Attack(
         """
         def connect():
             with socket.socket(socket.AF_UNIX) as s: s.connect(chr(0) + world["mark"])
@@ -33,7 +33,7 @@ ATTACKS = {
             attempt(send)
         """
     ),
-    "speak to the kernel's own sockets": Attack(
+    "use the kernel's own sockets": Attack(
         """
         def netlink():  # to another process; the same family sets routes and addresses
             with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2) as s:
@@ -60,7 +60,7 @@ ATTACKS = {
         """,
         root=True,
     ),
-    "share memory of the old kind": Attack(
+    "use System V shared memory": Attack(
         """
         libc.shmat.restype = ctypes.c_void_p
         def attach():
@@ -69,7 +69,7 @@ ATTACKS = {
             print(ctypes.string_at(address, 64))
             ctypes.memmove(address, b"changed", 7)
         attempt(attach)
-        def ask(*numbers):  # for one that does not exist: answered with anything but a refusal
+        def ask(*numbers):  # the object does not exist; any error but a refusal means that the call is allowed
             try: call(*numbers)
             except OSError as error:
                 if error.errno in (errno.EPERM, errno.ENOSYS): raise
@@ -79,7 +79,7 @@ ATTACKS = {
         attempt(ask, 64, 190, 0x7FFFFFF1, 1, 0)  # semget
         """
     ),
-    "share memory and queues by name": Attack(
+    "use POSIX shared memory and queues": Attack(
         """
         attempt(show, "/dev/shm/canary-" + world["mark"])
         attempt(lambda: open("/dev/shm/canary-" + world["mark"], "w").write("changed"))
@@ -89,12 +89,12 @@ ATTACKS = {
         attempt(send)
         """
     ),
-    "read the ring of keys": Attack(
+    "read the kernel's keyring": Attack(
         """
         into = ctypes.create_string_buffer(200)
         def read(): call(250, 219, 11, world["key"], into, 200); print(into.value)  # KEYCTL_READ
         attempt(read)
-        attempt(lambda: print("got it", call(250, 219, 0, -3, 1)))  # the session's ring
+        attempt(lambda: print("got it", call(250, 219, 0, -3, 1)))  # the session's keyring
         attempt(lambda: print("got it", call(248, 217, b"user", b"mine", b"x", 1, -3)))  # add_key
         """
     ),

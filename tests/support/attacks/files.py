@@ -1,4 +1,4 @@
-"""Attacks on files: to read what is not the program's, to write where nobody allowed it."""
+"""Attacks on files: reading files of others, and writing outside the program's folder."""
 
 from tests.support.attacks.model import Attack
 
@@ -27,7 +27,7 @@ ATTACKS = {
             attempt(show, f"/proc/{process}/environ")
         """
     ),
-    "look around": Attack(
+    "list folders and system files": Attack(
         """
         for path in ("/", "/home", "/root", "/tmp", "/etc", "/proc", "/sys", world["home"], world["project"], ".."):
             if attempt(os.listdir, path): print("got it")
@@ -43,7 +43,7 @@ ATTACKS = {
         attempt(read, world["project"] + "/shared/sandbox/jail/launcher.py")
         """
     ),
-    "load what is installed": Attack(
+    "import an installed package": Attack(
         """
         sys.path += [world["project"], *world["packages"]]
         def load(): import pydantic; print("got it")
@@ -70,7 +70,7 @@ ATTACKS = {
         attempt(os.unlink, target)
         """
     ),
-    "change modes by the newest calls": Attack(
+    "change modes by new system calls": Attack(
         """
         target = (world["home"] + "/secret.txt").encode()
         attempt(call, 452, 452, -100, target, 0o611, 0)  # fchmodat2
@@ -123,7 +123,7 @@ ATTACKS = {
         stop.set(); racer.join()
         """
     ),
-    "open by the file system's own number": Attack(
+    "open a file by its file handle": Attack(
         """
         handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0), 8 + 128)
         mount = ctypes.c_int()
@@ -154,7 +154,7 @@ ATTACKS = {
             except OSError: pass
         """
     ),
-    "set traps for the one who cleans up": Attack(
+    "set traps for the cleanup": Attack(
         """
         os.mkdir("deep"); os.mkdir("closed")
         for number in range(20):

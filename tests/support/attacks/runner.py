@@ -1,4 +1,4 @@
-"""Makes an attack: in the sandbox, or by a plain Python."""
+"""Runs an attack: in the sandbox, or with plain Python."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ _TRACE = 19  # CAP_SYS_PTRACE
 
 
 def can_inspect_processes() -> bool:
-    """Whether the supervisor may look into the processes that it starts."""
+    """Whether the supervisor may inspect the processes that it starts."""
     return os.geteuid() != 0 or bool(kernel.capabilities() >> _TRACE & 1)
 
 
@@ -29,7 +29,7 @@ async def run_sandboxed(attack: Attack, world: World) -> tuple[RunResult, set[st
 
 
 def run_unsandboxed(attack: Attack, world: World) -> set[str]:
-    """The signs when nothing holds the program but the rights of the user. Afterwards nothing of it is left."""
+    """The signs of an attack without the sandbox, limited only by the user's rights; removes what it left behind."""
     with tempfile.TemporaryDirectory(dir=world.home.parent) as folder:
         for name, text in attack.files(world.described()).items():
             Path(folder, name).write_text(text)
@@ -38,15 +38,15 @@ def run_unsandboxed(attack: Attack, world: World) -> set[str]:
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, close_fds=False
         ) as process:
             printed = _output(process, timeout=1 if "timeout" in attack.ends else 20)
-        _clean_as_one_would(Path(folder), world)
-        results = world.signs(printed)
+        _clean_naively(Path(folder), world)
+        signs = world.signs(printed)
     for path in world.dropped():
         path.unlink()
-    return results
+    return signs
 
 
 def _output(process: "subprocess.Popen[bytes]", *, timeout: float) -> str:
-    """What it printed, until it ends; one that does not is asked to, which counts as ended only if it complies."""
+    """The output of the program; one that outlives the timeout gets a SIGTERM, and counts as harm if it ignores it."""
     try:
         return process.communicate(timeout=timeout)[0].decode(errors="replace")
     except subprocess.TimeoutExpired:
@@ -58,15 +58,15 @@ def _output(process: "subprocess.Popen[bytes]", *, timeout: float) -> str:
         return "got it: it does not end when it is asked to"
 
 
-def _clean_as_one_would(folder: Path, world: World) -> None:
-    """The mistake that a cleaner could make: modes are changed through links.
+def _clean_naively(folder: Path, world: World) -> None:
+    """Change modes through links, as a careless cleanup would.
 
-    Only within the world, for it really is made: by root, a link to / would close the whole machine to all others.
+    Only within the world: for root, a link to / would make the whole machine inaccessible to other users.
     """
-    ours = (folder.resolve(), world.home.resolve())
+    allowed = (folder.resolve(), world.home.resolve())
     for path in folder.rglob("*"):
         with suppress(OSError, RuntimeError):
-            if any(path.resolve().is_relative_to(place) for place in ours):
+            if any(path.resolve().is_relative_to(root) for root in allowed):
                 path.chmod(0o700)
 
 

@@ -1,4 +1,4 @@
-"""A host worth attacking, and the signs by which it notices that it was."""
+"""The targets of sandbox attacks on this host, and the checks that show whether an attack succeeded."""
 
 import ctypes
 import json
@@ -22,8 +22,10 @@ _PIECE = b"untouched "
 
 
 class World(ExitStack):
-    """Listeners, a process of the same user, files, shared memory, a queue, a key and a terminal: each with a secret
-    in it or a change to be seen on it. Within it, temporary folders are made in `runs`."""
+    """Listeners, a process of the same user, files, shared memory, a queue, a key and a terminal.
+
+    Each holds a secret or shows when it is changed. Inside the context, temporary folders are created in `runs`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,9 +51,9 @@ class World(ExitStack):
         Path(os.ttyname(self._slave)).chmod(0o666)
         for handle in (self.terminal, self._slave):
             self.callback(os.close, handle)
-        self.victim = self._victim()
-        self._before = self._outside()
-        self._victim_before = self._of_victim()
+        self.victim = self._start_victim()
+        self._files_before = self._file_states()
+        self._victim_before = self._victim_state()
         return self
 
     def _files(self) -> None:
@@ -60,14 +62,14 @@ class World(ExitStack):
         secret.chmod(0o666)
         os.utime(secret, (1, 1))
         self.shared = Path("/dev/shm", f"canary-{self.mark}")
-        self.descriptor, self.canary = (self._nameless(text) for text in (self.secret.encode(), _PIECE * 8))
+        self.descriptor, self.canary = (self._unlinked_file(text) for text in (self.secret.encode(), _PIECE * 8))
         os.set_inheritable(self.canary, True)
-        with suppress(OSError):  # a container may have none
+        with suppress(OSError):  # a container may have no /dev/shm
             self.shared.write_text(self.secret)
             self.shared.chmod(0o666)
             self.callback(self.shared.unlink, missing_ok=True)
 
-    def _nameless(self, text: bytes) -> int:
+    def _unlinked_file(self, text: bytes) -> int:
         handle, path = tempfile.mkstemp(dir=self.home)
         self.callback(os.close, handle)
         Path(path).unlink()
@@ -93,12 +95,12 @@ class World(ExitStack):
             Path(path).chmod(0o777)
 
     def _socket(self, family: int, kind: int, address: tuple[str | int, int] | str, protocol: int = 0) -> socket.socket:
-        folder = self.enter_context(socket.socket(family, kind, protocol))
-        folder.bind(address)
-        folder.setblocking(False)
-        return folder
+        bound = self.enter_context(socket.socket(family, kind, protocol))
+        bound.bind(address)
+        bound.setblocking(False)
+        return bound
 
-    def _victim(self) -> "subprocess.Popen[bytes]":
+    def _start_victim(self) -> "subprocess.Popen[bytes]":
         waits_for_ever = [sys.executable, "-I", "-S", "-c", "print(flush=True); input()"]
         victim = subprocess.Popen(
             waits_for_ever,
@@ -110,13 +112,13 @@ class World(ExitStack):
         self.enter_context(victim)
         self.callback(victim.kill)
         assert victim.stdout
-        victim.stdout.readline()  # it is up
+        victim.stdout.readline()  # until it runs
         return victim
 
     def described(self) -> str:
-        """What the attacker is told: everything but the secret."""
+        """What the attacker gets as JSON: everything but the secret."""
         fields = Path(f"/proc/{self.victim.pid}/stat").read_text().rpartition(")")[2].split()
-        start, end = int(fields[47]), int(fields[48])  # of its environment
+        start, end = int(fields[47]), int(fields[48])  # of its environment in memory
         return json.dumps(
             {
                 "home": str(self.home),
@@ -137,35 +139,35 @@ class World(ExitStack):
         )
 
     def signs(self, printed: str) -> set[str]:
-        """What can be noticed of an attack that has printed this. To be asked once: what came is taken."""
+        """The signs of an attack that printed this. Call once: reading sockets, queue and terminal empties them."""
         checks = {
             "the secret was read": self.secret in printed,
             "it says that it got through": "got it" in printed,
-            "files were changed": self._outside() != self._before,
+            "files were changed": self._file_states() != self._files_before,
             "a descriptor was used": os.pread(self.canary, 80, 0) != _PIECE * 8,
-            "somebody called": self._called(),
+            "somebody called": self._was_contacted(),
             "shared memory was changed": self.segment.changed() or self._shared_changed(),
             "a message came": self.queue.has_message(),
-            "the terminal was written to": self._written(),
-            "another process was harmed": not self._victim_is_well(),
+            "the terminal was written to": self._terminal_changed(),
+            "another process was harmed": not self._victim_is_unharmed(),
             "something was left behind": bool(self.dropped()) or any(self.runs.iterdir()),
             "it is still there": bool(self.survivors()),
         }
         return {sign for sign, is_seen in checks.items() if is_seen}
 
     def survivors(self) -> list[int]:
-        """Processes that the attacker started, or itself: all have its command line."""
-        entries = []
+        """Pids of the attacker and of the processes that it forked: all have its command line."""
+        pids = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if self.mark.encode() in (process / "cmdline").read_bytes():
-                    entries.append(int(process.name))
-        return entries
+                    pids.append(int(process.name))
+        return pids
 
     def dropped(self) -> list[Path]:
         return [path for place in _SHARED_PLACES if (path := Path(place, f"dropped-{self.mark}")).exists()]
 
-    def _outside(self) -> list[tuple[str, int, float, bytes, list[str]]]:
+    def _file_states(self) -> list[tuple[str, int, float, bytes, list[str]]]:
         return [
             (
                 path.name,
@@ -177,28 +179,28 @@ class World(ExitStack):
             for path in [self.home, *sorted(self.home.iterdir())]
         ]
 
-    def _called(self) -> bool:
-        was_called = False
+    def _was_contacted(self) -> bool:
+        contacted = False
         for listener in self._listeners:
             with suppress(BlockingIOError):
                 listener.accept()[0].close()
-                was_called = True
+                contacted = True
         for receiver in self._receivers:
             with suppress(BlockingIOError):
-                was_called = bool(receiver.recv(100)) or was_called
-        return was_called
+                contacted = bool(receiver.recv(100)) or contacted
+        return contacted
 
     def _shared_changed(self) -> bool:
         with suppress(FileNotFoundError):
             return self.shared.read_text() != self.secret
         return False
 
-    def _written(self) -> bool:
+    def _terminal_changed(self) -> bool:
         with suppress(BlockingIOError):
             return bool(os.read(self.terminal, 100))
         return False
 
-    def _of_victim(self) -> tuple[object, ...]:
+    def _victim_state(self) -> tuple[object, ...]:
         pid = self.victim.pid
         process = Path(f"/proc/{pid}")
         return (
@@ -211,12 +213,12 @@ class World(ExitStack):
             ctypes.CDLL(None).syscall(31 if os.uname().machine == "aarch64" else 252, 1, pid),  # ioprio_get
         )
 
-    def _victim_is_well(self) -> bool:
-        """As it was, and able to end by itself when it is told to: a signal on its way would be first."""
+    def _victim_is_unharmed(self) -> bool:
+        """Whether it is unchanged and ends normally on request; a pending signal would end it first."""
         try:
-            if self.victim.poll() is not None or self._of_victim() != self._victim_before:
+            if self.victim.poll() is not None or self._victim_state() != self._victim_before:
                 return False
-        except ProcessLookupError:  # it ends just now
+        except ProcessLookupError:  # it ended between the two checks
             return False
         with suppress(subprocess.TimeoutExpired):
             self.victim.communicate(b"\n", timeout=5)

@@ -1,4 +1,4 @@
-"""What an executor does with the steps of a plan before it starts them."""
+"""The executor's commands for the steps of a plan before it starts them."""
 
 from datetime import timedelta
 
@@ -11,13 +11,13 @@ from shared.domain.references import ITEM, Unresolved, resolve
 from shared.domain.session import Session
 from tests.unit.domain.spec import NOON
 
-LATER = NOON + timedelta(hours=1)  # when a step that polls gives up
+LATER = NOON + timedelta(hours=1)  # when a polling step gives up
 
 
 def executor_command(session: Session) -> c.ChangeTurn | c.Wait | c.Ask | None:
     """The executor's command before it starts the next batch; None if the batch can start.
 
-    References get values, a step for each item is expanded to its calls, and waiting steps begin to wait.
+    It resolves references, expands a step with `for_each` to one call per item, and lets waiting steps wait.
     """
     batch = [action.spec for action in next_batch(session.turn)]
     if waiting := [spec for spec in batch if is_unresolved(session, spec)]:
@@ -39,7 +39,7 @@ def _resolved_calls(session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...
             return (spec.model_copy(update={"arguments": resolve(spec.arguments, outputs)}),)
         items = resolve(step.for_each, outputs)
         assert isinstance(items, list)
-        hashes = (resolve(spec.arguments, outputs | {ITEM: item}) for item in items)
-        return expand_items(spec, [arguments for arguments in hashes if isinstance(arguments, dict)])
+        resolved = (resolve(spec.arguments, outputs | {ITEM: item}) for item in items)
+        return expand_items(spec, [arguments for arguments in resolved if isinstance(arguments, dict)])
     except Unresolved as error:
         return (spec.model_copy(update={"decision": "deny", "decision_reason": str(error)}),)

@@ -1,7 +1,7 @@
-"""The tests' language: `given(events).when(command).then(event)` or `.refused(reason)`.
+"""Helpers for domain tests: `given(commands).when(command).then(event)` or `.refused(reason)`.
 
-The given events come from commands: a user's by "user:ann", a worker's for the session's current work. Where a command
-names a version, it is a function of the session (`approve`, `edit`, …).
+`given` executes its commands: a user's as "user:ann", a service's for the session's current work. A command that names
+a version is a function of the session (`approve`, `edit`, …).
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ RAISE, GIVE_UP = (option.label for option in BUDGET_OPTIONS)
 
 
 def command_meta(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> CommandMeta:
-    """The default meta of the command: by Ann, the keeper, or the service that is due."""
+    """The default meta of the command: its actor is Ann, the keeper, or the service that is due."""
     default = story(session).meta(command)
     return default._replace(**({"actor": actor or default.actor, "id": None} | named))
 
@@ -97,14 +97,14 @@ class Then:
     event: SessionEvent
 
     def leaves(self, phase: str, due_service: str, **state: Any) -> Self:
-        """Asserts the session's phase, who is due, and the values of its fields (or of its parts' fields)."""
+        """Asserts the session's phase, the service that is due, and the values of its fields (or of its parts')."""
         assert (self.session.phase, due(self.session)) == (phase, due_service)
         assert {name: field_of(self.session, name) for name in state} == state
         return self
 
     @property
     def given(self) -> Given:
-        """The resulting session, as the start of the next sentence."""
+        """The resulting session, as the start of the next chain."""
         return Given(self.session)
 
 
@@ -118,7 +118,7 @@ def given(*lines: StoryLine, begin: Session | None = None) -> Given:
     return Given(story(begin).apply(*lines))
 
 
-# --- words of the stories
+# --- commands and actions
 
 
 def say(text: str = "write a calculator", **more: Any) -> c.Say:
@@ -130,12 +130,12 @@ def request(workflow: Workflow, text: str = "cancel my order", **settings: Any) 
 
 
 def feedback(text: str) -> c.Say:
-    """A message that asks for another version of what is in review."""
+    """A message that asks for another version of the plan or code in review."""
     return c.Say(text=text, feedback=True)
 
 
 def new_request(text: str) -> Callable[[Session], c.Say]:
-    """A new request at rest: with other settings it cannot be a remark."""
+    """A new request at rest: its changed settings keep it from being a remark."""
 
     def command(session: Session) -> c.Say:
         other = session.settings.model_copy(update={"recall": not session.settings.recall})
@@ -232,7 +232,7 @@ def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyT
 
 
 def with_verdicts(session: Session, command: AnyCommand, number: int) -> AnyCommand:
-    """The command; a verdict on a turn with several sub-goals gets one verdict for each."""
+    """The command; a verdict on a turn with several sub-goals gets one verdict per sub-goal."""
     if not isinstance(command, c.VerifyTurn) or session.turn is None or len(actions_by_sub_goal(session.turn)) == 1:
         return command
     statuses: tuple[Status, ...] = ("success", "partial", "failure")

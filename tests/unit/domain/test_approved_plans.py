@@ -60,7 +60,7 @@ def test_a_denied_tool_is_denied_in_the_event() -> None:
     assert (action.status, action.spec.decision) == ("denied", "deny")
 
 
-def test_folding_adds_no_actions() -> None:
+def test_folding_takes_the_turn_and_its_actions_from_the_event() -> None:
     review = in_review(LOOK, CANCEL)
     event = approval_event(review)
     other = event.actions[0].model_copy(update={"id": "9.1", "tool": "shop.other"})

@@ -38,7 +38,7 @@ def resolved(session: Session) -> Session:
     return session_after(command, begin=session)
 
 
-def test_a_retry_is_another_attempt_also_once_its_references_are_resolved() -> None:
+def test_resolving_references_keeps_the_attempt_number_of_a_retry() -> None:
     looked = session_after(c.Start(), finish_action(action_id="t2.s1", result={"made": 1}), begin=planned(LOOK, TELL))
     failed = session_after(c.Start(), finish_action(action_id="t2.s2", ok=False), *REST, begin=resolved(looked))
     again = session_after(c.Retry(), begin=failed)
@@ -53,7 +53,7 @@ def test_a_failed_step_gets_another_attempt_in_the_next_version() -> None:
 def test_an_uncertain_step_keeps_its_key_in_the_next_version() -> None:
     started = session_after(c.Start(), c.ReportUncertain(action_id="t2.s3", reason="crashed"), begin=planned(PAY))
     later = edited(started, PAY, LOOK)
-    assert [action.spec.id for action in undecided_actions(later.turn)] == ["t2.s3"]  # and a person is asked before
+    assert [action.spec.id for action in undecided_actions(later.turn)] == ["t2.s3"]  # the user must approve it first
     assert attempts(later) == {"s3": 1, "s1": 1}
 
 

@@ -1,4 +1,4 @@
-"""An event states what it ends, so that no reader has to derive it."""
+"""An event names the actions that it ends, so that no reader has to derive them."""
 
 from parley.events import SessionEvent, dump_event, facts
 from parley.events.values import Outcome, PathPlan
@@ -38,7 +38,7 @@ def test_a_failure_ends_all_actions_that_depend_on_it_indirectly() -> None:
 
 
 def test_folding_ends_only_what_the_event_names() -> None:
-    """An event that does not say what it ends leaves it as it is."""
+    """Without the list in the event, dependent actions stay as they are."""
     started = given(FREE, turn(*CHAIN), c.Start())
     stripped = started.when(done("1.1", ok=False)).then_event().model_copy(update={"ended": ()})
     assert [status(evolve(started.session, stripped), action.id) for action in CHAIN] == [
@@ -52,25 +52,25 @@ def test_folding_ends_only_what_the_event_names() -> None:
     ]
 
 
-def test_no_approval_is_asked_for_an_action_that_can_no_longer_run() -> None:
+def test_an_action_that_cannot_run_any_more_needs_no_approval() -> None:
     first, second = act("1.1", ask="a write"), act("1.2", "1.1", ask="a write")
     refused = given(FREE, turn(first, second)).when(c.Reject(action_id="1.1")).then("approval.denied")
     assert ended_actions(refused.event) == [("1.2", "dependency_failed")]
     refused.leaves("verifying", "verifier")
 
 
-def test_an_expired_approval_names_the_denied_actions_and_folding_denies_no_others() -> None:
+def test_an_expired_approval_names_the_actions_that_folding_denies() -> None:
     first, second, free = act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3", "1.1")
     waiting = given(FREE, turn(first, second, free), allow("1.2"))
     result = waiting.when(c.Expire(requested_version=2)).then("approval.expired", denied=("1.1",))
     assert ended_actions(result.event) == [("1.3", "dependency_failed")]
-    for wrong in ((), ("1.1", "1.2"), ("1.3",)):
-        event = result.event.model_copy(update={"denied": wrong})
+    for denied in ((), ("1.1", "1.2"), ("1.3",)):
+        event = result.event.model_copy(update={"denied": denied})
         assert complete(waiting.session, event) == result.event
         assert admit(waiting.session, event) == (waiting.session, WRONG_CONSEQUENCES)
         after = evolve(waiting.session, event)
         assert [status(after, action_id) == "denied" for action_id in ("1.1", "1.2", "1.3")] == [
-            action_id in wrong for action_id in ("1.1", "1.2", "1.3")
+            action_id in denied for action_id in ("1.1", "1.2", "1.3")
         ]
 
 
@@ -93,8 +93,8 @@ def test_a_stop_ends_open_actions_and_a_retry_plans_them_again() -> None:
     assert action is not None
     assert (action.end_reason, action.explanation) == ("stopped", "it had not begun when the session was stopped")
     assert ended_actions(stopped.given.when(done("1.1")).then("actions.finished").event) == []
-    went_well = given(*story, c.Stop(), done("1.1")).when(c.Retry()).then("session.retried")
-    assert [status(went_well.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
+    succeeded = given(*story, c.Stop(), done("1.1")).when(c.Retry()).then("session.retried")
+    assert [status(succeeded.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
         "finished",
         "planned",
         "planned",
@@ -121,7 +121,7 @@ def test_another_request_or_turn_supersedes_open_actions() -> None:
     late = given(FREE, say("and tea"), turn(act("1.1")))
     assert late.session.turn is None
     planned = given(FREE, say("and tea")).when(turn(act("1.1"))).then("turn.planned")
-    assert ended_actions(planned.event) == [("1.1", "superseded")], "planned without what was said: it is not run"
+    assert ended_actions(planned.event) == [("1.1", "superseded")], "planned without the latest message"
 
 
 def test_cancelling_a_plan_ends_its_actions() -> None:
@@ -137,9 +137,9 @@ def test_an_event_that_ends_nothing_stores_no_list() -> None:
     assert b"ended" not in dump_event(given(*VERIFYING).when(c.Stop()).then_event())
 
 
-def test_a_program_can_complete_an_event_that_it_built() -> None:
+def test_complete_adds_the_ended_actions_to_an_event_built_by_hand() -> None:
     started = given(FREE, turn(*CHAIN), c.Start()).session
-    own = facts.ActionsFinished(
+    event = facts.ActionsFinished(
         id="mine",
         session_id="s1",
         version=started.version + 1,
@@ -147,6 +147,6 @@ def test_a_program_can_complete_an_event_that_it_built() -> None:
         actor="x",
         outcomes=(Outcome(action_id="1.1", ok=False),),
     )
-    after = evolve(started, complete(started, own))
+    after = evolve(started, complete(started, event))
     assert isinstance(after, Session)
     Given(after).when(c.VerifyTurn(status="failure", next_action="complete")).then("turn.verified")

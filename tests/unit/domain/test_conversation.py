@@ -111,7 +111,7 @@ def test_rejecting_the_plan_asks_for_feedback() -> None:
         ((*TO_DONE, *RUN_CODE, verdict()), "coding", "code", "code.rejected", "generator"),
     ],
 )
-def test_replan_drafts_another_plan(
+def test_replan_asks_for_another_version(
     before: tuple[StoryLine, ...], phase: str, target: str | None, kind: str, due: str
 ) -> None:
     result = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
@@ -131,7 +131,7 @@ def test_replan_drafts_another_plan(
         (TO_DONE, c.Reject(), OutOfTurn, "the session is resting"),
     ],
 )
-def test_rejecting_another_target_than_the_one_in_review_is_refused(
+def test_rejecting_what_is_not_in_review_is_refused(
     before: tuple[StoryLine, ...], command: c.Reject, why: type[Stale], text: str
 ) -> None:
     given(*before).when(command).refused(why, text)
@@ -298,7 +298,7 @@ def test_continue_is_refused_while_a_service_works() -> None:
     "before",
     [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
 )
-def test_a_completed_session_goes_on_with_everything_kept(before: tuple[StoryLine, ...]) -> None:
+def test_a_completed_session_takes_a_new_request_and_keeps_its_plan(before: tuple[StoryLine, ...]) -> None:
     result = given(*before).when(c.Complete()).then("session.completed")
     result.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)
     result.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
@@ -369,9 +369,7 @@ def test_a_users_command_id_cannot_look_like_a_workers(id_: str, fine: bool) -> 
         ((*TO_PLAN, approve), c.DraftCode(code=""), "code"),
     ],
 )
-def test_values_that_no_event_may_hold_are_refused_with_a_sentence(
-    before: tuple[StoryLine, ...], command: Any, text: str
-) -> None:
+def test_values_that_an_event_may_not_hold_are_refused(before: tuple[StoryLine, ...], command: Any, text: str) -> None:
     given(*before).when(command).refused(Invalid, text)
 
 
@@ -382,13 +380,13 @@ def test_a_session_begins_with_a_message(command: c.Stop) -> None:
     given().when(command).refused(OutOfTurn, "no such session")
 
 
-def test_the_earlier_messages_of_a_chat_stay_known() -> None:
+def test_the_session_keeps_the_earlier_messages_of_a_chat() -> None:
     chat = Knowledge(name=CHAT_HISTORY, text="user: How many?\n\nassistant: 416")
     assert chat_history(given(say(knowledge=(NOTES, chat)), c.Stop(), say("next")).session) == chat.text
     assert chat_history(given(say(knowledge=(NOTES,))).session) == ""
 
 
-def test_knowledge_is_kept_with_any_message() -> None:
+def test_any_message_may_attach_knowledge() -> None:
     assert given(say(), say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
     assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
 
@@ -396,13 +394,11 @@ def test_knowledge_is_kept_with_any_message() -> None:
 def test_knowledge_of_fifty_messages_stays_within_the_limit() -> None:
     big = "x" * 50_000
     files = tuple(Knowledge(name=f"file {number}", text=big) for number in range(5))
-    attached = given(*(result for _ in range(10) for result in (say("next", knowledge=files), c.Stop()))).session
+    attached = given(*(line for _ in range(10) for line in (say("next", knowledge=files), c.Stop()))).session
     assert attached.words.knowledge == files
     steered = given(say(), *(say(f"{number:02}{big[2:]}") for number in range(50))).session
     assert [text[:2] for text in steered.words.unread] == ["45", "46", "47", "48", "49"]
-    criticised = given(
-        *TO_CODE, *(result for _ in range(50) for result in (say(big), program("y = 2"), checked()))
-    ).session
+    criticised = given(*TO_CODE, *(line for _ in range(50) for line in (say(big), program("y = 2"), checked()))).session
     assert criticised.words.feedback_in_code == (big,)
     for session in (attached, steered, criticised):
         assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + 60_000
@@ -415,6 +411,6 @@ def test_the_newest_messages_are_kept() -> None:
     assert newest_within((), MAX_CODE_FEEDBACK_BYTES) == ()
 
 
-def test_a_published_blank_first_message_still_gives_a_title() -> None:
-    stray = given().when(say("x")).then("message.received").event.model_copy(update={"text": " "})
-    assert given(stray, begin=Session("s1")).session.title == "Untitled"
+def test_a_session_with_a_blank_first_message_is_untitled() -> None:
+    blank = given().when(say("x")).then("message.received").event.model_copy(update={"text": " "})
+    assert given(blank, begin=Session("s1")).session.title == "Untitled"

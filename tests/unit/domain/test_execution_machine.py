@@ -1,13 +1,13 @@
 """Invariants of execution plans, over random schedules of edits, approvals, refusals, crashes, redeliveries and stops.
 
-A call runs only if the approved version shows it with these arguments, if it is a write of a preapproved step, a read
-of the current version, or a call that the user approved by its hash. No step runs twice unless the user said so, none
-runs with a tool that has changed, and a deferred plan does not run before it is started. Polling is not a call, and
-only the keeper records polls.
+A call runs only if it is one of these: a call that the approved version shows with the same arguments, a write of a
+preapproved step, a read of the current version, or a call that the user approved by its hash. No step runs twice
+unless the user allowed it. No step runs with a changed tool. A deferred plan does not run before the user starts it.
+Polling is not a call, and only the keeper records polls.
 
-Users also steer a running plan. A message is answered, or taken into another version, before another step starts. After
-an edit or a draft nothing starts before that version is approved, and after a cancel nothing at all. Outcomes of
-started steps are always recorded.
+Users also steer a running plan. A service answers each message, or drafts another version, before another step starts.
+After an edit or a draft no step starts until the user approves that version; after a cancel no step starts at all.
+The log records the outcome of each started step.
 """
 
 from random import Random
@@ -50,21 +50,21 @@ class PlanSchedules(RuleBasedStateMachine):
         self.session = Session("s1")
         self.log: list[SessionEvent] = []
         self.count = 0
-        self.done: set[str] = set()  # steps that took effect
-        self.effects: set[tuple[str, int]] = set()  # the keys that took effect
-        self.doubtful: set[str] = set()  # steps of which nobody knew
-        self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
+        self.done: set[str] = set()  # ids of steps that took effect
+        self.effects: set[tuple[str, int]] = set()  # their idempotency keys: action and attempt
+        self.doubtful: set[str] = set()  # steps with an unknown outcome
+        self.again: set[str] = set()  # steps that the user allowed to run again
         self.stale: list[tuple[AnyCommand, CommandMeta]] = []
-        self.tools: dict[str, ToolRule] = {}  # as the executor that starts a wave knows them
-        self.unanswered: list[str] = []  # what was said of the plan that runs
-        self.approved = False  # the newest version, and it was not given up since
-        self.under_way: set[str] = set()  # begun, and without an outcome
+        self.tools: dict[str, ToolRule] = {}  # the executor's registry at the last start
+        self.unanswered: list[str] = []  # messages about the running plan
+        self.approved = False  # whether the newest version is approved and not cancelled
+        self.under_way: set[str] = set()  # started actions without an outcome
 
     def draw(self, number: int) -> int:
-        """Another number for each place of the schedule, because hypothesis prefers small numbers."""
+        """A different number at each point of the schedule: hypothesis prefers small ones."""
         return Random(f"{number} {len(self.log)} {len(self.stale)}").randrange(10_000)
 
-    # --- telling
+    # --- executing commands
 
     def execute(self, command: AnyCommand, meta: CommandMeta) -> SessionEvent | None:
         before = self.session
@@ -95,7 +95,7 @@ class PlanSchedules(RuleBasedStateMachine):
         self.stale.append((command, by))
         return self.execute(command, by)
 
-    # --- the law
+    # --- invariants
 
     def check_event(self, before: Session, event: SessionEvent) -> None:
         self.check_steering(before, event)
@@ -120,12 +120,12 @@ class PlanSchedules(RuleBasedStateMachine):
                 self.doubtful.add(event.action_id)
             case facts.ActionsStarted():
                 for action in event.actions:
-                    self.started(before, action.action_id)
-        self.watch_waits(before, event)
+                    self.check_start(before, action.action_id)
+        self.check_waits(before, event)
         record_reached(event)
 
-    def watch_waits(self, before: Session, event: SessionEvent) -> None:
-        """What steps wait for, and what holds all of them: answers, polls, budgets."""
+    def check_waits(self, before: Session, event: SessionEvent) -> None:
+        """Checks the events that steps wait for (answers, polls), and the budget that stops all steps."""
         match event:
             case facts.QuestionAsked(kind="budget"):
                 assert not running_actions(before), "a budget cuts no step off"
@@ -136,8 +136,8 @@ class PlanSchedules(RuleBasedStateMachine):
             case facts.ActionPolled():
                 self.check_poll(before, event)
 
-    def check_steering(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case a fact
-        """What the user does while the plan runs takes effect before another step starts."""
+    def check_steering(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case per event type
+        """Checks that what the user does while the plan runs takes effect before another step starts."""
         runs = before.turn is not None and before.turn.rules.by_step and before.phase in HOLD_FOR_MESSAGES
         match event:
             case facts.MessageReceived(intent="guidance" | "remark") if runs or self.unanswered:
@@ -147,10 +147,9 @@ class PlanSchedules(RuleBasedStateMachine):
                     REACHED.add("went on after an answer")
                 self.unanswered = []
         taken_back = isinstance(event, facts.SessionStopped) and stop_takes_back_remark(before)
-        own_version = (
-            isinstance(event, facts.PlanEdited) and before.words.feedback
-        )  # it stands for what a draft was to be
-        if taken_back or own_version:
+        # an edit replaces the draft that the feedback asked for
+        edited_instead = isinstance(event, facts.PlanEdited) and before.words.feedback
+        if taken_back or edited_instead:
             self.unanswered = []
         match event:
             case facts.PlanApproved():
@@ -178,7 +177,7 @@ class PlanSchedules(RuleBasedStateMachine):
             assert action is not None, "an outcome would be lost"
             assert action.is_under_way, "an outcome would be lost"
 
-    def started(self, before: Session, action_id: str) -> None:
+    def check_start(self, before: Session, action_id: str) -> None:
         action, step = find_action(before, action_id), step_of(before, action_id)
         assert action is not None
         assert not action.given
@@ -203,15 +202,13 @@ class PlanSchedules(RuleBasedStateMachine):
             REACHED.add("ran for an item" if each else "ran by reference" if refers else "ran as shown")
 
     def check_poll(self, before: Session, event: facts.ActionPolled) -> None:
-        """A polling step is in the approved version, began by an event of its own, and its end is its outcome."""
+        """Checks that the step polls, started to wait by its own event, and ends with the outcome of its polls."""
         action, after = find_action(before, event.action_id), find_action(self.session, event.action_id)
         assert event.actor == KEEPER
         assert action is not None
         assert after is not None
         assert (action.status, action.spec.waits_for) == ("waiting", "condition")
-        started = [
-            waiting for fields in self.log if isinstance(fields, facts.ActionsWaiting) for waiting in fields.actions
-        ]
+        started = [waiting for fact in self.log if isinstance(fact, facts.ActionsWaiting) for waiting in fact.actions]
         assert any(waiting.action_id == event.action_id and waiting.every for waiting in started)
         outcome = {None: "waiting", "met": "finished", "given_up": "failed"}[event.end]
         assert (after.status, after.result) == (outcome, event.value if event.end == "met" else None)
@@ -233,32 +230,32 @@ class PlanSchedules(RuleBasedStateMachine):
         return "never" in (action.spec.policy, tool.policy if tool else None)
 
     def is_allowed_by_log(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
-        """Whether the log alone allows the call: the last approved version shows it, or the user approved it."""
+        """Whether the log alone shows that the call is allowed: by the last approved version or by a later approval."""
         approved = next(event for event in reversed(self.log) if starts_plan(event))
         assert isinstance(approved, facts.PlanApproved | facts.TurnPlanned)
-        result = self.log[(approved.plan_version or 0) - 1]
-        assert isinstance(result, facts.PlanDrafted | facts.PlanEdited)
-        step = next(step for step in result.steps if action.partition("[")[0].endswith(f".{step.id}"))
+        plan = self.log[(approved.plan_version or 0) - 1]
+        assert isinstance(plan, facts.PlanDrafted | facts.PlanEdited)
+        step = next(step for step in plan.steps if action.partition("[")[0].endswith(f".{step.id}"))
         assert step.tool == tool
         hashes = [event.hash for event in self.log[approved.version :] if isinstance(event, facts.ApprovalGiven)]
         called = canonical_hash({"tool": tool, "arguments": arguments, "effect": effect})
         known = self.tools.get(tool)
-        does = known.effect if known else effect  # an executor may know better by now than when it ruled the step
-        if called in hashes or "read" in (effect, does):
+        real_effect = known.effect if known else effect  # the tool's effect may have changed since the ruling
+        if called in hashes or "read" in (effect, real_effect):
             return True
-        own = "never" in (step.policy, self.session.settings.approval) or self.needs_no_approval(action)
+        needs_no_permission = "never" in (step.policy, self.session.settings.approval) or self.needs_no_approval(action)
         if isinstance(approved, facts.TurnPlanned):
-            return own
+            return needs_no_permission
         if approved.deferred:
             assert any(isinstance(event, facts.SessionRetried) for event in self.log[approved.version :])
             REACHED.add("ran when started")
-        literal = (step.arguments or {}) == arguments and (step.effect or "read") == does and not step.for_each
-        ticked = step.id in approved.preapproved and step.effect == does == "write"
+        literal = (step.arguments or {}) == arguments and (step.effect or "read") == real_effect and not step.for_each
+        ticked = step.id in approved.preapproved and step.effect == real_effect == "write"
         if ticked and not literal:
             REACHED.add("ran for an item, preapproved" if step.for_each else "ran preapproved")
-        return literal or own or ticked
+        return literal or needs_no_permission or ticked
 
-    # --- what people and services do
+    # --- moves of users and services
 
     @initialize(requires_approval=st.sampled_from((True, True, True, False)))
     def begin(self, requires_approval: bool) -> None:
@@ -267,7 +264,7 @@ class PlanSchedules(RuleBasedStateMachine):
 
     @rule(number=pick)
     def next_move(self, number: int) -> None:
-        """One rule for all moves: hypothesis leaves out some rules of a schedule, and none may be missing here."""
+        """One rule for all moves: hypothesis leaves out some rules in a schedule, but each schedule needs all moves."""
         number = self.draw(number)
         (act,) = Random(number).choices(
             (
@@ -284,14 +281,15 @@ class PlanSchedules(RuleBasedStateMachine):
         act(self.draw(number))
 
     def user_acts(self, number: int) -> None:
-        on = self.commands_that_continue(number)
-        acts = on if on and number % 5 < 3 else [*on * 4, *self.commands_that_steer(number)]
-        for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
+        continuing = self.commands_that_continue(number)
+        steers = not continuing or number % 5 >= 3
+        acts = [*continuing * 4, *self.commands_that_steer(number)] if steers else continuing
+        for act in Random(number).sample(acts, min(4, len(acts))):  # most phases refuse most commands
             if self.execute_as_user(act):
                 return
 
     def commands_that_continue(self, number: int) -> list[AnyCommand]:
-        """Commands that let the plan go on: approvals, answers, and ways out of a halt."""
+        """Commands that let the plan continue: approvals, answers, retries, resuming."""
         session, current_plan = self.session, self.session.plan
         acts: list[AnyCommand] = [c.Resume()] if session.paused else []
         if session.phase in ("resting", "failed"):
@@ -306,7 +304,7 @@ class PlanSchedules(RuleBasedStateMachine):
         return acts
 
     def commands_that_steer(self, number: int) -> list[AnyCommand]:
-        """Commands that change the plan's course, or halt it."""
+        """Commands that change or stop the plan."""
         session, current_plan = self.session, self.session.plan
         acts: list[AnyCommand] = [c.Reject(replan=bool(number % 2)), c.Retry()]
         policy: ToolPolicy = ("always", "deny", "writes")[number % 3]
@@ -318,11 +316,10 @@ class PlanSchedules(RuleBasedStateMachine):
             steps = list(current_plan.steps)
             steps[number % len(steps)] = fresh
             edits = (tuple(steps), draw_plan(number), (*current_plan.steps, fresh)[-8:])
-            if session.phase not in SERVICE_OF or number % 9 == 0:  # else few plans would come to their end
+            if session.phase not in SERVICE_OF or number % 9 == 0:  # otherwise few plans would finish
                 acts += [c.EditPlan(base=current_plan.version, steps=steps) for steps in edits]
-            acts.append(
-                c.Approve(version=current_plan.version, hash=current_plan.hash)
-            )  # also where it is approved already
+            # an approval, even of an approved version
+            acts.append(c.Approve(version=current_plan.version, hash=current_plan.hash))
         for action in undecided_actions(session.turn):
             acts += [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
         if running_actions(session):
@@ -382,7 +379,7 @@ class PlanSchedules(RuleBasedStateMachine):
             REACHED.add("woken")
 
     def keeper_polls(self, number: int) -> None:
-        """Polls; also too early, too late, and of steps that do not poll."""
+        """The keeper polls: in time, too early, too late, or a step that does not poll."""
         actions = self.session.turn.actions if self.session.turn else ()
         polls = [action for action in actions if action.poll] or actions
         for action in polls[number % len(polls) : number % len(polls) + 1] if polls else ():
@@ -403,7 +400,7 @@ class PlanSchedules(RuleBasedStateMachine):
             self.execute(c.Expire(requested_version=self.session.since_version), CommandMeta(KEEPER, NOON))
 
     def command_is_repeated(self, number: int) -> None:
-        """A redelivery, a second tab or a late worker repeats an earlier command."""
+        """An earlier command comes again: by redelivery, from a second tab, or from a late worker."""
         if self.stale:
             self.execute(*self.stale[number % len(self.stale)])
 
@@ -413,7 +410,7 @@ class PlanSchedules(RuleBasedStateMachine):
             self.execute_as_service(c.Start(tools=draw_registry(number)))
 
     def teardown(self) -> None:
-        """In the end undisturbed workers bring the session to the user or to rest."""
+        """At the end, undisturbed workers bring the session to rest or make the user due."""
         if self.session.paused:
             self.execute_as_user(c.Resume())
         for _ in range(80):
@@ -427,7 +424,7 @@ class TestPlans(PlanSchedules.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(PROFILES[PROFILE], max_examples=4 * PROFILES[PROFILE].max_examples)
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
-        """Also asserts that all relevant situations occurred, or the schedules would prove nothing."""
+        """Also asserts that all relevant situations occurred; without them the schedules prove nothing."""
         REACHED.clear()
         super().runTest()
         assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED

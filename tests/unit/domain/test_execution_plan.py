@@ -1,4 +1,4 @@
-"""Execution plans: approved as shown, carried out step by step, references resolved on the way."""
+"""Execution plans: approval, execution step by step, references, new versions, retries and skipped steps."""
 
 from collections.abc import Callable
 from typing import Any
@@ -139,9 +139,9 @@ def test_resolving_may_only_fill_in_the_values_of_references() -> None:
     lines = (*DRAFTED, plan(LOOK, NOTE, PAY), approve, c.Start(), finish_step("s1"))
     session = session_after(*lines)
     pay = next(action.spec for action in next_batch(session.turn) if action.spec.tool == "pay")
-    for wrong in ({"tool": "give"}, {"id": "t2.s1"}, {"effect": "read"}, {"depends_on": ()}, {"id": "t2.s9"}):
+    for change in ({"tool": "give"}, {"id": "t2.s1"}, {"effect": "read"}, {"depends_on": ()}, {"id": "t2.s9"}):
         with pytest.raises(Invalid):
-            session_after(*lines, c.ChangeTurn(actions=(pay.model_copy(update=wrong),)))
+            session_after(*lines, c.ChangeTurn(actions=(pay.model_copy(update=change),)))
     literal = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"))
     cancel = next_batch(session_after(*literal).turn)[0].spec
     with pytest.raises(Invalid, match="would become another step"):
@@ -166,7 +166,7 @@ def test_after_a_failed_step_no_other_starts() -> None:
     other = LOOK.model_copy(update={"id": "s5", "arguments": {"order": "#W5"}})
     last = CANCEL.model_copy(update={"after": ("s5",)})
     session = session_after(*DRAFTED, plan(LOOK, other, last), approve, c.Start(), finish_step("s1", ok=False))
-    assert session.phase == "executing"  # the other one runs still
+    assert session.phase == "executing"  # the other step is still running
     session = session_after(
         *DRAFTED,
         plan(LOOK, other, last),
@@ -190,7 +190,7 @@ def test_equal_steps_each_run() -> None:
     assert session.turn.actions[2].spec.decision == "proceed"
 
 
-def test_an_impossible_draft_is_refused_with_all_its_problems() -> None:
+def test_an_invalid_draft_is_refused_with_all_its_problems() -> None:
     loop = (LOOK.model_copy(update={"after": ("s2",)}), CANCEL)
     with pytest.raises(Invalid, match="wait for each other") as refused:
         session_after(*DRAFTED, plan(*loop))
@@ -210,7 +210,7 @@ def test_an_impossible_draft_is_refused_with_all_its_problems() -> None:
         session_after(*DRAFTED, plan(LOOK, CANCEL), c.EditPlan(base=2, steps=(CANCEL,)))
 
 
-def test_no_other_turns_are_planned_in_an_execution_plan() -> None:
+def test_the_planner_cannot_plan_turns_in_an_execution_plan() -> None:
     with pytest.raises(OutOfTurn):
         session_after(*DRAFTED, c.PlanTurn(sub_goal="x", actions=()))
 
@@ -225,11 +225,11 @@ def test_a_fork_has_a_task_of_its_own() -> None:
     assert parent.plan.task == "t2"
 
 
-# --- another version of a plan that was carried out in part
+# --- another version of a partly executed plan
 
 
 NOTED = Step(text="Note it", tool="note", id="s6", effect="write", arguments={"text": "x"}, after=("s2",))
-IN_PART = (
+PARTLY_DONE = (
     *DRAFTED,
     plan(LOOK, CANCEL, NOTED),
     approve,
@@ -237,7 +237,7 @@ IN_PART = (
     verdict("complete", "failure"),
     c.GiveAnswer(text="Not all was done.", confidence=0),
 )
-OTHERWISE = NOTED.model_copy(update={"id": "s7", "arguments": {"text": "y"}})
+CHANGED_NOTE = NOTED.model_copy(update={"id": "s7", "arguments": {"text": "y"}})
 
 
 def edited(*steps: Step) -> Callable[[Session], c.EditPlan]:
@@ -246,16 +246,16 @@ def edited(*steps: Step) -> Callable[[Session], c.EditPlan]:
 
 
 def changed(*steps: Step) -> tuple[StoryLine, ...]:
-    return (*IN_PART, edited(*steps))
+    return (*PARTLY_DONE, edited(*steps))
 
 
 def test_a_finished_step_does_not_run_again() -> None:
-    session = session_after(*changed(LOOK, CANCEL, OTHERWISE), approve)
+    session = session_after(*changed(LOOK, CANCEL, CHANGED_NOTE), approve)
     assert status(session) == {"t2.s1": "finished", "t2.s2": "finished", "t2.s7": "planned"}
     assert [action.spec.id for action in next_batch(session.turn)] == ["t2.s7"]
-    done = session_after(*changed(LOOK, CANCEL, OTHERWISE), approve, c.Start(), finish_step("s7"))
+    done = session_after(*changed(LOOK, CANCEL, CHANGED_NOTE), approve, c.Start(), finish_step("s7"))
     assert (done.phase, status(done)["t2.s7"]) == ("verifying", "finished")
-    event = given(*changed(LOOK, CANCEL, OTHERWISE)).when(approve).then_event()
+    event = given(*changed(LOOK, CANCEL, CHANGED_NOTE)).when(approve).then_event()
     assert isinstance(event, facts.PlanApproved)
     assert event.already_done == ("t2.s1", "t2.s2")
 
@@ -266,24 +266,26 @@ def test_a_failed_step_runs_again_under_its_own_id() -> None:
 
 
 def test_a_finished_step_cannot_be_edited() -> None:
-    other = CANCEL.model_copy(update={"arguments": {"order": "#W9"}})
+    edited_cancel = CANCEL.model_copy(update={"arguments": {"order": "#W9"}})
     with pytest.raises(Invalid, match=r"Step 2 \(s2\) has already started"):
-        session_after(*changed(LOOK, other, OTHERWISE))
+        session_after(*changed(LOOK, edited_cancel, CHANGED_NOTE))
     with pytest.raises(Invalid, match=r"Step 2 \(s2\) has already started"):
-        session_after(*changed(LOOK, CANCEL, OTHERWISE), reject, say("cancel the other one"), plan(LOOK, other))
+        session_after(
+            *changed(LOOK, CANCEL, CHANGED_NOTE), reject, say("cancel the other one"), plan(LOOK, edited_cancel)
+        )
     assert (
-        session_after(*changed(LOOK, CANCEL.model_copy(update={"text": "Cancelled"}), OTHERWISE)).phase
+        session_after(*changed(LOOK, CANCEL.model_copy(update={"text": "Cancelled"}), CHANGED_NOTE)).phase
         == "awaiting_approval"
     )
 
 
-def test_a_step_that_may_have_run_needs_approval() -> None:
-    doubt = (
+def test_a_step_with_an_unknown_outcome_needs_approval_to_run_again() -> None:
+    uncertain = (
         *(*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"), c.Start()),
         c.ReportUncertain(action_id="t2.s2", reason="it was ended"),
         c.Stop(),
     )
-    session = session_after(*doubt, edited(LOOK, CANCEL, OTHERWISE), approve)
+    session = session_after(*uncertain, edited(LOOK, CANCEL, CHANGED_NOTE), approve)
     assert session.phase == "awaiting_approval"
     assert [(a.spec.id, a.spec.approval_reason) for a in undecided_actions(session.turn)] == [
         ("t2.s2", "it may have been done already: nobody knows what became of it")
@@ -291,36 +293,36 @@ def test_a_step_that_may_have_run_needs_approval() -> None:
 
 
 def test_a_denial_in_one_version_leaves_the_step_uncertain() -> None:
-    doubt = (
+    uncertain = (
         *(*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"), c.Start()),
         c.ReportUncertain(action_id="t2.s2", reason="it was ended"),
         c.Stop(),
-        *(edited(LOOK, CANCEL, OTHERWISE), approve, c.Reject(action_id="t2.s2")),
+        *(edited(LOOK, CANCEL, CHANGED_NOTE), approve, c.Reject(action_id="t2.s2")),
         *(verdict("complete", "failure"), c.GiveAnswer(text="Not all.", confidence=0)),
     )
-    session = session_after(*doubt, edited(LOOK, CANCEL), approve)
+    session = session_after(*uncertain, edited(LOOK, CANCEL), approve)
     assert [action.spec.id for action in undecided_actions(session.turn)] == ["t2.s2"]
 
 
 def test_a_step_whose_failure_is_recorded_late_runs_again() -> None:
     stopped = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"), c.Start(), c.Stop())
-    session = session_after(*stopped, edited(LOOK, CANCEL, OTHERWISE), finish_step("s2", ok=False), approve)
+    session = session_after(*stopped, edited(LOOK, CANCEL, CHANGED_NOTE), finish_step("s2", ok=False), approve)
     assert (session.phase, status(session)["t2.s2"], undecided_actions(session.turn)) == ("executing", "planned", ())
 
 
 def test_a_version_cannot_be_approved_while_a_step_of_another_runs() -> None:
     runs = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"), c.Start(), c.Stop())
-    again = (*runs, edited(LOOK, CANCEL, OTHERWISE))
+    again = (*runs, edited(LOOK, CANCEL, CHANGED_NOTE))
     with pytest.raises(OutOfTurn, match="still running"):
         session_after(*again, approve)
     session = session_after(*again, finish_step("s2"), approve)
     assert status(session) == {"t2.s1": "finished", "t2.s2": "finished", "t2.s7": "planned"}
 
 
-# --- a step came to nothing: retry, skip, change
+# --- after a failed step: retry, skip, change
 
-FAILED = (verdict("complete", "failure"), c.GiveAnswer(text="One of two.", confidence=0))
-STUCK = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False), *FAILED)
+FAILURE = (verdict("complete", "failure"), c.GiveAnswer(text="One of two.", confidence=0))
+FAILED_PLAN = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False), *FAILURE)
 
 
 def attempts(session: Session) -> dict[str, int]:
@@ -328,32 +330,32 @@ def attempts(session: Session) -> dict[str, int]:
 
 
 def test_a_retry_runs_the_failed_step_again_and_then_the_rest() -> None:
-    stuck = session_after(*STUCK)
+    stuck = session_after(*FAILED_PLAN)
     assert (stuck.phase, stuck.plan and stuck.plan.status) == ("resting", "failed")
-    again = session_after(*STUCK, c.Retry())
+    again = session_after(*FAILED_PLAN, c.Retry())
     assert (again.phase, again.plan and again.plan.status) == ("executing", "executing")
     assert (status(again)["t2.s1"], attempts(again)) == ("planned", {"t2.s1": 2, "t2.s2": 1})
-    ended_again = finish_action(action_id="t2.s1", attempt=2, ok=True, result={"price": 20})
-    rest = (c.Start(), ended_again, c.Start(), finish_step("s2"), verdict(), c.GiveAnswer(text="Done.", confidence=1))
-    done = session_after(*STUCK, c.Retry(), *rest)
+    second_end = finish_action(action_id="t2.s1", attempt=2, ok=True, result={"price": 20})
+    rest = (c.Start(), second_end, c.Start(), finish_step("s2"), verdict(), c.GiveAnswer(text="Done.", confidence=1))
+    done = session_after(*FAILED_PLAN, c.Retry(), *rest)
     assert (done.phase, done.plan and done.plan.status) == ("resting", "completed")
     with pytest.raises(OutOfTurn, match="nothing to retry"):
-        session_after(*STUCK, c.Retry(), *rest, c.Retry())
+        session_after(*FAILED_PLAN, c.Retry(), *rest, c.Retry())
 
 
 def test_a_retry_after_a_denial_asks_again_with_newly_resolved_values() -> None:
     lines = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve, c.Reject(action_id="t2.s4"))
-    again = session_after(*lines, *FAILED, c.Retry())
+    again = session_after(*lines, *FAILURE, c.Retry())
     assert again.turn
     pay = again.turn.actions[1]
     assert (pay.status, pay.attempt, is_unresolved(again, pay.spec)) == ("planned", 1, True)
-    asked = session_after(*lines, *FAILED, c.Retry(), resolve)
+    asked = session_after(*lines, *FAILURE, c.Retry(), resolve)
     assert asked.phase == "awaiting_approval"
 
 
 def test_an_irreversible_step_needs_approval_before_it_runs_again() -> None:
     burn = LOOK.model_copy(update={"effect": "irreversible", "tool": "burn"})
-    again = session_after(*DRAFTED, plan(burn), approve, c.Start(), finish_step("s1", ok=False), *FAILED, c.Retry())
+    again = session_after(*DRAFTED, plan(burn), approve, c.Start(), finish_step("s1", ok=False), *FAILURE, c.Retry())
     assert again.phase == "awaiting_approval"
     assert [a.spec.approval_reason for a in undecided_actions(again.turn)] == [
         "it cannot be undone, and has been tried before"
@@ -361,12 +363,12 @@ def test_an_irreversible_step_needs_approval_before_it_runs_again() -> None:
 
 
 def test_a_retry_asks_again_about_a_step_left_uncertain() -> None:
-    doubt = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
+    uncertain = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
     lines = (
-        *doubt,
+        *uncertain,
         c.ReportUncertain(action_id="t2.s2", attempt=1, reason="crashed"),
         c.Answer(text="Leave it"),
-        *FAILED,
+        *FAILURE,
     )
     with pytest.raises(OutOfTurn, match="not known whether"):
         session_after(*lines, c.Skip(action_id="t2.s2"))
@@ -376,9 +378,9 @@ def test_a_retry_asks_again_about_a_step_left_uncertain() -> None:
 
 
 def test_a_skipped_step_blocks_only_steps_that_use_its_output() -> None:
-    without = session_after(*STUCK, c.Skip(action_id="t2.s1"))
+    without = session_after(*FAILED_PLAN, c.Skip(action_id="t2.s1"))
     assert (without.phase, status(without)) == ("executing", {"t2.s1": "skipped", "t2.s2": "planned"})
-    uses = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILED)
+    uses = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILURE)
     with pytest.raises(Invalid, match=r"is used by “Pay it back” \(s4\)"):
         session_after(*uses, c.Skip(action_id="t2.s1"))
     first = session_after(*uses, c.Skip(action_id="t2.s4"))
@@ -392,10 +394,10 @@ def test_a_step_can_be_skipped_before_it_starts() -> None:
         *DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), finish_step("s1")
     )
     assert (session.phase, status(session)) == ("verifying", {"t2.s1": "finished", "t2.s2": "skipped"})
-    for over in ("t2.s1", "t2.s2"):
+    for action_id in ("t2.s1", "t2.s2"):
         with pytest.raises(OutOfTurn, match="too late to skip"):
             session_after(
-                *DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), c.Skip(action_id=over)
+                *DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), c.Skip(action_id=action_id)
             )
 
 
@@ -411,15 +413,15 @@ def test_skipping_a_step_does_not_resume_a_stopped_plan() -> None:
 def test_messages_at_rest_are_about_the_plan_until_it_ends() -> None:
     new = LOOK.model_copy(update={"id": "s6", "tool": "find_order"})
     changed = session_after(
-        *STUCK, say("look it up by name instead"), plan(new, CANCEL.model_copy(update={"after": ("s6",)}))
+        *FAILED_PLAN, say("look it up by name instead"), plan(new, CANCEL.model_copy(update={"after": ("s6",)}))
     )
     assert changed.plan
     assert (changed.plan.task, changed.phase, changed.words.request) == ("t2", "awaiting_approval", "cancel my order")
     done = (c.Complete(), say("another thing"), plan(LOOK))
-    assert session_after(*STUCK, *done).task != "t2"
+    assert session_after(*FAILED_PLAN, *done).task != "t2"
 
 
-def test_after_a_stop_a_plan_goes_on_with_the_interrupted_steps() -> None:
+def test_a_retry_after_a_stop_runs_the_interrupted_steps_again() -> None:
     lines = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), c.Stop())
     late = finish_action(action_id="t2.s1", ok=False, cause="stopped")
     again = session_after(*lines, late, c.Retry())

@@ -58,7 +58,7 @@ def test_an_expired_question_is_asked_again_as_another_attempt() -> None:
 
 
 def test_an_expired_question_denies_no_approvals() -> None:
-    """Only the step with the question fails: approvals of other steps have not been asked for yet."""
+    """Only the step with the question fails: the other steps have not asked for approval yet."""
     event = decide(
         waiting := session_with_question(*approved_plan(ASK, LOOK.model_copy(update={"after": ("s3",)}))),
         c.Expire(requested_version=waiting.since_version),
@@ -69,13 +69,13 @@ def test_an_expired_question_denies_no_approvals() -> None:
     assert [entry.id for entry in event.ended] == ["t2.s1"]
 
 
-def test_a_wait_that_ends_meanwhile_restarts_the_time_limit() -> None:
+def test_a_wait_that_ends_during_the_question_restarts_the_time_limit() -> None:
     waiting = session_with_question(*approved_plan(WAIT, ASK, AFTER_WAIT), wait("s2"))
-    on = session_after(decide(waiting, c.Wake(), CommandMeta("keeper", NOON.replace(hour=23))), begin=waiting)
-    assert not expires(on)
+    awake = session_after(decide(waiting, c.Wake(), CommandMeta("keeper", NOON.replace(hour=23))), begin=waiting)
+    assert not expires(awake)
     with pytest.raises(OutOfTurn):
-        expire_question(waiting if on.since_version == waiting.since_version else on)
-    again = session_after(c.Start(), finish_step("s4"), ask(), begin=on)
+        expire_question(waiting if awake.since_version == waiting.since_version else awake)
+    again = session_after(c.Start(), finish_step("s4"), ask(), begin=awake)
     assert again.since_version > waiting.since_version
     assert expires(again)
 
@@ -103,7 +103,7 @@ def test_a_late_expiry_is_refused_and_one_for_another_step_is_inadmissible() -> 
     given(*approved_plan(ASK), ask(), c.Answer(text="Blue")).when(c.Expire(requested_version=5)).refused(OutOfTurn)
 
 
-def test_a_plan_in_review_expires_as_before() -> None:
+def test_a_plan_in_review_expires_after_the_approval_timeout() -> None:
     settings = SessionSettings(approval_timeout=60)
     in_review = session_after(c.Say(text="x", workflow="execution_plan", settings=settings), approved_plan(ASK)[1])
     assert expires(in_review)

@@ -1,4 +1,4 @@
-"""Paths through flows: walked node by node, left by conditions, changed by users, remembered by the next request."""
+"""Paths through flows: run node by node, changed by conditions and by users, known to the next request."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,15 +35,15 @@ NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
 ASKED = (request("flow", "how many orders"),)
 
 
-def node(tool: str, number: int = 0, **more: Any) -> ActionSpec:
+def node(tool: str, number: int = 0, **fields: Any) -> ActionSpec:
     needs = {"depends_on": (f"1.{number - 1}",)} if number > 1 else {}
-    return ActionSpec(id=f"1.{number}", tool=tool, **needs, **more)
+    return ActionSpec(id=f"1.{number}", tool=tool, **needs, **fields)
 
 
-def path(*tools: str, **more: Any) -> c.PlanTurn:
+def path(*tools: str, **fields: Any) -> c.PlanTurn:
     tools = tools or NODES
     actions = tuple(node(tool, number) for number, tool in enumerate(tools, 1))
-    return c.PlanTurn(sub_goal="walk", actions=actions, final=True, path=PathPlan(nodes=tools, **more))
+    return c.PlanTurn(sub_goal="walk", actions=actions, final=True, path=PathPlan(nodes=tools, **fields))
 
 
 def walk(number: int, **outputs: Any) -> tuple[c.Start, c.Finish]:
@@ -62,7 +62,7 @@ def rest(session: Session) -> list[str]:
 PLANNED = (*ASKED, path())
 
 
-def test_a_path_is_walked_node_by_node_to_its_answer() -> None:
+def test_a_path_runs_node_by_node_to_its_answer() -> None:
     result = given(*ASKED).when(path(attempts=2)).then("turn.planned").leaves("executing", "executor")
     for number in range(1, 4):
         result = given(*walk(number)[:1], begin=result.session).when(walk(number)[1]).then("actions.finished")
@@ -74,12 +74,12 @@ def test_a_path_is_walked_node_by_node_to_its_answer() -> None:
     assert outputs(answered.session.turn) == {"sql": {"made": 3, "answer": "12"}}
 
 
-def test_the_executor_leaves_the_path_between_two_nodes() -> None:
+def test_the_executor_changes_the_path_between_two_nodes() -> None:
     story = (*PLANNED, *walk(1))
     stopped = given(*story).when(c.ChangeTurn(actions=(node("sql.tell"),), reason="look: nothing there"))
     result = stopped.then("turn.changed", turn=1, reason="look: nothing there").leaves("executing", "executor")
     assert rest(result.session) == ["sql.tell"]
-    assert [a.spec.id for a in next_batch(result.session.turn)] == ["1.5"], "ids are never used twice"
+    assert [a.spec.id for a in next_batch(result.session.turn)] == ["1.5"], "ids are never reused"
     ended = (
         given(c.Start(), begin=result.session)
         .when(finish_action(action_id="1.5", ok=True, result={}))
@@ -109,7 +109,7 @@ def test_a_node_is_approved_when_it_is_next_and_its_arguments_are_known() -> Non
 
 
 def test_only_the_next_node_waits_for_approval() -> None:
-    """Two writes are approved one after the other, because the second one's arguments are not known yet."""
+    """Two writes are approved one after the other, because the second one's arguments are not yet known."""
     first, second = (node(f"sql.w{n}", effect="write", arguments={"n": n}) for n in (1, 2))
     asks = given(*PLANNED, *walk(1)).when(c.ChangeTurn(actions=(first, second))).then("turn.changed")
     granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
@@ -117,7 +117,7 @@ def test_only_the_next_node_waits_for_approval() -> None:
     again.leaves("awaiting_approval", "user")
 
 
-def test_a_node_runs_with_the_answer_to_its_question() -> None:
+def test_a_node_runs_after_the_answer_to_its_question() -> None:
     question = c.Ask(about="action", action_id="1.2", text="These?", form={"kind": "tables"})
     asked = given(*PLANNED, *walk(1)).when(question).then("question.asked", form={"kind": "tables"})
     asked.leaves("awaiting_input", "user")
@@ -146,7 +146,7 @@ def test_a_user_changes_the_rest_of_the_path_while_a_node_runs() -> None:
     given(begin=result.session).when(done("1.1")).then("actions.finished").leaves("executing", "executor")
 
 
-def test_values_that_the_user_sets_are_part_of_the_walked_path() -> None:
+def test_values_that_the_user_sets_appear_as_a_finished_node() -> None:
     story = (*PLANNED, *walk(1), *walk(2, sql="select 1"))
     result = given(*story).when(edit("sql.run", "sql.tell", after="1.2", sql="select 2"))
     changed = result.then("turn.changed", overrides={"sql": "select 2"}).leaves("executing", "executor")
@@ -175,25 +175,25 @@ def test_a_user_may_end_the_path_with_their_own_value() -> None:
     assert outputs(result.session.turn)["sql"]["answer"] == "42"
 
 
-def test_editing_a_path_that_has_moved_on_is_stale() -> None:
+def test_an_edit_of_nodes_that_have_run_since_is_stale() -> None:
     given(*PLANNED, *walk(1)).when(edit("sql.tell", after="")).refused(Stale, "gone on")
     given(*PLANNED, c.Start()).when(edit("sql.tell", after="")).refused(Stale, "gone on")
 
 
-def test_a_path_is_changed_while_it_asks_but_not_before_or_after() -> None:
+def test_a_path_can_be_changed_while_it_runs_or_asks_but_not_before_or_after() -> None:
     question = c.Ask(about="action", action_id="1.2", text="These?")
     asks = (*PLANNED, *walk(1), question)
     result = given(*asks).when(edit("sql.tell", after="1.1")).then("turn.changed").leaves("executing", "executor")
     assert result.session.question is None
     given(*asks, c.Stop()).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
     given(*ASKED).when(edit("sql.tell", after="")).refused(OutOfTurn, "No path is being walked")
-    doubt = (*PLANNED, c.Start(), c.ReportUncertain(action_id="1.1", reason="?"))
-    given(*doubt).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
+    uncertain = (*PLANNED, c.Start(), c.ReportUncertain(action_id="1.1", reason="?"))
+    given(*uncertain).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
 
 
 def test_users_name_nodes_and_the_executor_sets_their_effects() -> None:
-    sly = c.EditPath(actions=(node("sql.tell", effect="write", arguments={"x": 1}),), after="1.1")
-    result = given(*PLANNED, *walk(1)).when(sly).then("turn.changed").leaves("executing", "executor")
+    edit_with_write = c.EditPath(actions=(node("sql.tell", effect="write", arguments={"x": 1}),), after="1.1")
+    result = given(*PLANNED, *walk(1)).when(edit_with_write).then("turn.changed").leaves("executing", "executor")
     assert result.session.turn is not None
     spec = result.session.turn.actions[-1].spec
     assert (spec.effect, spec.arguments) == ("read", {})
@@ -201,17 +201,17 @@ def test_users_name_nodes_and_the_executor_sets_their_effects() -> None:
 
 def test_the_length_of_a_path_is_limited() -> None:
     """Nodes that were replaced before they started do not count."""
-    much = c.ChangeTurn(actions=tuple(node("sql.look") for _ in range(MAX_NODES - 1)))
-    result = given(*PLANNED, *walk(1), much, much).when(much).then("turn.changed")
+    longest = c.ChangeTurn(actions=tuple(node("sql.look") for _ in range(MAX_NODES - 1)))
+    result = given(*PLANNED, *walk(1), longest, longest).when(longest).then("turn.changed")
     assert len(rest(result.session)) == MAX_NODES - 1
     started = next_batch(result.session.turn)[0].spec.id
     further = given(c.Start(), finish_action(action_id=started, ok=True, result={}), begin=result.session)
-    further.when(much).refused(Invalid, "round in circles")
+    further.when(longest).refused(Invalid, "round in circles")
 
 
 def test_a_node_that_a_stop_interrupted_runs_again_on_retry() -> None:
-    cut = finish_action("1.2", ok=False, error="Stopped.", cause="stopped")
-    result = given(*PLANNED, *walk(1), c.Start(), c.Stop(), cut).when(c.Retry()).then("session.retried")
+    interrupted = finish_action("1.2", ok=False, error="Stopped.", cause="stopped")
+    result = given(*PLANNED, *walk(1), c.Start(), c.Stop(), interrupted).when(c.Retry()).then("session.retried")
     result.leaves("executing", "executor")
     assert [a.spec.id for a in next_batch(result.session.turn)] == ["1.2"]
     assert rest(result.session) == ["sql.write", "sql.run", "sql.tell"]
@@ -224,7 +224,7 @@ def test_decisions_about_replaced_or_unknown_nodes_change_nothing() -> None:
     assert given(event.model_copy(update={"version": 2}), begin=replace(session, turn=None)).session.turn is None
 
 
-# --- before it runs
+# --- paths in review
 
 
 def drafted(*tools: str) -> c.DraftPlan:
@@ -248,7 +248,7 @@ def with_steps(*tools: str) -> Callable[[Session], c.EditPlan]:
     return command
 
 
-def test_a_path_in_review_is_edited_approved_and_walked() -> None:
+def test_a_path_in_review_is_edited_approved_and_run() -> None:
     in_review = given(*ASKED).when(drafted()).then("plan.drafted").leaves("awaiting_approval", "user")
     edited = in_review.given.when(with_steps("sql.run", "sql.tell")).then("plan.edited")
     assert edited.session.plan is not None
@@ -277,16 +277,16 @@ def test_feedback_on_a_path_reaches_its_nodes_but_not_the_next_request() -> None
     assert (asked.words.request, asked.words.feedback) == ("how many users", ())
 
 
-# --- what it leaves behind
+# --- results for later requests
 
 
-def test_a_fork_knows_the_results_of_earlier_paths() -> None:
+def test_a_fork_keeps_the_results_of_earlier_paths() -> None:
     before = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
     parent = given(*before, verdict("complete"), answer("7")).session
     assert story(parent).fork("s2").session.flow_results["sql"][-1]["sql"] == "select 1"
 
 
-def test_the_next_request_knows_the_small_results_of_the_path() -> None:
+def test_the_next_request_gets_the_small_results_of_the_path() -> None:
     story = (*PLANNED, *walk(1, sql="select 1"), *walk(2, rows="x" * 5_000), *walk(3), *walk(4, answer="7"))
     answered = given(*story, verdict("complete"), answer("7"))
     after = given(new_request("only in Texas"), begin=answered.session).session
@@ -296,7 +296,7 @@ def test_the_next_request_knows_the_small_results_of_the_path() -> None:
     assert carry_over(other, "x", after.flow_results) == after.flow_results
 
 
-def test_the_last_three_runs_of_a_flow_are_known() -> None:
+def test_the_results_of_the_last_three_runs_of_a_flow_are_kept() -> None:
     turn = given(*PLANNED, *walk(1, sql="select 1")).session.turn
     assert turn is not None
     known: dict[str, Any] = {"other": ({"request": "else"},)}
@@ -312,7 +312,7 @@ def test_only_node_results_are_in_the_flow_state() -> None:
     assert outputs(None) == {}
 
 
-def test_tokens_are_counted_for_the_node_they_were_spent_on() -> None:
+def test_tokens_are_counted_for_the_node_that_used_them() -> None:
     cost: dict[str, Any] = {
         "cached_tokens": 0,
         "cost": 0,
@@ -326,20 +326,20 @@ def test_tokens_are_counted_for_the_node_they_were_spent_on() -> None:
     assert result.turn is not None
     assert [a.tokens for a in result.turn.actions] == [28, 0, 0, 0]
     other = c.RecordUsage(calls=(call.model_copy(update={"action_id": "9.9"}),))
-    gone = given(*PLANNED, c.Start(), other).session
-    assert gone.spent.tokens == 14
+    without_node = given(*PLANNED, c.Start(), other).session
+    assert without_node.spent.tokens == 14
 
 
-# --- the person's word on the answer
+# --- judgements of the answer
 
 ANSWERED = (*PLANNED, *walk(1), *walk(2), *walk(3), *walk(4, answer="7"), verdict("complete"), answer("7"))
 
 
-def test_an_answer_is_accepted_saved_and_taken_back() -> None:
-    liked = given(*ANSWERED).when(c.Judge(accepted=True)).then("answer.judged", accepted=True, saved=False)
-    liked.leaves("resting", "nobody", accepted=True, saved=False)
-    liked.given.when(c.Judge(accepted=True)).refused(AlreadyDone)
-    saved = liked.given.when(c.Judge(accepted=True, saved=True)).then("answer.judged", saved=True)
+def test_an_answer_can_be_accepted_saved_and_rejected_again() -> None:
+    after_yes = given(*ANSWERED).when(c.Judge(accepted=True)).then("answer.judged", accepted=True, saved=False)
+    after_yes.leaves("resting", "nobody", accepted=True, saved=False)
+    after_yes.given.when(c.Judge(accepted=True)).refused(AlreadyDone)
+    saved = after_yes.given.when(c.Judge(accepted=True, saved=True)).then("answer.judged", saved=True)
     back = saved.given.when(c.Judge(accepted=False)).then("answer.judged").leaves("resting", "nobody", accepted=False)
     given(new_request("more"), begin=saved.session).when(c.Judge(accepted=False)).refused(OutOfTurn, "no answer")
     assert back.session.answer.saved is False
@@ -358,15 +358,15 @@ def test_only_an_answer_can_be_judged(story: tuple[StoryLine, ...], command: c.J
     given(*story).when(command).refused(kind, why)
 
 
-TURNS = (request("agentflow"), c.PlanTurn(sub_goal="x", actions=(), reasoning="nothing left"), answer("done"))
-STEPS_DONE = (
+TURNS_ANSWERED = (request("agentflow"), c.PlanTurn(sub_goal="x", actions=(), reasoning="nothing left"), answer("done"))
+STEPS_ANSWERED = (
     request("execution_plan"),
     c.DraftPlan(goal="G", steps=(Step(text="Look", tool="look", id="s1", effect="read"),), kind="execution"),
     *(approve, c.Start(), done(action_id="t2.s1"), verdict("complete"), answer("done")),
 )
 
 
-@pytest.mark.parametrize("story", [TURNS, STEPS_DONE, TO_DONE], ids=["turns", "steps", "program"])
+@pytest.mark.parametrize("story", [TURNS_ANSWERED, STEPS_ANSWERED, TO_DONE], ids=["turns", "steps", "program"])
 def test_answers_of_every_workflow_can_be_accepted_and_saved(story: tuple[StoryLine, ...]) -> None:
     saved = given(*story).when(c.Judge(accepted=True, saved=True)).then("answer.judged", accepted=True, saved=True)
     saved.leaves("resting", "nobody", accepted=True, saved=True)

@@ -1,4 +1,4 @@
-"""Steps for each item of a list: expanded, approved, gathered, retried."""
+"""Steps that run for each item of a list: expansion, approval, gathered results, retries."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def spec_of(session: Session, step: str) -> ActionSpec:
 
 
 def expand(step: str, *orders: str) -> Any:
-    """The executor's command once the list is known."""
+    """The command with which the executor expands a step into its items."""
 
     def change(session: Session) -> c.ChangeTurn:
         return c.ChangeTurn(actions=expand_items(spec_of(session, step), [{"order": order} for order in orders]))
@@ -81,7 +81,7 @@ def test_a_step_runs_for_each_item_and_gathers_the_results() -> None:
     assert next_ids(session_after(c.Start(), finish_step("s2", result=["x", "x"]), begin=looked)) == ["s4"]
 
 
-def test_a_list_without_items_is_gathered_at_once() -> None:
+def test_a_step_for_an_empty_list_only_gathers() -> None:
     assert next_ids(session_after(*approved_plan(LIST, LOOK), expand("s2"))) == ["s2"]
 
 
@@ -93,7 +93,7 @@ def test_a_write_needs_approval_for_each_item() -> None:
         assert [action.spec.id for action in undecided_actions(asked.turn)] == ["t2.s3[0]", "t2.s3[1]"]
     allowed = session_after(allow("t2.s3[0]"), c.Reject(action_id="t2.s3[1]"), begin=asked)
     assert status(allowed)["s3[1]"] == "denied"
-    assert allowed.phase != "executing", "what was declined holds the plan up"
+    assert allowed.phase != "executing", "a declined item holds the plan up"
     always = session_after(*approved_plan(LIST, LOOK), c.Remember(tool=GATHER, policy="always"), expand("s2", "#1"))
     assert always.phase == "executing"
 
@@ -103,18 +103,18 @@ def test_a_step_expands_only_to_its_own_calls() -> None:
     calls = expand("s2", "#1", "#2")(session_after(*lines)).actions
     first, second, gathers = calls
 
-    def refuses(*actions: ActionSpec, why: str) -> None:
+    def check_refused(*actions: ActionSpec, why: str) -> None:
         given(*lines).when(c.ChangeTurn(actions=actions)).refused(Invalid, why)
 
     other = {"tool": "cancel"}
-    refuses(first.model_copy(update=other), second, gathers, why="another step")
-    refuses(first.model_copy(update={"effect": "write"}), second, gathers, why="another step")
-    refuses(first.model_copy(update={"depends_on": ()}), second, gathers, why="another step")
-    refuses(first, gathers, why="not a step that can now run for each")
-    refuses(first, second, why="is not a step that has yet to start")
-    refuses(first, second, gathers.model_copy(update={"arguments": {"x": 1}}), why="another step")
+    check_refused(first.model_copy(update=other), second, gathers, why="another step")
+    check_refused(first.model_copy(update={"effect": "write"}), second, gathers, why="another step")
+    check_refused(first.model_copy(update={"depends_on": ()}), second, gathers, why="another step")
+    check_refused(first, gathers, why="not a step that can now run for each")
+    check_refused(first, second, why="is not a step that has yet to start")
+    check_refused(first, second, gathers.model_copy(update={"arguments": {"x": 1}}), why="another step")
     extra = second.model_copy(update={"id": "t2.s2[2]"})
-    refuses(first, second, extra, gathers, why="is not a step that has yet to start")
+    check_refused(first, second, extra, gathers, why="is not a step that has yet to start")
     plain = Step(text="Tell", tool="tell", id="s4", effect="read", arguments={"of": "{{steps.s1.output}}"})
     not_each = spec_of(session_after(*approved_plan(LIST, plain)), "s4")
     bad = c.ChangeTurn(actions=expand_items(not_each, [{"of": 1}]))
@@ -166,11 +166,11 @@ def test_a_later_version_does_not_repeat_finished_items() -> None:
     more = Step(text="Tell", tool="look", id="s9", effect="read", after=("s3",))
     edited = session_after(c.EditPlan(base=rests.plan.version, steps=(LIST, CANCEL, more)), approve, begin=rests)
     assert status(edited) == {"s1": "finished", "s3": "planned", "s9": "planned"}
-    on = session_after(expand("s3", "#1", "#2"), begin=edited)
-    assert (status(on)["s3[0]"], status(on)["s3[1]"]) == ("skipped", "planned")
-    assert [action.spec.id for action in undecided_actions(on.turn)] == ["t2.s3[1]"]
+    expanded = session_after(expand("s3", "#1", "#2"), begin=edited)
+    assert (status(expanded)["s3[0]"], status(expanded)["s3[1]"]) == ("skipped", "planned")
+    assert [action.spec.id for action in undecided_actions(expanded.turn)] == ["t2.s3[1]"]
     again = finish_action(action_id="t2.s3[1]", attempt=2, result="y")
-    done = session_after(allow("t2.s3[1]"), c.Start(), again, begin=on)
+    done = session_after(allow("t2.s3[1]"), c.Start(), again, begin=expanded)
     assert done.turn
     gathers = next(action for action in done.turn.actions if action.spec.id == "t2.s3")
     assert [item and item.result for item in items_of(done, gathers)] == ["x", "y"]
@@ -188,12 +188,12 @@ def test_a_later_version_does_not_repeat_finished_items() -> None:
         (LOOK.model_copy(update={"arguments": {"order": "{{item id}}"}}), "which is not a reference"),
     ],
 )
-def test_problems_of_for_each_steps_are_found_in_the_draft(step: Step, why: str) -> None:
+def test_drafts_with_invalid_for_each_steps_are_refused(step: Step, why: str) -> None:
     assert why in " ".join(plan_problems([LIST, step]))
     assert plan_problems([LIST, LOOK, SUM]) == ()
 
 
-def test_a_retry_rules_a_denied_item_again() -> None:
+def test_a_retry_applies_the_current_policy_to_a_denied_item() -> None:
     denied = (c.Remember(tool="cancel", policy="deny"), expand("s3", "#1"), verdict("complete", "failure"))
     stuck = (*approved_plan(LIST, CANCEL), *denied, c.GiveAnswer(text="Not done.", confidence=0))
     assert status(session_after(*stuck))["s3[0]"] == "denied"
@@ -209,8 +209,7 @@ def test_a_retry_rules_a_denied_item_again() -> None:
         allow("t2.s3[0]"),
         c.Start(),
     )
-    assert (
-        spec_of(session_after(*stuck), "s3").tool == GATHER
-    )  # what gathers the results was ended by the event that made it so
+    # The event that expanded the step also ended its gathering action.
+    assert spec_of(session_after(*stuck), "s3").tool == GATHER
     done = session_after(*begun_again, finish_step("s3[0]"), c.Start(), finish_step("s3", result=["x"]))
     assert status(done) == {"s1": "finished", "s3[0]": "finished", "s3": "finished"}

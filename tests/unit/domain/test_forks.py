@@ -32,7 +32,7 @@ def text(size: int) -> str:
 
 
 def largest() -> Session:
-    """Everything that a user and a model may say, at its limits."""
+    """A session in which all texts of users and models are as long as allowed."""
     book = tuple(Knowledge(name=f"page {number}", text=text(40_000)) for number in range(10))
     steps = tuple(Step(text="x" * 2_000) for _ in range(100))
     return given(
@@ -76,7 +76,7 @@ def test_the_largest_session_can_be_forked() -> None:
     assert MAX_WORDS_BYTES - 50_000 < words <= MAX_WORDS_BYTES + 1_000
 
 
-def test_a_fork_that_is_too_large_is_refused_with_a_sentence() -> None:
+def test_a_fork_that_is_too_large_is_refused_with_advice() -> None:
     parent = given(*TO_DONE).session
     event = fork_event(parent)
     waiting = event.carried.model_copy(update={"answer": "x" * MAX_FORK})
@@ -84,6 +84,6 @@ def test_a_fork_that_is_too_large_is_refused_with_a_sentence() -> None:
         body_of(event.model_copy(update={"carried": waiting}))
 
 
-def test_a_fork_takes_over_nothing_from_the_object_store() -> None:
+def test_a_forks_first_event_contains_no_artefacts() -> None:
     """Bytes that the fork needs are stored under its own name first, so purging the parent is safe."""
     assert "Artefact" not in Carried.model_json_schema()["$defs"]

@@ -48,11 +48,11 @@ from tests.unit.domain.spec import (
     verdict,
 )
 
-# --- a word during work
+# --- messages during work
 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
-def test_a_message_during_work_is_recorded_and_makes_no_one_due(
+def test_a_message_during_work_is_recorded_and_makes_no_service_due(
     before: tuple[StoryLine, ...], phase: str, service: str
 ) -> None:
     result = given(*before).when(say("and floats")).then("message.received", intent="guidance")
@@ -72,7 +72,7 @@ def test_a_message_during_work_is_recorded_and_makes_no_one_due(
         (ANSWERING, answer(), "planning", "planner"),
     ],
 )
-def test_a_draft_made_without_the_message_is_drafted_again(
+def test_a_result_made_without_the_message_is_made_again(
     before: tuple[StoryLine, ...], command: AnyCommand, phase: str, service: str
 ) -> None:
     result = given(*before, say("and floats")).when(command).then(drafted_type(command))
@@ -106,18 +106,18 @@ def test_messages_during_a_run_wait_for_its_end() -> None:
     result.leaves("verifying", "verifier", unread=("hurry",))
 
 
-def test_messages_before_a_stop_are_taken_in_by_the_next_work() -> None:
+def test_messages_before_a_stop_are_kept_for_the_next_work() -> None:
     session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), new_request("go on")).session
     assert session.words.request == "go on"
     assert session.words.feedback == ("floats", "and tests")
 
 
-def test_a_replan_takes_in_unread_messages() -> None:
+def test_a_replan_includes_unread_messages() -> None:
     story = (*TO_PLAN, feedback("floats"), c.Fail(reason="model down"))
     given(*story).when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", feedback=("floats",))
 
 
-def test_an_answer_clears_the_feedback_it_took_in() -> None:
+def test_an_answer_clears_the_feedback_that_it_covers() -> None:
     story = (*ESCALATED, say("try order 7"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
     assert given(*story).session.words.feedback == ("try order 7",)
     given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", feedback=(), text="It is done.")
@@ -142,7 +142,7 @@ def test_an_answer_clears_the_feedback_it_took_in() -> None:
         (*EXECUTING, c.Ask(text="budget", about="budget")),
     ],
 )
-def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> None:
+def test_a_stop_ends_work_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> None:
     result = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
     result.leaves("resting", "nobody", rest_reason="stopped", work=None, question=None)
     result.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
@@ -163,7 +163,7 @@ def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> Non
         (ANSWERING, answer()),
     ],
 )
-def test_late_work_is_refused_after_a_stop(before: tuple[StoryLine, ...], late: AnyCommand) -> None:
+def test_results_of_stopped_work_are_refused(before: tuple[StoryLine, ...], late: AnyCommand) -> None:
     work = given(*before).session.work
     given(*before, c.Stop()).when(late, "service", work=work).refused(OutOfTurn, "no longer yours")
     given(*before, c.Stop(), c.Retry()).when(late, "service", work=work).refused(OutOfTurn, "no longer yours")
@@ -254,7 +254,7 @@ def test_an_edit_clears_the_failure() -> None:
     )
 
 
-def test_code_edited_at_rest_is_checked_again() -> None:
+def test_code_that_is_edited_at_rest_is_checked_again() -> None:
     given(*TO_DONE).when(edit_code("print(2)")).then("code.edited").leaves("verifying", "verifier")
 
 
@@ -269,8 +269,8 @@ def test_only_commands_for_the_current_work_are_accepted() -> None:
 
 def test_code_cannot_be_drafted_without_a_plan() -> None:
     fields = {"id": "x", "session_id": "s1", "version": 2, "at": NOON, "actor": ANN}
-    stray = facts.PlanApproved.model_validate(fields | {"plan_version": 1, "hash": ""})
-    given(say(), stray).when(program()).refused(Invalid, "no plan")
+    approved_without_plan = facts.PlanApproved.model_validate(fields | {"plan_version": 1, "hash": ""})
+    given(say(), approved_without_plan).when(program()).refused(Invalid, "no plan")
 
 
 # --- pause and resume
@@ -295,7 +295,7 @@ def test_a_pause_lets_the_current_step_end_and_starts_no_other(
         (STARTED, done(), "verifying", "verifier"),
     ],
 )
-def test_work_held_by_a_pause_begins_on_resume(
+def test_work_that_a_pause_delayed_begins_on_resume(
     before: tuple[StoryLine, ...], command: Any, phase: str, service: str
 ) -> None:
     waiting = given(*before, c.Pause(), command)
@@ -305,7 +305,7 @@ def test_work_held_by_a_pause_begins_on_resume(
     assert "and quickly" in (*result.session.words.unread, *result.session.words.feedback)
 
 
-def test_a_session_at_rest_is_not_paused() -> None:
+def test_a_session_at_rest_cannot_be_paused() -> None:
     result = given(*TO_CODE, c.Pause()).when(approve).then("code.approved").leaves("resting", "nobody", paused=False)
     result.given.when(c.Resume()).refused(OutOfTurn, "not paused")
     result.given.when(c.Pause()).refused(OutOfTurn, "nothing to pause")

@@ -1,7 +1,7 @@
 """Random schedules of users, workers, crashes, redeliveries and races over one session, checked by world.py.
 
-`HYPOTHESIS_PROFILE=deep` runs some thousand long ones, `soak` fifty thousand; by default two hundred short ones, always
-the same for the same code.
+By default 200 short schedules run, always the same for the same code. `HYPOTHESIS_PROFILE=deep` runs 2,000 long ones,
+`soak` 50,000 short ones.
 """
 
 import os
@@ -51,19 +51,18 @@ COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 }
 PROFILES = {
-    # Not shrunk: that can take longer than the test may. A failure is printed with what repeats it.
+    # Not shrunk, since that can exceed the test's timeout. `print_blob` prints how to repeat a failure.
     "ci": settings(max_examples=200, stateful_step_count=60, derandomize=True, phases=(Phase.generate,), **COMMON),
     "deep": settings(max_examples=2000, stateful_step_count=120, **COMMON),
     "soak": settings(max_examples=50_000, stateful_step_count=60, **COMMON),
 }
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 
-Shape = tuple[
-    tuple[set[int], bool, str, bool], ...
-]  # of each action: what it needs, if it asks, effect, if made before
+# Of each action: the indexes it depends on, whether it needs approval, its effect, whether it repeats an earlier call.
+Shape = tuple[tuple[set[int], bool, str, bool], ...]
 PLAIN: Shape = ((set(), False, "write", True), ({0}, True, "write", False))
 pick = st.integers(0, 10_000)
-workflows = st.sampled_from(["conversation", "conversation", "agentflow", "plans", "flow"])  # "plans": paths to approve
+workflows = st.sampled_from(["conversation", "conversation", "agentflow", "plans", "flow"])  # "plans": paths in review
 PLANS: list[dict[str, Any]] = [{}, {"kind": "path", "path": PathPlan(nodes=("note",))}]
 moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other", "path"])
 
@@ -97,7 +96,7 @@ def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
 
 
 def worker_command(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
-    """A worker's command: mostly the right one, sometimes any."""
+    """A worker's command: mostly one that fits the phase, sometimes any."""
     outcome = _outcome(session, move, number)
     if outcome is not None:
         return outcome
@@ -171,14 +170,14 @@ class Schedules(RuleBasedStateMachine):
         super().__init__()
         self.world = SessionWorld()
         self.workers: list[Worker] = []
-        self.shown: list[c.Approve] = []  # every approval that some screen ever offered
-        self.sent: list[tuple[AnyCommand, CommandMeta]] = []  # accepted commands of people
+        self.shown: list[c.Approve] = []  # every approval that a screen ever offered
+        self.sent: list[tuple[AnyCommand, CommandMeta]] = []  # accepted commands of users
         self.count = 0
 
-    # --- people
+    # --- users
 
-    def tell(self, command: AnyCommand) -> SessionEvent | None:
-        """A user's command with an id of its own; returns the event, None if refused."""
+    def send(self, command: AnyCommand) -> SessionEvent | None:
+        """The event of a user's command with a new id; None if refused."""
         self.count += 1
         by = CommandMeta(ANN, NOON, id=f"c{self.count}")
         event = self.world.append(command, by)
@@ -188,7 +187,7 @@ class Schedules(RuleBasedStateMachine):
         return event
 
     def look(self) -> None:
-        """What the screen offers now can be approved later, when it may be stale."""
+        """Remembers the approvals that a screen offers now; they may be stale when the user sends them."""
         session = self.world.session
         if session.phase == "awaiting_approval":
             for action in undecided_actions(session.turn):
@@ -202,8 +201,8 @@ class Schedules(RuleBasedStateMachine):
 
     @initialize(workflow=workflows, turns=st.integers(1, 3), ahead=st.integers(0, 12))
     def begin(self, workflow: Any, turns: int, ahead: int) -> None:
-        """A request, played up to some point."""
-        self.tell(c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=999)))
+        """Send a request and run the workers for some steps."""
+        self.send(c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=999)))
         self.undisturbed(ahead)
 
     @rule(number=pick, workflow=workflows)
@@ -225,20 +224,20 @@ class Schedules(RuleBasedStateMachine):
         ]
         other = self.world.session.settings.model_copy(update={"recall": number % 3 == 0})
         after = [c.Say(text=self.word(), feedback=number % 3 == 0, settings=one_of([None, None, other], number // 8))]
-        self.tell(one_of([*mine, *others, *after * 6], number))
+        self.send(one_of([*mine, *others, *after * 6], number))
 
     @precondition(lambda self: self.world.session.question is not None)
     @rule(number=pick)
     def answer_the_question(self, number: int) -> None:
-        self.tell(c.Answer(text=one_of([HAPPENED, AGAIN, LEAVE, RAISE, GIVE_UP, self.word()], number)))
+        self.send(c.Answer(text=one_of([HAPPENED, AGAIN, LEAVE, RAISE, GIVE_UP, self.word()], number)))
 
     @precondition(lambda self: bool(self.shown))
     @rule(number=pick, bound=st.booleans())
     def approve_what_was_shown(self, number: int, bound: bool) -> None:
-        """An approval now, late or twice, with or without a hash: accepted only for what is still in review."""
+        """Approve at once, late or twice, with or without a hash: accepted only for an item that is still in review."""
         known = one_of(self.shown, number)
         before = self.world.session
-        event = self.tell(known if bound else known.model_copy(update={"hash": None}))
+        event = self.send(known if bound else known.model_copy(update={"hash": None}))
         if isinstance(event, facts.PlanApproved | facts.CodeApproved):
             version = event.plan_version if isinstance(event, facts.PlanApproved) else event.code_version
             assert (version, event.hash) == (known.version, known.hash)
@@ -251,18 +250,18 @@ class Schedules(RuleBasedStateMachine):
     def approve_what_is_shown(self) -> None:
         self.look()
         for command in reversed(self.shown[-5:]):
-            self.tell(command)
+            self.send(command)
 
     @rule(number=pick)
     def hold(self, number: int) -> None:
         holds: list[AnyCommand] = [c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()]
-        self.tell(one_of(holds, number))
+        self.send(one_of(holds, number))
 
     @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
     def refuse(self, number: int) -> None:
         again: list[AnyCommand] = [c.Reject(replan=True, target=target) for target in (None, "text", "code")]
-        self.tell(one_of([c.Reject(), *again, c.Reject(), c.CancelPlan(), c.DeletePlan()], number))
+        self.send(one_of([c.Reject(), *again, c.Reject(), c.CancelPlan(), c.DeletePlan()], number))
 
     @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
@@ -271,16 +270,16 @@ class Schedules(RuleBasedStateMachine):
         assert session.plan is not None
         steps = tuple(Step(text=f"step {self.count}.{i}") for i in range(number % 3 + 1))
         if number % 2 and session.code:
-            self.tell(c.EditCode(base=session.code.version, code=f"x = {self.count}"))
+            self.send(c.EditCode(base=session.code.version, code=f"x = {self.count}"))
         else:
-            self.tell(c.EditPlan(base=session.plan.version - (number % 5 == 0), steps=steps))
+            self.send(c.EditPlan(base=session.plan.version - (number % 5 == 0), steps=steps))
 
     @precondition(lambda self: self.world.session.turn is not None)
     @rule(number=pick)
     def skip(self, number: int) -> None:
         session = self.world.session
         assert session.turn is not None
-        self.tell(c.Skip(action_id=one_of(list(session.turn.actions), number).spec.id))
+        self.send(c.Skip(action_id=one_of(list(session.turn.actions), number).spec.id))
 
     @precondition(lambda self: self.world.session.turn is not None and self.world.session.turn.path is not None)
     @rule(number=pick)
@@ -290,23 +289,23 @@ class Schedules(RuleBasedStateMachine):
         walked = started(turn)
         after = walked[-1].spec.id if walked and number % 5 else ""
         rest = nodes(number)[: number % 4]
-        self.tell(c.EditPath(actions=rest, after=after, given={"sql": number} if number % 2 else {}))
+        self.send(c.EditPath(actions=rest, after=after, given={"sql": number} if number % 2 else {}))
 
     @precondition(lambda self: bool(undecided_actions(self.world.session.turn)))
     @rule(number=pick)
     def deny(self, number: int) -> None:
         chosen = one_of(list(undecided_actions(self.world.session.turn)), number)
-        self.tell(c.Reject(action_id=chosen.spec.id, reason="no"))
+        self.send(c.Reject(action_id=chosen.spec.id, reason="no"))
 
     @precondition(lambda self: self.world.session.phase == "escalated")
     @rule(shape=shapes())
     def take_over(self, shape: Shape) -> None:
-        self.tell(c.TakeOver(sub_goal="by hand", actions=specs(self.world.session, shape)))
+        self.send(c.TakeOver(sub_goal="by hand", actions=specs(self.world.session, shape)))
 
     @precondition(lambda self: bool(self.sent))
     @rule(number=pick)
     def repeat(self, number: int) -> None:
-        """The same command with the same id again, from a client that missed the reply."""
+        """Send a command with the same id again, like a client that missed the reply."""
         command, by = one_of(self.sent[-50:], number)
         with pytest.raises(AlreadyDone):
             decide(self.world.session, command, by)
@@ -337,7 +336,7 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.workers or self.world.session.work))
     @rule(number=pick, move=moves, shape=shapes())
     def work(self, number: int, move: str, shape: Shape) -> None:
-        """A worker reports on the session that it loaded, recently or long ago."""
+        """A worker appends its event, decided on the session that it loaded, recently or long ago."""
         work = self.world.session.work
         if work and (number % 2 or not self.workers):
             self.workers.append(Worker(work, self.world.session))
@@ -351,7 +350,7 @@ class Schedules(RuleBasedStateMachine):
             worker.seen = self.world.session
             self.look()
         elif worker.seen.version != self.world.session.version:
-            worker.seen = self.world.session  # it lost the race and has read the tail
+            worker.seen = self.world.session  # it lost the race and has loaded the newer events
         mine = worker.work == self.world.session.work or bool(
             running_actions(self.world.session) or self.world.session.left_running
         )
@@ -361,7 +360,7 @@ class Schedules(RuleBasedStateMachine):
     @precondition(lambda self: self.world.session.work is not None)
     @rule(number=pick, move=st.sampled_from(["bad", "doubt", "ask", "budget", "fail"]))
     def trouble(self, number: int, move: str) -> None:
-        """The due service fails or asks at once."""
+        """The due service fails or asks a question at once."""
         session = self.world.session
         assert session.work is not None
         self.world.append(
@@ -373,7 +372,7 @@ class Schedules(RuleBasedStateMachine):
         self.undisturbed(steps)
 
     def undisturbed(self, steps: int) -> None:
-        """Every due service does its work at once."""
+        """Every due service does its work at once, and the user approves and answers."""
         for _ in range(steps):
             session = self.world.session
             if work := session.work:
@@ -384,26 +383,26 @@ class Schedules(RuleBasedStateMachine):
             elif session.phase == "awaiting_approval":
                 self.approve_what_is_shown()
             elif session.question:
-                self.tell(
+                self.send(
                     c.Answer(text=one_of([*(option.label for option in session.question.options), self.word()], 0))
                 )
 
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule(late=st.booleans())
     def expire(self, late: bool) -> None:
-        """The keeper's timer fires for the current request or an earlier one."""
+        """The keeper's timer fires for the current approval request or for an earlier one."""
         self.world.append(
             c.Expire(requested_version=self.world.session.since_version - late), CommandMeta("keeper", NOON)
         )
 
     def spend(self, work: Work) -> None:
-        """A model call is recorded, in any phase."""
+        """Record a model call, in any phase."""
         tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempt": 1}
         call = ModelCall.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
         assert self.world.append(c.RecordUsage(calls=(call,)), CommandMeta(work.service, NOON, work=work))
 
     def teardown(self) -> None:
-        """In the end undisturbed workers bring the session to the user or to rest."""
+        """Finally, undisturbed workers bring the session to a phase in which no service is due."""
         world = self.world
         if not world.session.version:
             return
@@ -424,11 +423,11 @@ class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]
     settings = PROFILES[PROFILE]
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
-        """Also asserts that (nearly) every event type occurred, or the schedules would prove nothing."""
+        """Also asserts that nearly every event type occurred: otherwise the schedules would prove little."""
         REACHED.clear()
         super().runTest()
         never = {kind.model_fields["type"].default for kind in EVENT_CLASSES} - REACHED
-        assert len(never) <= 10, never  # of more than forty: which of the rare ones are missed changes with the code
+        assert len(never) <= 10, never  # of more than forty; the rare ones that are missed change with the code
         assert any(name.startswith("sub-goal: success") for name in REACHED)
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

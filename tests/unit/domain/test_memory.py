@@ -1,4 +1,4 @@
-"""A session's memory: bounded, and of one request only."""
+"""A session's memory: its limits, and that it covers only one request."""
 
 from typing import Any
 
@@ -38,13 +38,13 @@ from tests.unit.domain.spec import (
     verdict,
 )
 
-FLOW = (request("agentflow", max_turns=100, approval="never"),)
-ASKING = (request("agentflow"),)
+AGENTFLOW = (request("agentflow", max_turns=100, approval="never"),)
+WITH_APPROVALS = (request("agentflow"),)
 
 
-def looked(number: int, result: Any = "seen", *, ok: bool = True, **more: Any) -> tuple[StoryLine, ...]:
-    """A turn of one call, its result, and a verdict that continues."""
-    spec = act(f"{number}.1", **more)
+def one_turn(number: int, result: Any = "seen", *, ok: bool = True, **fields: Any) -> tuple[StoryLine, ...]:
+    """A turn with one call, its outcome, and a verdict that continues."""
+    spec = act(f"{number}.1", **fields)
     ended = finish_action(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else str(result))
     return (turn(spec), c.Start(), ended, verdict("continue"))
 
@@ -53,11 +53,11 @@ def texts(session: Session) -> list[str]:
     return [deed.text for deed in action_history(session.memory, session.turn)]
 
 
-# --- what was done
+# --- outcomes
 
 
 def test_the_action_history_is_oldest_first_and_includes_the_current_turn() -> None:
-    session = given(*FLOW, *looked(1, "a"), *looked(2, "b", ok=False), *looked(3, {"c": "ü"})).session
+    session = given(*AGENTFLOW, *one_turn(1, "a"), *one_turn(2, "b", ok=False), *one_turn(3, {"c": "ü"})).session
     assert texts(session) == ["a", "b", '{"c": "ü"}']
     assert [deed.status for deed in action_history(session.memory, session.turn)] == ["finished", "failed", "finished"]
     assert [deed.id for deed in session.memory.deeds] == ["1.1", "2.1"]
@@ -66,30 +66,34 @@ def test_the_action_history_is_oldest_first_and_includes_the_current_turn() -> N
 
 def test_repeated_reads_keep_the_newest_outcome_and_writes_keep_all() -> None:
     same: dict[str, Any] = {"arguments": {"id": "#W1"}}
-    reads = given(*FLOW, *looked(1, "old", **same), *looked(2, "new", **same), *looked(3, "no", ok=False, **same))
+    reads = given(
+        *AGENTFLOW, *one_turn(1, "old", **same), *one_turn(2, "new", **same), *one_turn(3, "no", ok=False, **same)
+    )
     assert texts(reads.session) == ["new", "no"]
-    writes = given(*FLOW, *looked(1, "x", ok=False, effect="write", **same), *looked(2, "y", effect="write", **same))
+    writes = given(
+        *AGENTFLOW, *one_turn(1, "x", ok=False, effect="write", **same), *one_turn(2, "y", effect="write", **same)
+    )
     assert texts(writes.session) == ["x", "y"]
 
 
 def test_the_newest_outcomes_are_kept_in_full_and_older_ones_as_summaries() -> None:
-    story = [result for number in range(1, 9) for result in looked(number, str(number) * 4_000)]
-    known = action_history(*_of(given(*FLOW, *story)))
+    story = [result for number in range(1, 9) for result in one_turn(number, str(number) * 4_000)]
+    known = action_history(*_of(given(*AGENTFLOW, *story)))
     assert [deed.is_summary for deed in known] == [True] * 5 + [False] * 3
     assert [len(deed.text) for deed in known] == [MAX_OUTCOME_SUMMARY] * 5 + [4_000] * 3
     assert known[0].text == "1" * (MAX_OUTCOME_SUMMARY - 1) + "…"
 
 
 def test_a_long_outcome_is_cut() -> None:
-    (deed,) = action_history(*_of(given(*FLOW, *looked(1, "z" * (MAX_OUTCOME + 1)))))
+    (deed,) = action_history(*_of(given(*AGENTFLOW, *one_turn(1, "z" * (MAX_OUTCOME + 1)))))
     assert (len(deed.text), deed.text[-1], deed.is_summary) == (MAX_OUTCOME, "…", False)
 
 
 def test_long_arguments_are_shortened_but_calls_stay_distinct() -> None:
     """Prompts must not contain whole files, and two different calls must not count as the same."""
     files = [{"path": "a.txt", "text": "x" * 60_000 + end} for end in "12"]
-    first, second = (looked(n, "written", effect="write", arguments=file) for n, file in enumerate(files, 1))
-    session = given(*FLOW, *first, *second).session
+    first, second = (one_turn(n, "written", effect="write", arguments=file) for n, file in enumerate(files, 1))
+    session = given(*AGENTFLOW, *first, *second).session
     known = action_history(session.memory, session.turn)
     assert known[0].arguments["path"] == "a.txt"
     assert known[0].key != known[1].key
@@ -99,10 +103,10 @@ def test_long_arguments_are_shortened_but_calls_stay_distinct() -> None:
     assert _rulings(again.session) == ["skip"]
 
 
-def test_memory_is_bounded_and_writes_outlast_reads() -> None:
-    changes = [result for number in range(1, 4) for result in looked(number, f"changed {number}", effect="write")]
-    reads = [result for number in range(4, 60) for result in looked(number, "r" * 700)]
-    session = given(*FLOW, *changes, *reads).session
+def test_the_history_is_limited_and_keeps_writes_longer_than_reads() -> None:
+    changes = [result for number in range(1, 4) for result in one_turn(number, f"changed {number}", effect="write")]
+    reads = [result for number in range(4, 60) for result in one_turn(number, "r" * 700)]
+    session = given(*AGENTFLOW, *changes, *reads).session
     known = action_history(session.memory, session.turn)
     assert len(known) == MAX_OUTCOMES
     assert [deed.text for deed in known[:3]] == ["changed 1", "changed 2", "changed 3"]
@@ -111,28 +115,30 @@ def test_memory_is_bounded_and_writes_outlast_reads() -> None:
 
 
 def test_a_write_that_left_the_history_is_not_repeated() -> None:
-    """A write that no prompt shows any more still counts as done for the request."""
+    """It still counts as done for the request, although no prompt shows it."""
     mine = act("1.1", effect="write", arguments={"order": 1})
-    many = [result for number in range(2, MAX_OUTCOMES + 10) for result in looked(number, "done", effect="write")]
-    far = given(*FLOW, *looked(1, "done", effect="write", arguments={"order": 1}), *many)
-    assert mine.arguments not in [deed.arguments for deed in action_history(*_of(far))]
+    later_writes = [
+        result for number in range(2, MAX_OUTCOMES + 10) for result in one_turn(number, "done", effect="write")
+    ]
+    after_many = given(*AGENTFLOW, *one_turn(1, "done", effect="write", arguments={"order": 1}), *later_writes)
+    assert mine.arguments not in [deed.arguments for deed in action_history(*_of(after_many))]
     again = mine.model_copy(update={"id": "90.1"})
-    result = far.when(turn(again)).then("turn.planned").leaves("verifying", "verifier")
+    result = after_many.when(turn(again)).then("turn.planned").leaves("verifying", "verifier")
     assert _rulings(result.session) == ["skip"]
 
 
 def test_the_same_write_twice_in_one_turn_is_refused() -> None:
     pair = [act(f"1.{n}", effect="write", arguments={"order": 1}) for n in (1, 2)]
-    given(*FLOW).when(turn(*pair)).refused(Invalid, "once is enough")
+    given(*AGENTFLOW).when(turn(*pair)).refused(Invalid, "once is enough")
     reads = [act(f"1.{n}", arguments={"order": 1}) for n in (1, 2)]
-    given(*FLOW).when(turn(*reads)).then("turn.planned").leaves("executing", "executor")
+    given(*AGENTFLOW).when(turn(*reads)).then("turn.planned").leaves("executing", "executor")
 
 
 # --- the next request
 
 
 def test_a_new_request_starts_with_an_empty_memory() -> None:
-    story = (*FLOW, *looked(1, "x" * 500, effect="write"), turn(nothing=True), answer(), new_request("and now?"))
+    story = (*AGENTFLOW, *one_turn(1, "x" * 500, effect="write"), turn(nothing=True), answer(), new_request("and now?"))
     session = given(*story).session
     assert session.memory.deeds == ()
     assert session.memory.settled == {}
@@ -146,38 +152,38 @@ def test_a_new_request_starts_with_an_empty_memory() -> None:
 
 
 def test_short_outcomes_of_earlier_requests_are_kept_first() -> None:
-    story: list[StoryLine] = [*FLOW, *looked(1, "mia_li_3668")]
-    story += [result for number in range(2, 12) for result in looked(number, "d" * 900)]
+    story: list[StoryLine] = [*AGENTFLOW, *one_turn(1, "mia_li_3668")]
+    story += [result for number in range(2, 12) for result in one_turn(number, "d" * 900)]
     session = given(*story, new_request("else"), c.Stop(), new_request("next")).session
     assert len(session.memory.earlier) == MAX_EARLIER_OUTCOMES
     assert session.memory.earlier[0].text == "mia_li_3668"
     assert [deed.turn for deed in session.memory.earlier] == sorted(deed.turn for deed in session.memory.earlier)
 
 
-def test_messages_that_a_turn_took_in_do_not_leak_into_the_next_request() -> None:
-    """An answer during the last request says nothing about the next one."""
-    asked = (*FLOW, c.Ask(text="Which order?"), say("#W1"))
-    assert given(*asked, *looked(1)).session.words.feedback == ("#W1",)
-    result = given(*asked, *looked(1), c.Stop(), new_request("What is my balance?"))
+def test_messages_that_a_turn_has_used_do_not_reach_the_next_request() -> None:
+    """An answer to an earlier request does not apply to the next one."""
+    asked = (*AGENTFLOW, c.Ask(text="Which order?"), say("#W1"))
+    assert given(*asked, *one_turn(1)).session.words.feedback == ("#W1",)
+    result = given(*asked, *one_turn(1), c.Stop(), new_request("What is my balance?"))
     assert (result.session.words.feedback, result.session.words.dialogue) == ((), ())
-    unheard = given(*asked, c.Stop(), new_request("What is my balance?"))
-    assert unheard.session.words.feedback == ("#W1",)
+    unread = given(*asked, c.Stop(), new_request("What is my balance?"))
+    assert unread.session.words.feedback == ("#W1",)
 
 
 def test_messages_after_the_last_turn_reach_the_next_request() -> None:
-    story = (*FLOW, say("first"), turn(act("1.1")), *looked(2), say("second"), c.Stop(), new_request("else"))
+    story = (*AGENTFLOW, say("first"), turn(act("1.1")), *one_turn(2), say("second"), c.Stop(), new_request("else"))
     session = given(*story).session
     assert session.words.feedback == ("second",)
 
 
-# --- outcomes that come late
+# --- late and unknown outcomes
 
 
 def test_a_late_outcome_is_remembered_and_counts_as_done() -> None:
     write = act("1.1", effect="write", arguments={"order": 1})
-    going = given(*FLOW, turn(write), c.Start())
-    work = going.session.work
-    stopped = given(c.Stop(), new_request("and my invoice?"), begin=going.session)
+    started = given(*AGENTFLOW, turn(write), c.Start())
+    work = started.session.work
+    stopped = given(c.Stop(), new_request("and my invoice?"), begin=started.session)
     late = stopped.when(finish_action(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
     result = late.then("actions.finished").leaves("planning", "nobody", left_running=())
     assert [(deed.turn, deed.text) for deed in result.session.memory.deeds] == [(0, "cancelled")]
@@ -188,7 +194,7 @@ def test_a_late_outcome_is_remembered_and_counts_as_done() -> None:
 
 def test_a_call_that_still_runs_is_not_repeated_without_approval() -> None:
     write = act("1.1", effect="write", arguments={"order": 1})
-    stopped = given(*FLOW, turn(write), c.Start(), c.Stop(), new_request("again"))
+    stopped = given(*AGENTFLOW, turn(write), c.Start(), c.Stop(), new_request("again"))
     result = stopped.when(turn(act("2.1", effect="write", arguments={"order": 1}))).then("turn.planned")
     result.leaves("awaiting_approval", "user")
     assert result.session.turn is not None
@@ -199,33 +205,37 @@ def test_a_call_that_still_runs_is_not_repeated_without_approval() -> None:
 
 
 def test_an_action_left_uncertain_stays_uncertain() -> None:
-    """It was started, so it is not skipped. Its dependents do not run, and a late outcome still counts."""
+    """It is not skipped, since it was started. Its dependents do not run, and a late outcome still counts."""
     write, after = act("1.1", effect="write", ask="a write"), act("1.2", "1.1")
-    doubt = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
-    result = given(*FLOW, turn(write, after), allow("1.1"), c.Start(), doubt).when(say(LEAVE)).then("question.answered")
+    uncertain = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
+    result = (
+        given(*AGENTFLOW, turn(write, after), allow("1.1"), c.Start(), uncertain)
+        .when(say(LEAVE))
+        .then("question.answered")
+    )
     result.leaves("verifying", "verifier")
     known = action_history(result.session.memory, result.session.turn)
     assert [(deed.status, deed.text) for deed in known] == [
         ("uncertain", "the executor was ended while it ran"),
         ("skipped", "an action it depends on did not finish"),
     ]
-    truth = result.given.when(finish_action(action_id="1.1", ok=True, result="done"), "executor").then(
+    late_outcome = result.given.when(finish_action(action_id="1.1", ok=True, result="done"), "executor").then(
         "actions.finished"
     )
-    assert texts(truth.session)[0] == "done"
+    assert texts(late_outcome.session)[0] == "done"
     again = given(verdict("continue"), begin=result.session).when(
         turn(act("2.1", effect="write", arguments={"id": "1.1"}))
     )
     assert _rulings(again.then("turn.planned").session) == ["require_approval"]
 
 
-# --- the way to the end
+# --- sub-goals and turns
 
 
 def test_sub_goals_are_pending_until_a_verdict() -> None:
-    way = ("find the order", "cancel it", "find the order")
-    plan = c.PlanTurn(sub_goal="find the order", sub_goals=way[:2], actions=(act("1.1"),))
-    story = (*FLOW, plan, c.Start(), finish_action(action_id="1.1", ok=True))
+    sub_goals_in_order = ("find the order", "cancel it", "find the order")
+    plan = c.PlanTurn(sub_goal="find the order", sub_goals=sub_goals_in_order[:2], actions=(act("1.1"),))
+    story = (*AGENTFLOW, plan, c.Start(), finish_action(action_id="1.1", ok=True))
     assert _goals(given(*story)) == [("find the order", "pending"), ("cancel it", "pending")]
     assert _goals(given(*story, verdict("continue"))) == [("find the order", "completed"), ("cancel it", "pending")]
     assert _goals(given(*story, verdict("continue", "failure")))[0] == ("find the order", "failed")
@@ -235,8 +245,8 @@ def test_sub_goals_are_pending_until_a_verdict() -> None:
     assert changed == [("find the order", "completed"), ("return it", "pending")]
 
 
-def test_sub_goals_are_bounded() -> None:
-    story: list[StoryLine] = [*FLOW]
+def test_the_number_of_sub_goals_is_limited() -> None:
+    story: list[StoryLine] = [*AGENTFLOW]
     for number in range(1, MAX_SUB_GOALS + 10):
         story += (c.PlanTurn(sub_goal=f"goal {number}", actions=(act(f"{number}.1"),)), c.Start())
         story += (finish_action(action_id=f"{number}.1", ok=True), verdict("continue"))
@@ -246,35 +256,35 @@ def test_sub_goals_are_bounded() -> None:
 
 
 def test_an_empty_turn_records_its_reason_and_no_sub_goal() -> None:
-    result = given(*FLOW, *looked(1)).when(turn(nothing=True)).then("turn.planned", actions=())
+    result = given(*AGENTFLOW, *one_turn(1)).when(turn(nothing=True)).then("turn.planned", actions=())
     result.leaves("answering", "generator", turn=None, turns=2)
     assert result.session.memory.closing == "Nothing is left to do."
     assert _goals(result.given) == [("look at the order", "completed")]
     assert [deed.id for deed in result.session.memory.deeds] == ["1.1"]
 
 
-def test_recalled_outcomes_stay_for_the_request() -> None:
+def test_recalled_outcomes_are_kept_until_the_next_request() -> None:
     hint = Recalled(session_id="s0", request="cancel", outcome="answered: done")
     first = turn(act("1.1"), recalled=(hint,))
     session = given(
-        *FLOW, first, c.Start(), finish_action(action_id="1.1", ok=True), verdict("continue"), turn(act("2.1"))
+        *AGENTFLOW, first, c.Start(), finish_action(action_id="1.1", ok=True), verdict("continue"), turn(act("2.1"))
     )
     assert session.session.memory.recalled == (hint,)
     assert given(new_request("x"), c.Stop(), new_request("new"), begin=session.session).session.memory.recalled == ()
 
 
-def test_a_problem_is_kept_until_the_next_turn_takes_it_in() -> None:
+def test_a_problem_is_kept_until_the_next_turn_handles_it() -> None:
     retried = (
-        *FLOW,
+        *AGENTFLOW,
         turn(),
         c.Start(),
         finish_action(action_id="1.1", ok=False, error="no"),
         verdict("retry", "failure"),
     )
     assert given(*retried).session.next_draft.problems == ("seen",)
-    mended = given(*retried, say("hurry"), turn(act("2.1")))
-    assert mended.session.next_draft.problems == ("seen",), (
-        "planned again for the word: the problem is still to be mended"
+    planned_again = given(*retried, say("hurry"), turn(act("2.1")))
+    assert planned_again.session.next_draft.problems == ("seen",), (
+        "the planner plans again because of the message: the problem is still open"
     )
     story = (*retried, turn(act("2.1")), c.Start(), say("hurry"), finish_action(action_id="2.1", ok=True), verdict())
     assert given(*story).session.next_draft.problems == ()
@@ -283,10 +293,17 @@ def test_a_problem_is_kept_until_the_next_turn_takes_it_in() -> None:
 # --- forks
 
 
-def test_a_fork_takes_over_messages_but_no_outcomes_or_policies() -> None:
-    """The fork may have another store, or others change the shared one, so it must look again."""
+def test_a_fork_copies_messages_but_no_outcomes_or_policies() -> None:
+    """A fork must look again: its store may be another one, or others may have changed a shared one."""
     write = act("2.1", effect="write", arguments={"order": 1})
-    before = (*ASKING, *looked(1), c.Remember(tool="orders", policy="never"), say("hurry"), turn(), turn(write))
+    before = (
+        *WITH_APPROVALS,
+        *one_turn(1),
+        c.Remember(tool="orders", policy="never"),
+        say("hurry"),
+        turn(),
+        turn(write),
+    )
     parent = given(*before).session
     assert parent.turn is not None
     assert parent.turn.actions[0].spec.decision == "proceed"
@@ -304,11 +321,11 @@ def test_a_fork_takes_over_messages_but_no_outcomes_or_policies() -> None:
     result.leaves("awaiting_approval", "user")
 
 
-# --- a person
+# --- turns by the user
 
 
 def test_a_users_turn_is_remembered_like_any_other() -> None:
-    story = (*FLOW, *looked(1)[:-1], verdict("escalate"))
+    story = (*AGENTFLOW, *one_turn(1)[:-1], verdict("escalate"))
     mine = c.TakeOver(sub_goal="by hand", actions=(act("2.1", effect="write", arguments={"order": 1}),))
     after = given(*story, mine, c.Start(), finish_action(action_id="2.1", ok=True, result="done"), verdict("complete"))
     assert (after.session.phase, after.session.memory.verdicts[-1].sub_goal) == ("escalated", "by hand")
@@ -319,7 +336,7 @@ def test_a_users_turn_is_remembered_like_any_other() -> None:
 
 @pytest.mark.parametrize("result", [None, 0, "", [], {"a": None}])
 def test_any_result_has_a_text(result: Any) -> None:
-    (deed,) = action_history(*_of(given(*FLOW, *looked(1, result))))
+    (deed,) = action_history(*_of(given(*AGENTFLOW, *one_turn(1, result))))
     assert isinstance(deed, ActionRecord)
     assert deed.text == text_of(result)
 

@@ -1,4 +1,4 @@
-"""Outcomes of started actions: several at once, results stored separately, and actions whose worker is gone."""
+"""Outcomes of started actions: several at once, results stored separately, and actions whose worker has ended."""
 
 import pytest
 
@@ -13,28 +13,28 @@ from shared.domain.state import Action
 from shared.story import finish_action
 from tests.unit.domain.spec import act, given, new_request, request, say, status, turn, verdict
 
-FLOW = (request("agentflow", approval="never"),)
-THREE = (*FLOW, turn(act("1.1"), act("1.2"), act("1.3", effect="write")), c.Start())
+AGENTFLOW = (request("agentflow", approval="never"),)
+THREE_STARTED = (*AGENTFLOW, turn(act("1.1"), act("1.2"), act("1.3", effect="write")), c.Start())
 WORK = Work(service="executor", version=2)
-WHOLE = Artefact(name="s1/1/1.1/1", size=90_000, sha256="0" * 64)
+ARTEFACT = Artefact(name="s1/1/1.1/1", size=90_000, sha256="0" * 64)
 LARGE = finish_action("1.1", ok=True, result="the beg…", size=90_000)
-STORE = c.StoreResult(action_id="1.1", artefact=WHOLE)
+STORE = c.StoreResult(action_id="1.1", artefact=ARTEFACT)
 LOSE = c.LoseResult(action_id="1.1", reason="no room")
-ONE = (*FLOW, turn(), c.Start())
+ONE_STARTED = (*AGENTFLOW, turn(), c.Start())
 
 
 def outcomes(*ids: str) -> c.Finish:
     return c.Finish(outcomes=tuple(Outcome(action_id=action_id, ok=True) for action_id in ids))
 
 
-def the(session: Session, action_id: str = "1.1") -> Action:
+def action_of(session: Session, action_id: str = "1.1") -> Action:
     action = find_action(session, action_id)
     assert action is not None
     return action
 
 
-def test_one_event_holds_several_outcomes_and_the_turn_goes_on_after_the_last() -> None:
-    two = given(*THREE).when(outcomes("1.2", "1.3")).then("actions.finished").leaves("executing", "nobody")
+def test_one_event_holds_several_outcomes_and_the_turn_is_verified_after_the_last() -> None:
+    two = given(*THREE_STARTED).when(outcomes("1.2", "1.3")).then("actions.finished").leaves("executing", "nobody")
     assert [status(two.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
         "started",
         "finished",
@@ -43,41 +43,41 @@ def test_one_event_holds_several_outcomes_and_the_turn_goes_on_after_the_last() 
     two.given.when(outcomes("1.1")).then("actions.finished").leaves("verifying", "verifier")
 
 
-def test_an_outcome_that_is_recorded_already_is_left_out() -> None:
-    result = given(*THREE, outcomes("1.1")).when(outcomes("1.1", "1.2"))
+def test_an_outcome_that_is_already_recorded_is_not_recorded_again() -> None:
+    result = given(*THREE_STARTED, outcomes("1.1")).when(outcomes("1.1", "1.2"))
     result.then("actions.finished", outcomes=outcomes("1.2").outcomes)
-    given(*THREE, outcomes("1.1", "1.2")).when(outcomes("1.1", "1.2")).refused(OutOfTurn, "1.1 is not running")
+    given(*THREE_STARTED, outcomes("1.1", "1.2")).when(outcomes("1.1", "1.2")).refused(OutOfTurn, "1.1 is not running")
 
 
 @pytest.mark.parametrize(
     ("command", "kind", "artefact", "error"),
-    [(STORE, "result.stored", WHOLE, ""), (LOSE, "result.lost", None, "no room")],
+    [(STORE, "result.stored", ARTEFACT, ""), (LOSE, "result.lost", None, "no room")],
 )
-def test_the_turn_goes_on_when_the_full_result_is_stored_or_lost(
+def test_the_turn_continues_when_the_full_result_is_stored_or_lost(
     command: c.StoreResult | c.LoseResult, kind: str, artefact: Artefact | None, error: str
 ) -> None:
-    known = given(*ONE).when(LARGE).then("actions.finished").leaves("executing", "nobody")
-    assert (status(known.session, "1.1"), the(known.session).result) == ("finished", "the beg…")
+    known = given(*ONE_STARTED).when(LARGE).then("actions.finished").leaves("executing", "nobody")
+    assert (status(known.session, "1.1"), action_of(known.session).result) == ("finished", "the beg…")
     known.given.when(c.Start(), work=WORK).refused(OutOfTurn)
     result = known.given.when(command).then(kind).leaves("verifying", "verifier")
-    assert (the(result.session).artefact, the(result.session).error) == (artefact, error)
+    assert (action_of(result.session).artefact, action_of(result.session).error) == (artefact, error)
     result.given.when(STORE).refused(OutOfTurn, "No result of action 1.1 is being stored")
 
 
 def test_a_lost_result_keeps_the_error_of_its_outcome() -> None:
     failed = finish_action("1.1", ok=False, result="the beg…", error="exit code 1", size=90_000)
-    result = given(*ONE, failed).when(LOSE).then("result.lost").leaves("verifying", "verifier")
-    assert the(result.session).error == "exit code 1"
+    result = given(*ONE_STARTED, failed).when(LOSE).then("result.lost").leaves("verifying", "verifier")
+    assert action_of(result.session).error == "exit code 1"
 
 
-def test_a_result_stored_after_a_stop_is_known_and_asks_no_question() -> None:
-    result = given(*ONE, LARGE, c.Stop()).when(STORE).then("result.stored").leaves("resting", "nobody")
-    assert the(result.session).artefact == WHOLE
+def test_a_result_can_be_stored_after_a_stop_without_a_question() -> None:
+    result = given(*ONE_STARTED, LARGE, c.Stop()).when(STORE).then("result.stored").leaves("resting", "nobody")
+    assert action_of(result.session).artefact == ARTEFACT
 
 
-def test_a_result_may_be_stored_after_its_turn() -> None:
-    """The outcome may come that late too; it is remembered once."""
-    stopped = given(*ONE, c.Stop(), new_request("something else"))
+def test_a_result_can_be_stored_after_its_turn() -> None:
+    """Even if the outcome also arrives after the turn; the memory gets it once."""
+    stopped = given(*ONE_STARTED, c.Stop(), new_request("something else"))
     known = stopped.when(LARGE, "executor", work=WORK).then("actions.finished").leaves("planning", "nobody")
     assert [action.storing for action in known.session.left_running] == [True]
     result = known.given.when(STORE, "executor", work=WORK).then("result.stored", action_id="1.1")
@@ -85,17 +85,19 @@ def test_a_result_may_be_stored_after_its_turn() -> None:
     assert [deed.text for deed in result.session.memory.deeds] == ["the beg…"]
 
 
-def test_a_retry_takes_up_a_result_that_was_being_stored() -> None:
-    result = given(*ONE, LARGE, c.Stop()).when(c.Retry()).then("session.retried").leaves("executing", "executor")
-    assert the(result.session).began == result.event.version
+def test_a_retry_continues_storing_a_result() -> None:
+    result = (
+        given(*ONE_STARTED, LARGE, c.Stop()).when(c.Retry()).then("session.retried").leaves("executing", "executor")
+    )
+    assert action_of(result.session).began == result.event.version
     result.given.when(LOSE).then("result.lost").leaves("verifying", "verifier")
 
 
-# --- nobody is left to tell
+# --- actions whose worker has ended
 
 
 def test_actions_of_ended_work_become_uncertain() -> None:
-    story = (*THREE, finish_action("1.1", ok=True, result="the beg…", size=90_000))
+    story = (*THREE_STARTED, finish_action("1.1", ok=True, result="the beg…", size=90_000))
     assert close_abandoned(given(*story).session, WORK) == (), "its executor is due"
     stopped = given(*story, c.Stop()).session
     assert close_abandoned(stopped, WORK) == (
@@ -114,14 +116,14 @@ def test_actions_of_ended_work_become_uncertain() -> None:
 
 
 def test_actions_that_an_earlier_turn_left_running_become_uncertain() -> None:
-    later = given(*THREE, c.Stop(), say("something else"), turn(act("2.1"))).session
+    later = given(*THREE_STARTED, c.Stop(), say("something else"), turn(act("2.1"))).session
     assert (later.phase, len(close_abandoned(later, WORK))) == ("executing", 3)
     ended = given(*close_abandoned(later, WORK), begin=later).session
     assert (ended.left_running, ended.phase) == ((), "executing")
 
 
-def test_actions_that_a_retry_took_up_no_longer_belong_to_the_first_work() -> None:
-    again = given(*THREE, c.Stop(), c.Retry(), c.Stop()).session
+def test_after_a_retry_running_actions_belong_to_the_new_work() -> None:
+    again = given(*THREE_STARTED, c.Stop(), c.Retry(), c.Stop()).session
     assert close_abandoned(again, WORK) == ()
     assert len(close_abandoned(again, Work(service="executor", version=5))) == 3
 
@@ -129,16 +131,16 @@ def test_actions_that_a_retry_took_up_no_longer_belong_to_the_first_work() -> No
 # --- attempts
 
 
-def test_the_attempt_grows_with_each_ended_run() -> None:
-    doubt = c.ReportUncertain(action_id="1.1", reason="?")
-    first = (*FLOW, turn(act("1.1", effect="write")), c.Start(), doubt)
+def test_each_repeated_run_has_the_next_attempt_number() -> None:
+    uncertain = c.ReportUncertain(action_id="1.1", reason="?")
+    first = (*AGENTFLOW, turn(act("1.1", effect="write")), c.Start(), uncertain)
     result = given(*first, say("It did not happen: run it again")).when(c.Start())
     second = result.then("actions.started", actions=(ActionAttempt(action_id="1.1", attempt=2),)).given
     second.when(c.ReportUncertain(action_id="1.1", attempt=2, reason="?")).then("action.uncertain", attempt=2)
 
 
-def test_an_uncertain_action_keeps_its_attempt() -> None:
+def test_an_action_that_still_runs_keeps_its_attempt_number_on_retry() -> None:
     """The next worker asks the tool about it with the same key."""
-    waiting = given(*FLOW, turn(act("1.1", effect="write")), c.Start(), c.Stop(), c.Retry())
-    assert the(waiting.session).attempt == 1
+    waiting = given(*AGENTFLOW, turn(act("1.1", effect="write")), c.Start(), c.Stop(), c.Retry())
+    assert action_of(waiting.session).attempt == 1
     waiting.when(finish_action("1.1", ok=True)).then("actions.finished").given.when(verdict()).then("turn.verified")

@@ -11,7 +11,7 @@ from shared.domain.forks import carry_over
 from shared.domain.policy import outdated_reason
 from shared.domain.session import Session
 from tests.unit.domain.spec import approve, given, request
-from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILED, LOOK, edited, plan, session_after, status
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILURE, LOOK, edited, plan, session_after, status
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_step_whose_tool_has_changed_ends_before_it_starts_and_waits_for_anoth
     why = changed.turn.actions[0].explanation
     assert why.startswith("The tool get_order has changed since this plan was made: ")
     assert words in why
-    rests = (*lines, c.Start(tools={"get_order": tool}), *FAILED)
+    rests = (*lines, c.Start(tools={"get_order": tool}), *FAILURE)
     again = session_after(*rests, c.Retry(), c.Start(tools={"get_order": tool}))
     assert status(again)["t2.s1"] == "denied"
     renewed = (look.model_copy(update={"fingerprint": "b", "effect": tool.effect}), CANCEL)

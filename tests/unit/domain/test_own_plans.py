@@ -1,4 +1,4 @@
-"""Sessions that begin with a plan of the user's own."""
+"""Sessions that begin with the user's own plan."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from shared.domain.errors import Invalid, OutOfTurn
 from tests.unit.domain.spec import approve
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, plan, session_after, status
 
-OWN = c.Say(text="Cancel my order", workflow="execution_plan", brings_plan=True)
+BEGIN = c.Say(text="Cancel my order", workflow="execution_plan", brings_plan=True)
 
 
 def test_a_user_can_begin_a_session_with_their_own_plan() -> None:
-    started = session_after(OWN)
+    started = session_after(BEGIN)
     assert (started.phase, started.work, started.plan) == ("resting", None, None)
-    in_review = session_after(OWN, c.EditPlan(base=1, steps=(LOOK, CANCEL)))
+    in_review = session_after(BEGIN, c.EditPlan(base=1, steps=(LOOK, CANCEL)))
     assert in_review.plan
     assert (in_review.phase, in_review.plan.task, in_review.plan.number, in_review.plan.kind) == (
         "awaiting_approval",
@@ -23,7 +23,7 @@ def test_a_user_can_begin_a_session_with_their_own_plan() -> None:
         "execution",
     )
     assert (in_review.plan.goal, in_review.plan.by) == ("Cancel my order", "user:ann")
-    running = session_after(OWN, c.EditPlan(base=1, steps=(LOOK, CANCEL)), approve)
+    running = session_after(BEGIN, c.EditPlan(base=1, steps=(LOOK, CANCEL)), approve)
     assert (running.phase, status(running)) == ("executing", {"t2.s1": "planned", "t2.s2": "planned"})
 
 
@@ -37,10 +37,10 @@ def test_a_session_can_begin_with_the_users_text_plan_but_not_with_a_path() -> N
         )
 
 
-def test_a_users_own_plan_is_validated_and_only_begins_a_session() -> None:
+def test_a_users_own_plan_is_validated_and_can_only_begin_a_session() -> None:
     with pytest.raises(Invalid, match="depends on s1, which is not a step of the plan"):
-        session_after(OWN, c.EditPlan(base=1, steps=(CANCEL,)))
+        session_after(BEGIN, c.EditPlan(base=1, steps=(CANCEL,)))
     with pytest.raises(OutOfTurn, match="begins a session"):
-        session_after(*DRAFTED, plan(LOOK), OWN)
+        session_after(*DRAFTED, plan(LOOK), BEGIN)
     with pytest.raises(OutOfTurn):
-        session_after(OWN, c.Complete(), c.EditPlan(base=2, steps=(LOOK,)))
+        session_after(BEGIN, c.Complete(), c.EditPlan(base=2, steps=(LOOK,)))

@@ -1,4 +1,4 @@
-"""What the approval of a plan covers: preapproved steps, approval by the settings, deferred starts."""
+"""The approval of a plan: preapproved steps, approval by the settings, deferred starts."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def preapprove(*steps: str) -> Any:
 
 
 def resolve(session: Session) -> c.ChangeTurn:
-    """The executor's command for the next batch."""
+    """The command with which the executor fills in the references of the next batch."""
     specs = [action.spec for action in next_batch(session.turn) if is_unresolved(session, action.spec)]
     resolved: list[ActionSpec] = []
     for spec in specs:
@@ -111,7 +111,7 @@ def test_the_event_records_preapprovals_and_older_releases_cannot_ignore_them() 
     assert b"deferred" not in dump_event(plain.event)
 
 
-def test_a_preapproved_step_whose_tool_does_more_needs_approval() -> None:
+def test_a_preapproved_step_needs_approval_if_its_tool_has_a_stronger_effect() -> None:
     lines = (*DRAFTED, plan(LOOK, PAY), preapprove("s3"), c.Start(), finish_step("s1"), resolve)
     stricter = c.Start(tools={"pay": ToolRule(effect="irreversible")})
     session = session_after(*lines, stricter)
@@ -134,7 +134,7 @@ def test_a_failed_preapproved_step_runs_again_without_approval() -> None:
     assert (again.phase, undecided_ids(again)) == ("executing", [])
 
 
-def test_an_approval_covers_only_the_steps_own_calls() -> None:
+def test_an_approval_covers_only_the_call_of_its_step() -> None:
     call = ActionSpec(id="t2.s2", tool="cancel", effect="write", arguments={"order": "#W1"})
     approved = session_after(*DRAFTED, plan(LOOK, CANCEL), approve)
     assert is_covered(approved, CANCEL, call)
@@ -186,10 +186,10 @@ def test_only_an_execution_plan_can_be_preapproved_or_started_later() -> None:
     assert "only a plan that acts" in admit(text, forged)[1]
 
 
-# --- by the settings
+# --- plans approved by the settings
 
 
-def test_a_plan_approved_by_settings_starts_and_each_write_asks_by_its_policy() -> None:
+def test_a_plan_approved_by_settings_starts_and_each_write_follows_its_policy() -> None:
     drafted = session_after(*BY_SETTING, plan(LOOK, CANCEL, PAY))
     assert (drafted.phase, drafted.work and drafted.work.service) == ("planning", "planner")
     assert starts_by_setting(drafted)
@@ -204,21 +204,24 @@ def test_a_plan_approved_by_settings_starts_and_each_write_asks_by_its_policy() 
     assert undecided_ids(allowed) == ["t2.s3"], "with its values"
 
 
-def test_tool_policies_hold_for_plans_approved_by_settings() -> None:
-    free = CANCEL.model_copy(update={"policy": "never"})
+def test_tool_policies_apply_to_plans_approved_by_settings() -> None:
+    never_asking = CANCEL.model_copy(update={"policy": "never"})
     assert (
-        undecided_ids(session_after(*BY_SETTING, plan(LOOK, free), c.BeginPlan(), c.Start(), finish_step("s1"))) == []
+        undecided_ids(session_after(*BY_SETTING, plan(LOOK, never_asking), c.BeginPlan(), c.Start(), finish_step("s1")))
+        == []
     )
-    careful = (request("execution_plan", require_plan_approval=False, approval="always"), plan(LOOK, READ, EACH))
-    started = session_after(*careful, c.BeginPlan())
-    assert undecided_ids(started) == ["t2.s1"], "what has references is asked about when its values are known"
+    always_asking = (request("execution_plan", require_plan_approval=False, approval="always"), plan(LOOK, READ, EACH))
+    started = session_after(*always_asking, c.BeginPlan())
+    assert undecided_ids(started) == ["t2.s1"], "a step with references needs approval only when its values are known"
     resolved = session_after(allow("t2.s1"), c.Start(), finish_step("s1"), resolve, begin=started)
     assert undecided_ids(resolved) == ["t2.s6", "t2.s5[0]", "t2.s5[1]"]
     waits = Step(text="Ask", tool="ask_person", id="s7", effect="read", waits_for="person")
-    assert undecided_ids(session_after(*careful[:1], plan(waits), c.BeginPlan())) == [], "what waits is no call"
+    assert undecided_ids(session_after(*always_asking[:1], plan(waits), c.BeginPlan())) == [], (
+        "a waiting step calls no tool"
+    )
 
 
-def test_a_version_that_the_user_edits_starts_by_the_settings_too() -> None:
+def test_a_version_edited_by_the_user_also_starts_by_the_settings() -> None:
     lines = (*BY_SETTING, plan(LOOK), c.BeginPlan(), c.Start(), finish_step("s1"), c.Stop())
     edited = session_after(*lines, c.EditPlan(base=2, steps=(LOOK, CANCEL)))
     assert starts_by_setting(edited)
@@ -234,7 +237,7 @@ def test_a_version_waits_for_approval_while_a_step_still_runs() -> None:
     assert session_after(finish_step("s2"), approve, begin=waits).phase == "executing"
 
 
-def test_messages_about_the_plan_come_before_its_start() -> None:
+def test_messages_about_the_plan_are_handled_before_it_starts() -> None:
     for lines in ((say("hurry"),), (c.Stop(), say("why?")), (c.Stop(), c.Reject(replan=True))):
         session = (
             session_after(*BY_SETTING, *(plan(LOOK),), *lines)
@@ -278,7 +281,7 @@ def test_a_plan_that_needs_no_approval_cannot_be_approved() -> None:
     given(*BY_SETTING, plan(LOOK)).when(approve).refused(OutOfTurn, "no plan or code in review")
 
 
-def test_a_fork_waits_for_approval_nevertheless() -> None:
+def test_a_fork_waits_for_approval_whatever_the_settings() -> None:
     parent = session_after(*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), finish_step("s1"), c.Stop())
     event = decide(
         Session("s2"), c.Fork(parent_id="s1", parent_version=1, carried=carry_over(parent)), CommandMeta(ANN, NOON)
@@ -288,7 +291,7 @@ def test_a_fork_waits_for_approval_nevertheless() -> None:
     assert undecided_ids(session_after(approve, begin=fork)) == []
 
 
-def test_a_failed_step_is_retried_under_its_own_policy() -> None:
+def test_a_retried_step_follows_its_policy() -> None:
     lines = (*BY_SETTING, plan(LOOK, CANCEL), c.BeginPlan(), c.Start(), finish_step("s1"), allow("t2.s2"), c.Start())
     failed = (
         *lines,
@@ -300,10 +303,10 @@ def test_a_failed_step_is_retried_under_its_own_policy() -> None:
     assert (again.phase, undecided_ids(again)) == ("awaiting_approval", ["t2.s2"])
 
 
-# --- approved, and not started
+# --- approved, but not started
 
 
-def test_a_plan_is_approved_now_and_started_later() -> None:
+def test_a_plan_can_be_approved_now_and_started_later() -> None:
     later = given(*DRAFTED, plan(LOOK, CANCEL)).when(approve_later).then("plan.approved", deferred=True, needs=2)
     later.leaves("resting", "nobody", rest_reason="approved")
     session = later.session
@@ -324,7 +327,7 @@ def test_approving_a_deferred_plan_again_says_how_to_start_it() -> None:
     assert "start it" not in str(again.value)
 
 
-def test_a_plan_that_is_not_started_can_be_changed_discarded_or_talked_about() -> None:
+def test_an_approved_plan_that_has_not_started_can_be_edited_cancelled_or_discussed() -> None:
     waits = (*DRAFTED, plan(LOOK, CANCEL), approve_later)
     edited = session_after(*waits, c.EditPlan(base=2, steps=(LOOK,)))
     assert (edited.phase, task_status(edited)) == ("awaiting_approval", "pending_approval")

@@ -1,4 +1,4 @@
-"""Questions to the user: those of drafts, and those about spent budgets."""
+"""Questions to the user: about the request and about spent budgets."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ from tests.unit.domain.spec import (
 # --- questions
 
 
-def test_the_planner_asks_and_takes_the_answer_in() -> None:
+def test_the_planner_asks_and_gets_the_answer() -> None:
     result = given(say()).when(c.Ask(text="floats?", options=("yes", "no"))).then("question.asked", kind="request")
     result.leaves("awaiting_input", "user")
     result.given.when(c.Answer(text="yes", action_id="request-1")).refused(Stale, "no longer open")
@@ -46,7 +46,7 @@ def test_the_planner_asks_and_takes_the_answer_in() -> None:
     after.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", last_question="", feedback=())
 
 
-def test_an_answer_that_brings_a_file_keeps_it() -> None:
+def test_a_file_in_an_answer_is_added_to_the_session() -> None:
     result = given(*ASKED).when(say("see there", knowledge=(NOTES,))).then("message.received", intent="feedback")
     result.leaves("planning", "planner", knowledge=(NOTES,), feedback=("see there",), last_question="floats?")
 
@@ -62,7 +62,7 @@ def test_only_drafting_phases_ask_about_the_request(before: tuple[StoryLine, ...
 
 
 @pytest.mark.parametrize("about", ["continue", "uncertain"])
-def test_services_cannot_ask_the_domains_own_questions(about: str) -> None:
+def test_services_cannot_ask_questions_that_only_the_domain_asks(about: str) -> None:
     ask = c.Ask.model_validate({"text": "?", "about": about})
     given(say()).when(ask).refused(OutOfTurn, "does not ask")
 
@@ -93,7 +93,7 @@ def test_a_spent_budget_asks_and_raising_it_resumes_the_work(limits: dict[str, A
     assert not result.session.is_over_budget
 
 
-def test_a_user_raises_the_budget_by_their_own_amount() -> None:
+def test_the_user_chooses_how_far_to_raise_the_budget() -> None:
     result = given(*over(token_budget=100)).when(c.RaiseBudget(tokens=500)).then("budget.raised", tokens=500)
     result.leaves("coding", "generator")
     assert result.session.settings.token_budget == 600
@@ -110,7 +110,7 @@ def test_giving_up_stops_and_can_be_retried() -> None:
     raised.given.when(c.Retry()).then("session.retried").leaves("coding", "generator")
 
 
-def test_another_answer_about_the_budget_is_refused() -> None:
+def test_a_budget_question_accepts_only_its_options() -> None:
     given(*over(cost_budget=1.0)).when(say("hm")).refused(Invalid, RAISE)
 
 
@@ -120,7 +120,7 @@ def test_without_limits_no_budget_is_spent() -> None:
     assert (session.spent.calls, session.spent.tokens) == (1, 2 * 10**9)
 
 
-def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
+def test_an_answer_to_a_budget_question_in_an_old_log_resumes_the_work() -> None:
     asked = given(*over(token_budget=100)).session
     fields = {"id": "x", "session_id": "s1", "version": asked.version + 1, "at": NOON, "actor": ANN}
     old = facts.QuestionAnswered.model_validate(fields | {"question_id": "budget-5", "text": "go on"})
@@ -128,7 +128,7 @@ def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
     assert (after.phase, after.words.feedback, due(after)) == ("coding", ("go on",), "generator")
 
 
-def test_each_usage_record_is_an_event_of_its_own_and_makes_no_one_due() -> None:
+def test_each_usage_record_is_a_separate_event_and_makes_no_service_due() -> None:
     first = given(say()).when(spend(latency=0.1)).then("usage.recorded").leaves("planning", "nobody")
     again = given(say()).when(spend(latency=0.1)).then("usage.recorded")
     second = first.given.when(spend(latency=0.2)).then("usage.recorded")

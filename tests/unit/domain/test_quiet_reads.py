@@ -1,4 +1,4 @@
-"""Quiet reads start with the event that makes the executor due; other actions by an event of their own."""
+"""Quiet reads start with the event that makes the executor due; other actions with an `actions.started` event."""
 
 import pytest
 
@@ -10,23 +10,23 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from tests.unit.domain.spec import Given, act, allow, done, first_attempts, given, new_request, request, status, turn
 
-FREE = request("agentflow", approval="never")
+WITHOUT_APPROVALS = request("agentflow", approval="never")
 QUIET = ToolRule(effect="read", quiet=True)
 
 
-def look(id_: str, *after: str, **more: object) -> ActionSpec:
-    return act(id_, *after, quiet=True, **more)  # type: ignore[arg-type]
+def look(id_: str, *after: str, **fields: object) -> ActionSpec:
+    return act(id_, *after, quiet=True, **fields)  # type: ignore[arg-type]
 
 
 def statuses(session: Session, *ids: str) -> list[str]:
     return [status(session, action_id) for action_id in ids]
 
 
-MIXED = (FREE, turn(look("1.1"), look("1.2"), act("1.3", effect="write"), look("1.4", "1.1")))
+MIXED = (WITHOUT_APPROVALS, turn(look("1.1"), look("1.2"), act("1.3", effect="write"), look("1.4", "1.1")))
 
 
-def test_a_batch_of_quiet_reads_needs_no_event_of_its_own() -> None:
-    result = given(FREE).when(turn(look("1.1"), look("1.2"), look("1.3", "1.2"))).then("turn.planned")
+def test_a_batch_of_quiet_reads_needs_no_start_event() -> None:
+    result = given(WITHOUT_APPROVALS).when(turn(look("1.1"), look("1.2"), look("1.3", "1.2"))).then("turn.planned")
     assert result.event.begins == ("1.1", "1.2")
     assert statuses(result.leaves("executing", "executor").session, "1.1", "1.2", "1.3") == ["running"] * 2 + [
         "planned"
@@ -38,7 +38,7 @@ def test_a_batch_of_quiet_reads_needs_no_event_of_its_own() -> None:
     last.given.when(done("1.3")).then("actions.finished").leaves("verifying", "verifier")
 
 
-def test_in_a_mixed_batch_only_other_actions_are_started_by_an_event() -> None:
+def test_in_a_mixed_batch_only_the_other_actions_need_a_start_event() -> None:
     planned = given(*MIXED)
     assert statuses(planned.session, "1.1", "1.2", "1.3", "1.4") == ["running", "running", "planned", "planned"]
     started = (
@@ -53,14 +53,14 @@ def test_in_a_mixed_batch_only_other_actions_are_started_by_an_event() -> None:
         assert last.event.begins == ("1.4",)
 
 
-def test_dependents_of_a_running_batch_are_not_part_of_it() -> None:
-    """An executor that was killed between the first outcome and the start of the rest starts only the rest."""
-    some = given(*MIXED, done("1.1"))
-    assert [action.spec.id for action in actions_to_start(some.session)] == ["1.3"]
-    some.when(c.Start()).then("actions.started", actions=first_attempts("1.3"))
+def test_dependents_of_running_actions_do_not_join_their_batch() -> None:
+    """An executor that crashed after the first outcome starts only the batch's remaining actions."""
+    after_one = given(*MIXED, done("1.1"))
+    assert [action.spec.id for action in actions_to_start(after_one.session)] == ["1.3"]
+    after_one.when(c.Start()).then("actions.started", actions=first_attempts("1.3"))
 
 
-def test_reads_that_end_first_make_the_executor_due_for_the_rest() -> None:
+def test_when_the_reads_end_first_the_executor_is_due_for_the_other_actions() -> None:
     result = given(*MIXED, done("1.1")).when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert result.event.begins == ("1.4",)
     result.given.when(c.Start()).then("actions.started", actions=first_attempts("1.3"))
@@ -80,7 +80,7 @@ def test_a_stop_ends_quiet_reads_and_refuses_their_late_outcomes() -> None:
     assert stopped.session.left_running == ()
 
 
-def test_a_retry_after_a_failure_runs_the_running_reads_again() -> None:
+def test_a_retry_after_a_failure_repeats_the_interrupted_reads() -> None:
     failed = given(*MIXED, done("1.1"), c.Fail(reason="no room")).when(c.Retry()).then("session.retried")
     assert failed.leaves("executing", "executor").event.begins == ()
     assert statuses(failed.session, "1.1", "1.2", "1.3", "1.4") == ["finished", "running", "planned", "planned"]
@@ -89,7 +89,7 @@ def test_a_retry_after_a_failure_runs_the_running_reads_again() -> None:
     assert last.event.begins == ("1.4",)
 
 
-def test_quiet_reads_end_with_their_turn() -> None:
+def test_a_new_request_ends_quiet_reads() -> None:
     result = given(*MIXED, c.Fail(reason="no room")).when(new_request("another thing")).then("message.received")
     assert [(entry.id, entry.reason) for entry in result.event.ended[:2]] == [
         ("1.1", "superseded"),
@@ -106,16 +106,16 @@ def test_no_quiet_read_starts_while_the_session_is_paused() -> None:
 
 
 @pytest.mark.parametrize(
-    "loud",
+    "not_quiet",
     [
         {"ask": "look first"},
         {"effect": "write"},
         {"quiet": False},
     ],
 )
-def test_only_a_read_without_approval_can_be_quiet(loud: dict[str, object]) -> None:
-    spec = act("1.1", **{"quiet": True, **loud})  # type: ignore[arg-type]
-    assert given(FREE).when(turn(spec)).then("turn.planned").event.begins == ()
+def test_only_a_read_without_approval_can_be_quiet(not_quiet: dict[str, object]) -> None:
+    spec = act("1.1", **{"quiet": True, **not_quiet})  # type: ignore[arg-type]
+    assert given(WITHOUT_APPROVALS).when(turn(spec)).then("turn.planned").event.begins == ()
 
 
 def test_a_read_that_needs_approval_is_started_after_it() -> None:
@@ -125,16 +125,16 @@ def test_a_read_that_needs_approval_is_started_after_it() -> None:
 
 def test_nodes_of_a_path_are_never_quiet() -> None:
     path = PathPlan(nodes=("sql.look",))
-    assert given(FREE).when(turn(look("1.1"), path=path)).then("turn.planned").event.begins == ()
+    assert given(WITHOUT_APPROVALS).when(turn(look("1.1"), path=path)).then("turn.planned").event.begins == ()
 
 
-# --- what an event says of quiet does not count
+# --- the executor does not trust events
 
 
 def test_a_tool_that_is_not_quiet_is_started_before_it_runs() -> None:
-    misled = given(FREE, turn(look("1.1"), look("1.2", tool="store")))
+    planned_as_quiet = given(WITHOUT_APPROVALS, turn(look("1.1"), look("1.2", tool="store")))
     rules = {"orders": ToolRule(effect="read"), "store": QUIET}
-    result = misled.when(c.Start(tools=rules)).then("turn.changed").leaves("executing", "nobody")
+    result = planned_as_quiet.when(c.Start(tools=rules)).then("turn.changed").leaves("executing", "nobody")
     assert statuses(result.session, "1.1", "1.2") == ["planned", "running"]
     again = result.given.when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert again.event.begins == ()
@@ -142,16 +142,16 @@ def test_a_tool_that_is_not_quiet_is_started_before_it_runs() -> None:
 
 
 def test_a_write_planned_as_a_quiet_read_waits_for_approval() -> None:
-    misled = given(request("agentflow"), turn(look("1.1")))
-    waiting = misled.when(c.Start(tools={"orders": ToolRule(effect="write")})).then("turn.changed")
+    planned_as_quiet = given(request("agentflow"), turn(look("1.1")))
+    waiting = planned_as_quiet.when(c.Start(tools={"orders": ToolRule(effect="write")})).then("turn.changed")
     waiting.leaves("awaiting_approval", "user")
     waiting.given.when(done("1.1")).refused(OutOfTurn, "not running")
 
 
 def test_an_event_cannot_begin_a_write() -> None:
     waits = given(request("agentflow")).when(turn(act("1.1", effect="write"))).then_event()
-    forged = waits.model_copy(update={"begins": ("1.1",)})
-    assert status(evolve(given(request("agentflow")).session, forged), "1.1") == "planned"
+    invalid_event = waits.model_copy(update={"begins": ("1.1",)})
+    assert status(evolve(given(request("agentflow")).session, invalid_event), "1.1") == "planned"
 
 
 def test_a_running_action_cannot_be_skipped() -> None:

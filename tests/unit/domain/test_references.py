@@ -35,7 +35,7 @@ def test_references_are_found_in_all_strings() -> None:
         ("order {{steps.s1.output.orders[0].id}} of {{steps.s1.output.name}}", "order #W1 of Ann"),
         ("{{steps.s1.output.orders[0].price}} / {{steps.s1.output.orders[0].paid}}", "20.5 / true"),
         ("no reference", "no reference"),
-        ("{{steps.s2.output}}", "{{steps.s1.output.name}}"),  # what was given is not read again
+        ("{{steps.s2.output}}", "{{steps.s1.output.name}}"),  # a resolved value is not resolved again
         ("x{{steps.s2.output}}", "x{{steps.s1.output.name}}"),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_reference_resolves_to_the_output(text: str, value: object) -> None:
         ("all of {{steps.s1.output.orders}}", "several values"),
     ],
 )
-def test_an_unresolvable_reference_says_why(text: str, why: str) -> None:
+def test_an_unresolvable_reference_raises_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(Unresolved, match=why):
         resolve([text], OUTPUTS)
 

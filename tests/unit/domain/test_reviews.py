@@ -1,4 +1,4 @@
-"""What a user's own version of a plan may hold, and repeated approvals."""
+"""Which plans a user may write, and repeated approvals."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_step_must_have_text() -> None:
     ],
 )
 def test_a_text_plan_cannot_have_calls(call: Step, why: str) -> None:
-    """Calls are refused rather than dropped, and the message names the workflow that has them."""
+    """The edit is refused, rather than losing its calls, and the message names the workflow that supports them."""
     with pytest.raises(Invalid, match=f"Step 2 {why}: a text plan calls nothing. Choose “Plan and act” for that."):
         given(*DRAFTED, edited(Step(text="Ask"), call))
 
@@ -61,7 +61,7 @@ def test_a_second_approval_of_the_same_code_is_refused() -> None:
     given(*TO_DONE).when(c.Approve(version=code.version, hash=code.hash)).refused(AlreadyDone)
 
 
-def test_other_approvals_are_not_called_repeated() -> None:
+def test_other_refused_decisions_are_not_reported_as_repeated() -> None:
     given(*TO_CODE).when(c.Approve(version=2, hash=canonical_hash("another plan"))).refused(Stale, "version 4 is")
     given(*TO_PLAN, reject).when(c.Approve(version=2)).refused(OutOfTurn, "no plan or code in review")
     given(*CODING).when(c.Reject(version=2)).refused(OutOfTurn, "no plan or code in review")

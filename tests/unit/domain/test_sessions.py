@@ -1,4 +1,4 @@
-"""Operations on whole sessions: fork, share, rename, cancel or delete the plan; and foreign events."""
+"""Operations on whole sessions: fork, share, rename, cancel or delete the plan; events from other sources."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ from tests.unit.domain.spec import (
 
 
 def fact(kind: type[Event], version: int = 1, **fields: Any) -> SessionEvent:
-    """An event as the log might hold it, whether or not `decide` would return it."""
+    """An event as the log may hold it, even if `decide` would not return it."""
     envelope = {"id": f"s1:{version}", "session_id": "s1", "version": version, "at": NOON, "actor": ANN}
     return parse_event(kind.model_validate(envelope | fields).model_dump_json())
 
@@ -56,7 +56,7 @@ def fork_of(parent: Session) -> Session:
     return story(parent).fork("s2", user="bob").session
 
 
-def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
+def test_a_fork_copies_plan_and_code_but_not_approvals() -> None:
     parent = given(*TO_DONE, spend()).session
     child = fork_of(parent)
     started: dict[str, Any] = {"parent_id": "s1", "parent_version": parent.version, "carried": carry_over(parent)}
@@ -98,23 +98,23 @@ def test_a_fork_keeps_unread_messages() -> None:
     )
 
 
-def test_a_fork_begins_a_session() -> None:
+def test_only_a_new_session_can_begin_as_a_fork() -> None:
     given(say()).when(c.Fork(parent_id="s0", parent_version=1, carried=Carried())).refused(
         OutOfTurn, "begins a new session"
     )
 
 
-# --- plans put aside
+# --- cancelled and deleted plans
 
 
 @pytest.mark.parametrize("before", [TO_PLAN, (*TO_PLAN, approve), (*TO_PLAN, approve, program())])
-def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[StoryLine, ...]) -> None:
+def test_a_plan_can_be_cancelled_before_or_during_its_work(before: tuple[StoryLine, ...]) -> None:
     result = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
     result.leaves("resting", "nobody", rest_reason="stopped")
     result.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
 
 
-def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
+def test_a_plan_can_be_deleted_at_rest_and_the_rest_reason_stays() -> None:
     result = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
     result.leaves("resting", "nobody", plan=None, code=None, rest_reason="completed")
     result.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
@@ -140,18 +140,18 @@ def test_renaming_and_sharing_do_not_change_who_is_due(
 ) -> None:
     session = given(*before).session
     result = given(*before).when(command).then(kind)
-    whose = "user" if session.is_awaiting_user else "nobody"
-    result.leaves(session.phase, whose, work=session.work, since_version=session.since_version, **state)
+    who_is_due = "user" if session.is_awaiting_user else "nobody"
+    result.leaves(session.phase, who_is_due, work=session.work, since_version=session.since_version, **state)
 
 
-def test_a_workflow_is_chosen_at_rest() -> None:
+def test_the_workflow_can_be_changed_only_at_rest() -> None:
     result = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed")
     result.leaves("resting", "nobody", workflow="agentflow")
     given(say()).when(c.ChooseWorkflow(workflow="flow")).refused(OutOfTurn, "while the session rests")
 
 
-def test_another_workflow_does_not_resume_the_stopped_phase() -> None:
-    """Otherwise the verdict on a turn would count as one on code, and the session would rest without an answer."""
+def test_after_a_change_of_workflow_the_stopped_phase_cannot_be_retried() -> None:
+    """Otherwise a verdict on a turn would count as one on code, and the session would rest without an answer."""
     stopped = given(*VERIFYING, c.Stop())
     stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
     same = stopped.when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed").given
@@ -163,18 +163,18 @@ def test_another_workflow_does_not_resume_the_stopped_phase() -> None:
     )
 
 
-def test_the_remembered_command_ids_are_bounded() -> None:
+def test_the_number_of_remembered_command_ids_is_limited() -> None:
     story = [c.Rename(title=f"{number}") for number in range(MAX_RECENT_COMMANDS + 5)]
     session = given(say(), *story, draft()).session
     assert len(session.recent_commands) == MAX_RECENT_COMMANDS
 
 
-# --- facts from elsewhere
+# --- events from other sources
 
 
 def test_evolve_accepts_every_event_in_any_state() -> None:
-    """`decide` may refuse, `evolve` never does."""
-    strays = [
+    """`decide` may refuse a command; `evolve` never refuses an event."""
+    unexpected_events = [
         fact(facts.PlanApproved, plan_version=1, hash=""),
         fact(facts.PlanEdited, base_version=1, goal="g", steps=[{"text": "a"}]),
         fact(facts.PlanRejected, plan_version=1),
@@ -194,9 +194,9 @@ def test_evolve_accepts_every_event_in_any_state() -> None:
         given(*TO_DONE).session,
         given(request("agentflow"), turn()).session,
     ):
-        for stray in strays:
+        for unexpected_event in unexpected_events:
             version = before.version + 1
-            after = evolve(before, stray.model_copy(update={"version": version}))
+            after = evolve(before, unexpected_event.model_copy(update={"version": version}))
             assert (after.id, after.version) == ("s1", version)
 
 
@@ -233,7 +233,7 @@ def test_event_type_names_are_distinct() -> None:
 def test_an_event_is_stored_as_json_and_read_back() -> None:
     event = given().when(say(), id="c1").then("message.received").event
     body = dump_event(event)
-    assert not {"needs", "rules"} & json.loads(body).keys(), "what says nothing is not stored"
+    assert not {"needs", "rules"} & json.loads(body).keys(), "fields with default values are not stored"
     assert parse_event(body) == event
     assert parse_event(body.decode()) == event
 
@@ -274,16 +274,16 @@ def test_an_unknown_action_is_refused() -> None:
 
 
 def test_an_unknown_command_or_event_raises() -> None:
-    """A new command or event without a rule must not pass silently."""
+    """So a command or event that the code does not handle is not ignored silently."""
     session = given(say(), c.Ask(text="?")).session
-    stranger: Any = c.Command()
+    unhandled_command: Any = c.Command()
     with pytest.raises(AssertionError):
-        decide(session, stranger, command_meta(session, stranger))
+        decide(session, unhandled_command, command_meta(session, unhandled_command))
     with pytest.raises(AssertionError):
-        decide_user_command(session, stranger, command_meta(session, stranger))
-    odd = replace(session, question=OpenQuestion("a", cast(Any, "weather"), "?"))
+        decide_user_command(session, unhandled_command, command_meta(session, unhandled_command))
+    invalid_session = replace(session, question=OpenQuestion("a", cast(Any, "weather"), "?"))
     with pytest.raises(AssertionError):
-        evolve(odd, fact(facts.QuestionAnswered, 3, question_id="a", text="x"))
-    nothing: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)
+        evolve(invalid_session, fact(facts.QuestionAnswered, 3, question_id="a", text="x"))
+    unhandled_event: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)
     with pytest.raises(AssertionError):
-        evolve(session, nothing)
+        evolve(session, unhandled_event)

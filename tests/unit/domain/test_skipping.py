@@ -1,4 +1,4 @@
-"""Steps that a user skips: alone, with their dependents, or with an output given instead."""
+"""Steps that a user skips: alone, with their dependents, or with an output that replaces the step's."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.unit.domain.spec import StoryLine, act, approve, given, request, turn
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
     DRAFTED,
-    FAILED,
+    FAILURE,
     LOOK,
     NOTE,
     PAY,
@@ -31,21 +31,21 @@ from tests.unit.domain.test_execution_plan import (
 from tests.unit.domain.test_for_each import approved_plan as begun_for_each
 from tests.unit.domain.test_for_each import expand
 
-NOTED = Step(text="File the note", tool="file", id="s5", effect="write", arguments={"n": "{{steps.s3.output}}"})
-AFTER = CANCEL.model_copy(update={"id": "s6", "after": ("s5",)})
+FILE_NOTE = Step(text="File the note", tool="file", id="s5", effect="write", arguments={"n": "{{steps.s3.output}}"})
+CANCEL_LATER = CANCEL.model_copy(update={"id": "s6", "after": ("s5",)})
 STUCK: tuple[StoryLine, ...] = (
     *DRAFTED,
-    plan(LOOK, NOTE, NOTED, AFTER),
+    plan(LOOK, NOTE, FILE_NOTE, CANCEL_LATER),
     approve,
     c.Start(),
     finish_step("s1", ok=False),
-    *FAILED,
+    *FAILURE,
 )
 PRICE: dict[str, Any] = {"price": 12}
 
 
 def resolved(session: Session) -> c.ChangeTurn:
-    """The executor resolves the references to s1 with the price in its output."""
+    """The executor's command: the references to s1 resolve to the price in its output."""
     first = find_action(session, "t2.s1")
     assert first
     assert isinstance(first.result, dict)
@@ -56,17 +56,17 @@ def resolved(session: Session) -> c.ChangeTurn:
     )
 
 
-def skip(step: str, **more: Any) -> c.Skip:
-    return c.Skip(action_id=f"t2.{step}", **more)
+def skip(step: str, **options: Any) -> c.Skip:
+    return c.Skip(action_id=f"t2.{step}", **options)
 
 
-# --- the output is given
+# --- skipped with an output
 
 
-def test_steps_that_refer_to_a_given_output_go_on() -> None:
-    stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILED)
-    when = given(*stuck).when(skip("s1", output=PRICE))
-    after = when.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
+def test_steps_that_refer_to_a_given_output_can_run() -> None:
+    stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILURE)
+    skipping = given(*stuck).when(skip("s1", output=PRICE))
+    after = skipping.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
     session = after.leaves("executing", "executor").session
     action = find_action(session, "t2.s1")
     assert action
@@ -74,7 +74,7 @@ def test_steps_that_refer_to_a_given_output_go_on() -> None:
     asked = session_after(*stuck, skip("s1", output=PRICE), resolved)
     assert [a.spec.arguments for a in undecided_actions(asked.turn)] == [
         {"sum": 12}
-    ]  # by reference: a person sees the value
+    ]  # the approval shows the resolved value
 
 
 def test_an_output_can_be_given_before_the_step_begins_and_may_be_any_value_or_text() -> None:
@@ -95,10 +95,10 @@ def test_an_output_is_given_once_before_the_end_and_within_limits() -> None:
         session_after(*lines, skip("s1", output="x" * MAX_OUTPUT_BYTES))
     with pytest.raises(Invalid, match="not both"):
         session_after(*lines, skip("s1", output=1, with_dependents=True))
-    doubt = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
+    started = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
     with pytest.raises(OutOfTurn, match="not known whether"):
         session_after(
-            *doubt,
+            *started,
             c.ReportUncertain(action_id="t2.s2", reason="crashed"),
             c.Answer(text="Leave it"),
             skip("s2", output=1),
@@ -128,13 +128,13 @@ def test_an_output_can_be_given_for_one_item_and_stays_given_in_the_next_version
     )
     first = Step(text="List", tool="list", id="s1", effect="read")
     lines = (*begun_for_each(first, each), expand("s2", "#1", "#2"), c.Start())
-    lines = (*lines, finish_step("s2[0]", ok=False), finish_step("s2[1]", result="y"), *FAILED)
+    lines = (*lines, finish_step("s2[0]", ok=False), finish_step("s2[1]", result="y"), *FAILURE)
     session = session_after(*lines, skip("s2[0]", output="mine"))
     assert session.turn
     gathers = next(action for action in session.turn.actions if action.spec.id == "t2.s2")
     assert [item and item.result for item in items_of(session, gathers)] == ["mine", "y"]
     new = LOOK.model_copy(update={"id": "s9"})
-    # the next version expands the list anew: what was done, or given, is not done again
+    # The next version expands the list again, but does not repeat items that are done or have a given output.
     again = (skip("s2[0]", output="mine"), c.Stop(), edited(first, each, new), approve, expand("s2", "#1", "#2"))
     later = session_after(*lines, *again)
     assert {name: state for name, state in status(later).items() if "[" in name} == {
@@ -145,7 +145,7 @@ def test_an_output_can_be_given_for_one_item_and_stays_given_in_the_next_version
     assert [item and item.result for item in items_of(later, gathers)] == ["mine", "y"]
 
 
-# --- the steps that use its output are skipped with it
+# --- skipped with dependents
 
 
 def test_refusing_a_skip_names_the_dependents_and_the_options() -> None:
@@ -154,7 +154,7 @@ def test_refusing_a_skip_names_the_dependents_and_the_options() -> None:
         session_after(*STUCK, skip("s1"))
 
 
-def test_dependents_are_skipped_in_one_event_and_later_steps_go_on() -> None:
+def test_dependents_are_skipped_in_one_event_and_other_later_steps_run() -> None:
     after = given(*STUCK).when(skip("s1", with_dependents=True))
     session = after.then("action.skipped", dependents=("t2.s3", "t2.s5"), needs=2, output=None).session
     assert status(session) == {"t2.s1": "skipped", "t2.s3": "skipped", "t2.s5": "skipped", "t2.s6": "planned"}
@@ -164,7 +164,7 @@ def test_dependents_are_skipped_in_one_event_and_later_steps_go_on() -> None:
     assert third.explanation == "skipped with the step whose output it uses"
 
 
-def test_without_dependents_the_event_is_that_of_format_1() -> None:
+def test_without_dependents_the_event_has_log_format_1() -> None:
     event = given(*DRAFTED, plan(LOOK, CANCEL), approve).when(skip("s2", with_dependents=True)).then_event()
     assert isinstance(event, facts.ActionSkipped)
     assert (event.needs, event.dependents) == (1, ())
@@ -180,11 +180,11 @@ def test_a_published_event_cannot_skip_running_or_finished_steps() -> None:
     assert "not a step that can be skipped" in admissible(session, event.model_copy(update={"dependents": ("t9.s1",)}))
 
 
-def test_outputs_and_dependents_are_for_steps_of_a_plan_only() -> None:
+def test_outputs_and_dependents_are_refused_outside_of_execution_plans() -> None:
     started = (request("agentflow"), turn(act("1.1", effect="write")))
-    for more in ({"output": 1}, {"with_dependents": True}):
+    for fields in ({"output": 1}, {"with_dependents": True}):
         with pytest.raises(Invalid, match="Only for a step of an execution plan"):
-            session_after(*started, c.Skip(action_id="1.1", **more))
+            session_after(*started, c.Skip(action_id="1.1", **fields))
 
 
 def test_retry_keeps_given_outputs() -> None:
@@ -195,7 +195,7 @@ def test_retry_keeps_given_outputs() -> None:
         skip("s1", output=1),
         c.Start(),
         finish_step("s2", ok=False),
-        *FAILED,
+        *FAILURE,
     )
     again = session_after(*stopped, c.Retry())
     assert (status(again), attempts(again)) == (
@@ -206,7 +206,7 @@ def test_retry_keeps_given_outputs() -> None:
 
 def test_before_a_plan_runs_there_are_no_dependents_to_skip() -> None:
     assert dependents_of(session_after(*DRAFTED, plan(LOOK, PAY)), LOOK) == ()
-    started = session_after(*DRAFTED, plan(LOOK, NOTE, NOTED, PAY), approve)
+    started = session_after(*DRAFTED, plan(LOOK, NOTE, FILE_NOTE, PAY), approve)
     assert [step.id for step in dependents_of(started, LOOK)] == ["s3", "s5", "s4"]
     assert [step.id for step in dependents_of(started, NOTE)] == ["s5"]
 

@@ -17,9 +17,9 @@ from tests.unit.domain.spec import NOON, StoryLine, approve, given, reject, say,
 from tests.unit.domain.test_execution_plan import (
     CANCEL,
     DRAFTED,
+    FAILED_PLAN,
     LOOK,
     PAY,
-    STUCK,
     edited,
     finish_step,
     plan,
@@ -198,7 +198,7 @@ def test_a_running_plan_can_be_edited_at_any_time() -> None:
         "asking": (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), finish_step("s1"), _ask),
         "judging": (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False)),
         "telling": (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), verdict()),
-        "resting": STUCK,
+        "resting": FAILED_PLAN,
     }
     for lines in moments.values():
         before = session_after(*lines)
@@ -241,7 +241,7 @@ def test_an_uncertain_outcome_after_an_edit_needs_approval_before_a_new_run() ->
         (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve),
         (*DRAFTED, plan(WAIT), approve, c.Wait(actions=(Waiting(action_id="t2.s7", until=NOON),))),
         (*RUNS, c.Stop()),
-        STUCK,
+        FAILED_PLAN,
     ],
     ids=["executing", "running", "paused", "answering words", "asking", "approving", "waiting", "stopped", "failed"],
 )

@@ -38,19 +38,19 @@ from tests.unit.domain.spec import (
     verdict,
 )
 
-FLOW = (request("agentflow"),)
-PAIR = (*FLOW, turn(act("1.1"), act("1.2"), act("1.3", "1.1", "1.2")))
-GUARDED = (*FLOW, turn(act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3")))
+AGENTFLOW = (request("agentflow"),)
+TWO_BATCHES = (*AGENTFLOW, turn(act("1.1"), act("1.2"), act("1.3", "1.1", "1.2")))
+NEED_APPROVAL = (*AGENTFLOW, turn(act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3")))
 A_PATH = (draft(kind="path", path=PathPlan(nodes=("note",))), approve)
-STARTED = (*FLOW, turn(), c.Start())
-FREE = request("agentflow", approval="never")
-CHANGES = (FREE, turn(act("1.1", effect="write"), act("1.2", effect="write")), c.Start())
-WRITES = (FREE, turn(act("1.1", effect="write")), c.Start())
-DOUBT = (*WRITES, c.ReportUncertain(action_id="1.1", reason="the worker died"))
+STARTED = (*AGENTFLOW, turn(), c.Start())
+WITHOUT_APPROVALS = request("agentflow", approval="never")
+TWO_WRITES = (WITHOUT_APPROVALS, turn(act("1.1", effect="write"), act("1.2", effect="write")), c.Start())
+ONE_WRITE = (WITHOUT_APPROVALS, turn(act("1.1", effect="write")), c.Start())
+UNCERTAIN = (*ONE_WRITE, c.ReportUncertain(action_id="1.1", reason="the worker died"))
 
 
 def test_a_turn_runs_in_batches() -> None:
-    planned = given(*FLOW).when(PAIR[1]).then("turn.planned", turn=1).leaves("executing", "executor")
+    planned = given(*AGENTFLOW).when(TWO_BATCHES[1]).then("turn.planned", turn=1).leaves("executing", "executor")
     assert next_batch_ids(planned.session) == ("1.1", "1.2")
     started = planned.given.when(c.Start()).then("actions.started", actions=first_attempts("1.1", "1.2"))
     started.leaves("executing", "nobody")
@@ -61,13 +61,13 @@ def test_a_turn_runs_in_batches() -> None:
 
 
 def test_a_batch_is_started_once() -> None:
-    started = given(*PAIR, c.Start())
+    started = given(*TWO_BATCHES, c.Start())
     started.when(c.Start()).refused(OutOfTurn, "running already")
-    given(*PAIR, c.Start(), done("1.1")).when(c.Start()).refused(OutOfTurn, "running already")
+    given(*TWO_BATCHES, c.Start(), done("1.1")).when(c.Start()).refused(OutOfTurn, "running already")
 
 
 def test_direct_and_indirect_dependents_of_a_failed_action_are_skipped() -> None:
-    story = (*FLOW, turn(act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"), act("1.4")), c.Start(), done("1.4"))
+    story = (*AGENTFLOW, turn(act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"), act("1.4")), c.Start(), done("1.4"))
     result = given(*story).when(done("1.1", ok=False)).then("actions.finished").leaves("verifying", "verifier")
     assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3", "1.4")] == [
         "failed",
@@ -87,8 +87,8 @@ def test_direct_and_indirect_dependents_of_a_failed_action_are_skipped() -> None
     ],
 )
 def test_turns_that_could_never_end_are_refused(actions: tuple[ActionSpec, ...], text: str) -> None:
-    given(*FLOW).when(turn(*actions)).refused(Invalid, text)
-    escalated = (*FLOW, turn(), c.Start(), done(), verdict("escalate"))
+    given(*AGENTFLOW).when(turn(*actions)).refused(Invalid, text)
+    escalated = (*AGENTFLOW, turn(), c.Start(), done(), verdict("escalate"))
     given(*escalated).when(c.TakeOver(sub_goal="x", actions=actions)).refused(Invalid, text)
 
 
@@ -108,7 +108,7 @@ def test_a_turn_in_a_conversation_is_refused() -> None:
 
 
 def test_all_approvals_of_a_batch_come_before_it_starts() -> None:
-    asked = given(*FLOW).when(GUARDED[1]).then("turn.planned").leaves("awaiting_approval", "user")
+    asked = given(*AGENTFLOW).when(NEED_APPROVAL[1]).then("turn.planned").leaves("awaiting_approval", "user")
     assert review_target(asked.session) == "actions"
     asked.given.when(c.Start(), "executor", work=Work(service="executor", version=2)).refused(OutOfTurn)
     first = asked.given.when(allow("1.1")).then("approval.given", action_id="1.1").leaves("awaiting_approval", "user")
@@ -117,7 +117,7 @@ def test_all_approvals_of_a_batch_come_before_it_starts() -> None:
 
 
 def test_a_denied_action_and_its_dependents_do_not_run() -> None:
-    story = (*FLOW, turn(act("1.1", ask="a write"), act("1.2", "1.1"), act("1.3")))
+    story = (*AGENTFLOW, turn(act("1.1", ask="a write"), act("1.2", "1.1"), act("1.3")))
     result = given(*story).when(c.Reject(action_id="1.1", reason="not this")).then("approval.denied", reason="not this")
     result.leaves("executing", "executor")
     assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
@@ -129,21 +129,21 @@ def test_a_denied_action_and_its_dependents_do_not_run() -> None:
 
 
 def test_approving_one_of_several_actions_needs_its_id() -> None:
-    single = given(*FLOW, turn(act("1.1", ask="a write")))
+    single = given(*AGENTFLOW, turn(act("1.1", ask="a write")))
     single.when(c.Approve(version=2)).then("approval.given", action_id="1.1").leaves("executing", "executor")
     single.when(c.Reject()).then("approval.denied", action_id="1.1").leaves("verifying", "verifier")
-    given(*GUARDED).when(c.Approve(version=2)).refused(Invalid, "name one")
-    given(*GUARDED).when(c.Approve(version=2, action_id="1.3")).refused(OutOfTurn, "No action 1.3 waits")
+    given(*NEED_APPROVAL).when(c.Approve(version=2)).refused(Invalid, "name one")
+    given(*NEED_APPROVAL).when(c.Approve(version=2, action_id="1.3")).refused(OutOfTurn, "No action 1.3 waits")
     twice = c.Approve(version=3, action_id="1.1")
-    given(*GUARDED, allow("1.1")).when(twice).refused(AlreadyDone, "(1.1) is approved already")
+    given(*NEED_APPROVAL, allow("1.1")).when(twice).refused(AlreadyDone, "(1.1) is approved already")
     other = twice.model_copy(update={"hash": canonical_hash("other arguments")})
-    given(*GUARDED, allow("1.1")).when(other).refused(OutOfTurn, "No action 1.1 waits")
-    given(*FLOW, turn()).when(c.Approve(version=2, action_id="1.1")).refused(OutOfTurn)
-    given(*FLOW, turn()).when(c.Reject(action_id="1.1")).refused(OutOfTurn)
+    given(*NEED_APPROVAL, allow("1.1")).when(other).refused(OutOfTurn, "No action 1.1 waits")
+    given(*AGENTFLOW, turn()).when(c.Approve(version=2, action_id="1.1")).refused(OutOfTurn)
+    given(*AGENTFLOW, turn()).when(c.Reject(action_id="1.1")).refused(OutOfTurn)
 
 
 def test_an_approval_is_bound_to_the_actions_arguments() -> None:
-    given(*GUARDED).when(c.Approve(version=2, action_id="1.1", hash="0" * 64)).refused(Stale, "arguments differ")
+    given(*NEED_APPROVAL).when(c.Approve(version=2, action_id="1.1", hash="0" * 64)).refused(Stale, "arguments differ")
 
 
 def test_an_approval_of_an_earlier_version_does_not_count() -> None:
@@ -155,18 +155,22 @@ def test_an_approval_of_an_earlier_version_does_not_count() -> None:
     given(*story).when(c.Approve(version=7)).then("approval.given", action_id="2.1")
 
 
-def test_a_later_batch_asks_for_approval_when_it_is_next() -> None:
-    story = (*FLOW, turn(act("1.1"), act("1.2", "1.1", ask="a write")))
+def test_a_later_batch_needs_approval_only_when_it_is_next() -> None:
+    story = (*AGENTFLOW, turn(act("1.1"), act("1.2", "1.1", ask="a write")))
     result = given(*story, c.Start()).when(done("1.1")).then("actions.finished").leaves("awaiting_approval", "user")
     result.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
 
 
-def test_feedback_during_an_approval_runs_nothing() -> None:
-    result = given(*GUARDED, allow("1.1")).when(feedback("cancel only one")).then("message.received", intent="feedback")
+def test_feedback_instead_of_an_approval_drops_the_turn() -> None:
+    result = (
+        given(*NEED_APPROVAL, allow("1.1"))
+        .when(feedback("cancel only one"))
+        .then("message.received", intent="feedback")
+    )
     result.leaves("planning", "planner", turn=None, feedback=("cancel only one",))
 
 
-def test_editing_the_plan_drops_waiting_actions() -> None:
+def test_editing_the_plan_drops_actions_that_wait_for_approval() -> None:
     story = (request("flow"), *A_PATH, c.Start(), done(), verdict("continue"))
     waiting = given(*story, turn(act("2.1", ask="a write")))
     edit = c.EditPlan(base=2, steps=(Step(text="other"),))
@@ -174,14 +178,14 @@ def test_editing_the_plan_drops_waiting_actions() -> None:
     assert review_target(result.session) == "text"
 
 
-def test_replanning_while_actions_wait_drafts_another_plan() -> None:
+def test_replanning_while_actions_wait_for_approval_drafts_another_plan() -> None:
     story = (request("flow"), *A_PATH, c.Start(), done(), verdict("continue"))
     waiting = given(*story, turn(act("2.1", ask="a write")))
     waiting.when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", turn=None)
 
 
 def test_an_expired_approval_denies_the_actions() -> None:
-    actions = given(*GUARDED, allow("1.1"))
+    actions = given(*NEED_APPROVAL, allow("1.1"))
     assert actions.session.since_version == 2
     actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
     result = actions.when(c.Expire(requested_version=2)).then("approval.expired", requested_version=2, denied=("1.2",))
@@ -194,54 +198,54 @@ def test_an_expired_approval_denies_the_actions() -> None:
     result.given.when(c.Expire(requested_version=2)).refused(OutOfTurn)
 
 
-def test_an_expired_plan_rests_and_a_retry_restores_its_review() -> None:
+def test_a_session_whose_plan_approval_expired_rests_and_a_retry_restores_the_review() -> None:
     result = given(say(), draft()).when(c.Expire(requested_version=2)).then("approval.expired", denied=())
     result.leaves("resting", "nobody", rest_reason="stopped")
     result.given.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user", since_version=4)
 
 
-# --- skip, doubt, questions
+# --- skipped and uncertain actions, questions
 
 
 def test_an_open_action_can_be_skipped() -> None:
-    result = given(*PAIR).when(c.Skip(action_id="1.1")).then("action.skipped").leaves("executing", "executor")
+    result = given(*TWO_BATCHES).when(c.Skip(action_id="1.1")).then("action.skipped").leaves("executing", "executor")
     assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
         "skipped",
         "planned",
         "skipped",
     ]
-    given(*PAIR).when(c.Skip(action_id="z")).refused(Invalid, "no action z")
-    given(*PAIR, c.Start()).when(c.Skip(action_id="1.1")).refused(OutOfTurn, "started")
-    given(*PAIR, c.Start()).when(c.Skip(action_id="1.3")).then("action.skipped").leaves("executing", "nobody")
-    last = given(*FLOW, turn(act("1.1", ask="a write"))).when(c.Skip(action_id="1.1")).then("action.skipped")
+    given(*TWO_BATCHES).when(c.Skip(action_id="z")).refused(Invalid, "no action z")
+    given(*TWO_BATCHES, c.Start()).when(c.Skip(action_id="1.1")).refused(OutOfTurn, "started")
+    given(*TWO_BATCHES, c.Start()).when(c.Skip(action_id="1.3")).then("action.skipped").leaves("executing", "nobody")
+    last = given(*AGENTFLOW, turn(act("1.1", ask="a write"))).when(c.Skip(action_id="1.1")).then("action.skipped")
     last.leaves("verifying", "verifier")
 
 
 @pytest.mark.parametrize(
-    ("reply", "becomes", "phase", "due"),
+    ("reply", "new_status", "phase", "due"),
     [
         (HAPPENED, "finished", "verifying", "verifier"),
         (AGAIN, "approved", "executing", "executor"),
         (LEAVE, "uncertain", "verifying", "verifier"),
     ],
 )
-def test_an_uncertain_action_asks_the_user(reply: str, becomes: str, phase: str, due: str) -> None:
-    result = given(*WRITES).when(DOUBT[-1]).then("action.uncertain").leaves("awaiting_input", "user")
+def test_an_uncertain_action_asks_the_user(reply: str, new_status: str, phase: str, due: str) -> None:
+    result = given(*ONE_WRITE).when(UNCERTAIN[-1]).then("action.uncertain").leaves("awaiting_input", "user")
     assert result.session.question is not None
     assert [option.key for option in result.session.question.options] == ["happened", "again", "leave"]
     result.given.when(say("no idea")).refused(Invalid, LEAVE)
     after = result.given.when(say(reply)).then("question.answered", question_id="1.1").leaves(phase, due)
-    assert status(after.session, "1.1") == becomes
+    assert status(after.session, "1.1") == new_status
 
 
-def test_an_uncertain_read_has_failed_and_asks_no_question() -> None:
-    result = given(*STARTED).when(DOUBT[-1]).then("action.uncertain").leaves("verifying", "verifier")
+def test_an_uncertain_read_counts_as_failed_and_asks_no_question() -> None:
+    result = given(*STARTED).when(UNCERTAIN[-1]).then("action.uncertain").leaves("verifying", "verifier")
     assert status(result.session, "1.1") == "failed"
 
 
-def test_uncertain_actions_are_asked_about_one_after_the_other() -> None:
-    doubts = [c.ReportUncertain(action_id=action_id, reason="?") for action_id in ("1.1", "1.2")]
-    first = given(*CHANGES, *doubts)
+def test_the_user_is_asked_about_uncertain_actions_one_by_one() -> None:
+    reports = [c.ReportUncertain(action_id=action_id, reason="?") for action_id in ("1.1", "1.2")]
+    first = given(*TWO_WRITES, *reports)
     assert first.session.question is not None
     assert first.session.question.action_id == "1.1"
     result = first.when(say(AGAIN)).then("question.answered").leaves("awaiting_input", "user")
@@ -249,44 +253,44 @@ def test_uncertain_actions_are_asked_about_one_after_the_other() -> None:
 
 
 def test_a_late_outcome_resolves_an_uncertain_action() -> None:
-    result = given(*DOUBT).when(done()).then("actions.finished").leaves("verifying", "verifier", question=None)
+    result = given(*UNCERTAIN).when(done()).then("actions.finished").leaves("verifying", "verifier", question=None)
     assert status(result.session, "1.1") == "finished"
-    given(*DOUBT).when(DOUBT[-1]).refused(OutOfTurn, "not running")
+    given(*UNCERTAIN).when(UNCERTAIN[-1]).refused(OutOfTurn, "not running")
 
 
-def test_one_late_outcome_leaves_the_other_question_open() -> None:
-    doubts = [c.ReportUncertain(action_id=action_id, reason="?") for action_id in ("1.1", "1.2")]
-    result = given(*CHANGES, *doubts).when(done("1.2")).then("actions.finished").leaves("awaiting_input", "user")
+def test_a_late_outcome_leaves_the_question_about_another_action_open() -> None:
+    reports = [c.ReportUncertain(action_id=action_id, reason="?") for action_id in ("1.1", "1.2")]
+    result = given(*TWO_WRITES, *reports).when(done("1.2")).then("actions.finished").leaves("awaiting_input", "user")
     assert result.session.question is not None
     assert result.session.question.action_id == "1.1"
 
 
-def test_the_outcome_of_the_first_attempt_is_not_that_of_the_second() -> None:
-    again = given(*DOUBT, say(AGAIN)).when(c.Start())
+def test_an_outcome_of_an_earlier_attempt_is_refused() -> None:
+    again = given(*UNCERTAIN, say(AGAIN)).when(c.Start())
     second = again.then("actions.started", actions=(ActionAttempt(action_id="1.1", attempt=2),)).given
     second.when(done()).refused(OutOfTurn, "started again")
     second.when(c.ReportUncertain(action_id="1.1", reason="?")).refused(OutOfTurn, "started again")
     second.when(finish_action(attempt=2)).then("actions.finished").leaves("verifying", "verifier")
 
 
-@pytest.mark.parametrize("before", [(*FLOW, turn()), (*STARTED, done()), (*STARTED, done(), verdict(), answer())])
+@pytest.mark.parametrize("before", [(*AGENTFLOW, turn()), (*STARTED, done()), (*STARTED, done(), verdict(), answer())])
 def test_an_outcome_without_a_start_is_refused(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(done()).refused(OutOfTurn, "not running")
     given(*before).when(c.ReportUncertain(action_id="zz", reason="?")).refused(OutOfTurn, "zz is not running")
 
 
-def test_an_uncertain_outcome_after_a_stop_is_asked_about_on_retry() -> None:
-    result = given(*WRITES, c.Stop()).when(DOUBT[-1]).then("action.uncertain").leaves("resting", "nobody")
+def test_a_retry_asks_about_an_outcome_that_became_uncertain_after_the_stop() -> None:
+    result = given(*ONE_WRITE, c.Stop()).when(UNCERTAIN[-1]).then("action.uncertain").leaves("resting", "nobody")
     result.given.when(c.Retry()).then("session.retried").leaves("awaiting_input", "user")
 
 
-def test_a_retry_after_a_stop_returns_to_the_open_question() -> None:
-    given(*DOUBT, c.Stop()).when(c.Retry()).then("session.retried").leaves("awaiting_input", "user")
+def test_a_retry_after_a_stop_restores_the_open_question() -> None:
+    given(*UNCERTAIN, c.Stop()).when(c.Retry()).then("session.retried").leaves("awaiting_input", "user")
 
 
-def test_a_question_is_an_action_whose_result_is_the_answer() -> None:
+def test_the_answer_to_an_actions_question_is_its_result() -> None:
     ask = c.Ask(text="which order?", about="action", action_id="1.1")
-    result = given(*PAIR).when(ask).then("question.asked", question_id="1.1").leaves("awaiting_input", "user")
+    result = given(*TWO_BATCHES).when(ask).then("question.asked", question_id="1.1").leaves("awaiting_input", "user")
     after = (
         result.given.when(say("order 7")).then("question.answered", question_id="1.1").leaves("executing", "executor")
     )
@@ -299,27 +303,27 @@ def test_a_question_is_an_action_whose_result_is_the_answer() -> None:
 @pytest.mark.parametrize(
     ("before", "ask", "why"),
     [
-        (PAIR, {"about": "action", "action_id": "1.3"}, Invalid),
-        (PAIR, {"about": "action"}, Invalid),
-        ((*PAIR, c.Start()), {"about": "action", "action_id": "1.1"}, OutOfTurn),
-        ((*PAIR, c.Start()), {"about": "budget"}, OutOfTurn),
-        (FLOW, {"about": "action", "action_id": "1.1"}, OutOfTurn),
+        (TWO_BATCHES, {"about": "action", "action_id": "1.3"}, Invalid),
+        (TWO_BATCHES, {"about": "action"}, Invalid),
+        ((*TWO_BATCHES, c.Start()), {"about": "action", "action_id": "1.1"}, OutOfTurn),
+        ((*TWO_BATCHES, c.Start()), {"about": "budget"}, OutOfTurn),
+        (AGENTFLOW, {"about": "action", "action_id": "1.1"}, OutOfTurn),
     ],
 )
-def test_questions_of_actions_come_before_their_batch(
+def test_an_action_can_ask_only_before_its_batch_starts(
     before: tuple[StoryLine, ...], ask: dict[str, Any], why: type[Stale]
 ) -> None:
     given(*before).when(c.Ask.model_validate({"text": "?"} | ask)).refused(why)
 
 
-def test_a_budget_spent_before_a_batch_asks_and_goes_on_with_it() -> None:
-    story = (*PAIR, c.Ask(text="spent", about="budget"))
+def test_a_batch_runs_after_the_spent_budget_is_raised() -> None:
+    story = (*TWO_BATCHES, c.Ask(text="spent", about="budget"))
     given(*story).when(c.RaiseBudget(tokens=1)).then("budget.raised").leaves("executing", "executor")
 
 
 def test_no_batch_starts_if_none_is_ready() -> None:
-    """A log may make the executor due without anything to run."""
-    stuck = given(*FLOW, turn(), c.Start(), done()).session
+    """In a faulty log the executor may be due although no action can run."""
+    stuck = given(*AGENTFLOW, turn(), c.Start(), done()).session
     stuck = replace(stuck, phase="executing", work=Work(service="executor", version=4))
     given(begin=stuck).when(c.Start()).refused(OutOfTurn, "No batch is ready")
 
@@ -336,7 +340,7 @@ def test_no_batch_starts_if_none_is_ready() -> None:
         ("escalate", "escalated", "user", ()),
     ],
 )
-def test_the_verdict_on_a_turn(next_action: str, phase: str, due: str, problems: tuple[str, ...]) -> None:
+def test_the_verdict_decides_the_next_phase(next_action: str, phase: str, due: str, problems: tuple[str, ...]) -> None:
     result = given(*STARTED, done()).when(verdict(next_action)).then("turn.verified", turn=1, next_action=next_action)
     result.leaves(phase, due, problems=problems)
     assert result.session.turn is not None
@@ -356,7 +360,7 @@ def test_the_session_rests_after_the_answer() -> None:
     assert after.session.words.earlier[0].outcome == "answered: It is done."
 
 
-def test_the_turns_of_a_request_are_bounded_and_end_with_an_answer() -> None:
+def test_the_turns_of_a_request_are_limited_and_end_with_an_answer() -> None:
     first = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict("continue"))
     last = (turn(act("2.1")), c.Start(), done("2.1"))
     given(*first, *last).when(verdict("retry")).then("turn.verified").leaves("answering", "generator")
@@ -367,11 +371,11 @@ def test_the_turn_limit_counts_per_request() -> None:
     ended = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict(), answer())
     second = (new_request("next"), turn(act("2.1")), c.Start(), done("2.1"))
     given(*ended, *second).when(verdict("continue")).then("turn.verified").leaves("answering", "generator")
-    more = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict(), answer())
-    given(*more, *second).when(verdict("continue")).then("turn.verified").leaves("planning", "planner")
+    ended_below_limit = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict(), answer())
+    given(*ended_below_limit, *second).when(verdict("continue")).then("turn.verified").leaves("planning", "planner")
 
 
-def test_a_user_takes_over_or_hands_back() -> None:
+def test_a_user_takes_over_an_escalated_session_or_hands_it_back() -> None:
     escalated = given(*STARTED, done(), verdict("escalate"))
     take = c.TakeOver(sub_goal="by hand", actions=(act("2.1", effect="write"),))
     result = escalated.when(take).then("turn.requested", turn=2, actor="user:ann").leaves("executing", "executor")
@@ -379,16 +383,16 @@ def test_a_user_takes_over_or_hands_back() -> None:
     assert result.session.turn.by == "user:ann"
     escalated.when(say("try the other")).then("message.received").leaves("planning", "planner")
     escalated.when(c.TakeOver(sub_goal="by hand", actions=())).refused(Invalid, "at least one action")
-    given(*FLOW).when(take).refused(OutOfTurn, "escalated")
+    given(*AGENTFLOW).when(take).refused(OutOfTurn, "escalated")
 
 
-def test_handing_back_makes_the_planner_due_even_with_code() -> None:
+def test_handing_back_makes_the_planner_due_even_if_the_session_has_code() -> None:
     code = (*TO_DONE[:-1], c.Reject(), c.Stop(), c.ChooseWorkflow(workflow="agentflow"), new_request("order"))
     escalated = (*code, turn(), c.Start(), done(), verdict("escalate"))
     given(*escalated).when(say("go on")).then("message.received").leaves("planning", "planner")
 
 
-# --- plans that act
+# --- plans with tool calls
 
 
 def steps_plan() -> tuple[StoryLine, ...]:
@@ -396,7 +400,7 @@ def steps_plan() -> tuple[StoryLine, ...]:
     return (request("flow"), c.DraftPlan(goal="g", steps=steps, kind="path", path=PathPlan(nodes=("orders", "note"))))
 
 
-def test_an_approved_path_is_carried_out_step_by_step() -> None:
+def test_an_approved_path_runs_step_by_step() -> None:
     result = given(*steps_plan()).when(approve).then("plan.approved").leaves("executing", "executor", turns=1)
     assert result.session.turn is not None
     first, second = (action.spec for action in result.session.turn.actions)
@@ -408,7 +412,7 @@ def test_an_approved_path_is_carried_out_step_by_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("next_action", "how", "becomes"),
+    ("next_action", "verdict_status", "plan_status"),
     [
         ("complete", "success", "completed"),
         ("complete", "partial", "completed"),
@@ -417,14 +421,14 @@ def test_an_approved_path_is_carried_out_step_by_step() -> None:
         ("continue", "success", "executing"),
     ],
 )
-def test_a_plan_ends_with_its_verdict(next_action: str, how: str, becomes: str) -> None:
+def test_the_verdict_decides_the_plans_status(next_action: str, verdict_status: str, plan_status: str) -> None:
     story = (*steps_plan(), approve, c.Start(), done("1.1"), c.Start(), done("1.2"))
-    result = given(*story).when(verdict(next_action, how)).then("turn.verified")
+    result = given(*story).when(verdict(next_action, verdict_status)).then("turn.verified")
     assert result.session.plan is not None
-    assert result.session.plan.status == becomes
+    assert result.session.plan.status == plan_status
 
 
-def test_a_plan_cancelled_while_it_is_carried_out_keeps_its_outcomes() -> None:
+def test_outcomes_are_recorded_after_the_plan_is_cancelled() -> None:
     work = given(*steps_plan(), approve).session.work
     result = given(*steps_plan(), approve, c.Start()).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
     result.leaves("resting", "nobody", rest_reason="stopped")
@@ -432,11 +436,11 @@ def test_a_plan_cancelled_while_it_is_carried_out_keeps_its_outcomes() -> None:
     result.given.when(done("1.1"), "executor", work=work).then("actions.finished").leaves("resting", "nobody")
 
 
-def test_a_turn_keeps_the_current_limits_though_events_may_be_larger() -> None:
-    many = tuple(act(f"1.{number}") for number in range(51))
-    given(*FLOW).when(turn(*many)).refused(Invalid, "at most 50 actions")
-    given(*FLOW).when(turn(sub_goals=("look",) * 21)).refused(Invalid, "at most 20 sub-goals")
-    planned = given(*FLOW).when(turn(*many[:50])).then("turn.planned").event
+def test_the_limits_of_a_turn_apply_to_new_turns_but_not_to_stored_events() -> None:
+    actions = tuple(act(f"1.{number}") for number in range(51))
+    given(*AGENTFLOW).when(turn(*actions)).refused(Invalid, "at most 50 actions")
+    given(*AGENTFLOW).when(turn(sub_goals=("look",) * 21)).refused(Invalid, "at most 20 sub-goals")
+    planned = given(*AGENTFLOW).when(turn(*actions[:50])).then("turn.planned").event
     assert isinstance(planned, facts.TurnPlanned)
-    larger = planned.model_dump() | {"actions": [spec.model_dump() for spec in many], "sub_goals": ["x"] * 50}
+    larger = planned.model_dump() | {"actions": [spec.model_dump() for spec in actions], "sub_goals": ["x"] * 50}
     assert len(facts.TurnPlanned.model_validate(larger).actions) == 51

@@ -1,4 +1,4 @@
-"""Usage: any event may account for model calls, each counted once; an action out of budget runs again."""
+"""Usage: any event may record model calls, each counted once; an action that ran out of budget runs again."""
 
 import pytest
 
@@ -19,10 +19,10 @@ CALL = ModelCall(
 )
 READ, NEXT = act("1.1"), act("1.2", "1.1")
 NO_BUDGET = finish_action("1.1", ok=False, error=OUT_OF_BUDGET, cause="budget")
-SPENT: tuple[StoryLine, ...] = (request("agentflow", token_budget=100), turn(READ, NEXT), c.Start(), spend(100))
+BUDGET_SPENT: tuple[StoryLine, ...] = (request("agentflow", token_budget=100), turn(READ, NEXT), c.Start(), spend(100))
 
 
-def test_every_event_accounts_for_the_calls_of_its_command() -> None:
+def test_an_event_records_the_model_calls_of_its_command() -> None:
     before = given(say()).session
     by = CommandMeta("planner", NOON, work=before.work, usage=(CALL, CALL))
     event = decide(before, draft(), by)
@@ -52,7 +52,7 @@ def test_usage_without_calls_is_not_recorded() -> None:
 def test_an_action_out_of_budget_asks_after_its_batch_and_runs_again() -> None:
     other = act("1.3")
     story = (request("agentflow", token_budget=100), turn(READ, NEXT, other), c.Start(), spend(100), NO_BUDGET)
-    assert given(*story).session.phase == "executing"  # the other one is still running
+    assert given(*story).session.phase == "executing"  # 1.3 is still running
     asked = (
         given(*story)
         .when(done("1.3"))
@@ -66,8 +66,8 @@ def test_an_action_out_of_budget_asks_after_its_batch_and_runs_again() -> None:
     assert statuses(raised.session) == {"1.1": "planned", "1.2": "planned", "1.3": "finished"}
 
 
-def test_giving_up_can_be_retried() -> None:
-    stopped = given(*SPENT, NO_BUDGET).when(c.Answer(text=GIVE_UP)).then("session.stopped")
+def test_after_giving_up_a_larger_budget_and_a_retry_resume_the_work() -> None:
+    stopped = given(*BUDGET_SPENT, NO_BUDGET).when(c.Answer(text=GIVE_UP)).then("session.stopped")
     stopped.leaves("resting", "nobody", resume_phase="executing")
     raised = stopped.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
     again = raised.given.when(c.Retry()).then("session.retried").leaves("executing", "executor")
@@ -77,7 +77,7 @@ def test_giving_up_can_be_retried() -> None:
 @pytest.mark.parametrize("error", ["no", OUT_OF_BUDGET])
 def test_other_failures_are_verified_whatever_their_text(error: str) -> None:
     failed = finish_action("1.1", ok=False, error=error)
-    given(*SPENT).when(failed).then("actions.finished").leaves("verifying", "verifier")
+    given(*BUDGET_SPENT).when(failed).then("actions.finished").leaves("verifying", "verifier")
 
 
 def statuses(session: Session) -> dict[str, str]:

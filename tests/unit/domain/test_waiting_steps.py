@@ -1,4 +1,4 @@
-"""Plan steps that wait for the user or for a time, while the other steps go on."""
+"""Plan steps that wait for the user or for a time while other steps run."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -56,15 +56,19 @@ def wake(session: Session, at: datetime = LATER) -> Session:
     return session_after(decide(session, c.Wake(), CommandMeta("keeper", at)), begin=session)
 
 
-def test_a_step_waits_while_the_others_go_on() -> None:
+def test_a_step_waits_while_other_steps_run() -> None:
     waiting = session_after(*approved_plan(LOOK, WAIT, AFTER_WAIT), wait("s2"))
     assert (waiting.phase, status(waiting)) == ("executing", {"s1": "planned", "s2": "waiting", "s4": "planned"})
     looked = session_after(*approved_plan(LOOK, WAIT, AFTER_WAIT), wait("s2"), c.Start(), finish_step("s1"))
     assert (looked.phase, looked.work, state_name(looked), next_wake(looked)) == ("waiting", None, "waiting", LATER)
-    on = wake(looked)
-    assert (on.phase, [a.spec.id for a in next_batch(on.turn)], next_wake(on)) == ("executing", ["t2.s4"], None)
-    assert on.turn
-    assert on.turn.actions[1].result == {"until": LATER.isoformat()}
+    awake = wake(looked)
+    assert (awake.phase, [a.spec.id for a in next_batch(awake.turn)], next_wake(awake)) == (
+        "executing",
+        ["t2.s4"],
+        None,
+    )
+    assert awake.turn
+    assert awake.turn.actions[1].result == {"until": LATER.isoformat()}
 
 
 def test_the_first_wake_ends_only_the_waits_that_are_due() -> None:
@@ -113,13 +117,13 @@ def test_a_question_is_asked_last_and_its_answer_is_the_output() -> None:
     assert answered.turn.actions[0].result == "Blue"
 
 
-def test_a_wake_during_a_question_lets_other_steps_go_on() -> None:
+def test_a_wake_during_a_question_lets_other_steps_run_first() -> None:
     lines = (*approved_plan(WAIT, ASK, AFTER_WAIT), wait("s2"), ask())
     asked = session_after(*lines)
     assert (asked.phase, status(asked)["s2"]) == ("awaiting_input", "waiting")
-    on = wake(asked)
-    assert (on.phase, on.question, status(on)["s3"]) == ("executing", None, "planned")
-    again = session_after(c.Start(), finish_step("s4"), ask(), begin=on)
+    awake = wake(asked)
+    assert (awake.phase, awake.question, status(awake)["s3"]) == ("executing", None, "planned")
+    again = session_after(c.Start(), finish_step("s4"), ask(), begin=awake)
     assert (again.phase, status(again)["s3"]) == ("awaiting_input", "asked")
     alone = wake(session_after(*approved_plan(WAIT, ASK), wait("s2"), ask()))
     assert (alone.phase, status(alone)) == ("awaiting_input", {"s2": "finished", "s3": "asked"})
@@ -131,16 +135,16 @@ def test_a_waiting_step_can_be_skipped() -> None:
         skipped = session_after(*begins, c.Skip(action_id="t2.s2"))
         assert (skipped.phase, status(skipped)["s2"]) == ("executing", "skipped")
         assert "t2.s4" in [a.spec.id for a in next_batch(skipped.turn)]
-    unasked = session_after(*approved_plan(ASK), ask(), c.Skip(action_id="t2.s3"))
-    assert (unasked.phase, unasked.question) == ("verifying", None)
+    skipped_question = session_after(*approved_plan(ASK), ask(), c.Skip(action_id="t2.s3"))
+    assert (skipped_question.phase, skipped_question.question) == ("verifying", None)
 
 
 def test_a_wake_during_a_pause_starts_nothing() -> None:
     paused = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), c.Pause())
     assert (paused.phase, paused.paused) == ("waiting", True)
-    on = wake(paused)
-    assert (on.phase, on.paused, on.work) == ("executing", True, None)
-    assert session_after(c.Resume(), begin=on).work
+    awake = wake(paused)
+    assert (awake.phase, awake.paused, awake.work) == ("executing", True, None)
+    assert session_after(c.Resume(), begin=awake).work
 
 
 def test_a_stop_ends_the_wait_and_a_retry_starts_it_again() -> None:
@@ -152,7 +156,7 @@ def test_a_stop_ends_the_wait_and_a_retry_starts_it_again() -> None:
     assert (cancelled.phase, next_wake(cancelled)) == ("resting", None)
 
 
-def test_a_message_while_it_waits_is_answered_and_the_wait_goes_on() -> None:
+def test_a_message_during_a_wait_is_answered_and_the_wait_continues() -> None:
     remarked = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), say("How long?"))
     assert (remarked.phase, remarked.work and remarked.work.service) == ("planning", "planner")
     answered = session_after(c.AnswerRemark(text="An hour."), begin=remarked)
@@ -165,7 +169,7 @@ def test_a_message_while_it_waits_is_answered_and_the_wait_goes_on() -> None:
     assert (changed.phase, next_wake(changed)) == ("awaiting_approval", None)
 
 
-def test_a_plan_with_waits_ends_like_any_other() -> None:
+def test_a_plan_completes_after_its_wait() -> None:
     waited = wake(session_after(*approved_plan(WAIT), wait("s2")))
     assert waited.phase == "verifying"
     done = session_after(verdict(), c.GiveAnswer(text="Waited.", confidence=1), begin=waited)
@@ -173,27 +177,27 @@ def test_a_plan_with_waits_ends_like_any_other() -> None:
     assert done.plan.status == "completed"
 
 
-def test_a_failed_step_stops_the_waiting_ones_until_the_user_decides() -> None:
+def test_a_failed_step_ends_waits_until_the_user_decides() -> None:
     failed = (*approved_plan(LOOK, WAIT, AFTER_WAIT), wait("s2"), c.Start(), finish_action(action_id="t2.s1", ok=False))
     halted = session_after(*failed)
     assert (halted.phase, next_wake(halted)) == ("verifying", None)
     assert status(halted) == {"s1": "failed", "s2": "skipped", "s4": "skipped"}
     open_ = session_after(verdict("complete", "failure"), c.GiveAnswer(text="It failed.", confidence=0.1), begin=halted)
     assert (open_.phase, is_unfinished(open_)) == ("resting", True)
-    for way_on in (c.Retry(), c.Skip(action_id="t2.s1")):
-        on = session_after(way_on, begin=open_)
-        assert (on.phase, status(on)["s2"], status(on)["s4"]) == ("executing", "planned", "planned")
-        assert next_wake(session_after(wait("s2"), begin=on)) == LATER
+    for command in (c.Retry(), c.Skip(action_id="t2.s1")):
+        awake = session_after(command, begin=open_)
+        assert (awake.phase, status(awake)["s2"], status(awake)["s4"]) == ("executing", "planned", "planned")
+        assert next_wake(session_after(wait("s2"), begin=awake)) == LATER
     again = finish_action(action_id="t2.s1", attempt=2)
     left_out = session_after(c.Skip(action_id="t2.s2"), c.Retry(), c.Start(), again, begin=open_)
     assert (left_out.phase, status(left_out)["s2"]) == ("executing", "skipped")
 
 
 def test_a_wake_before_the_batch_starts_asks_for_missing_approvals() -> None:
-    pays = Step(text="Pay", tool="pay", id="s6", effect="write", after=("s2",))
+    write = Step(text="Pay", tool="pay", id="s6", effect="write", after=("s2",))
     by_setting = request("execution_plan", require_plan_approval=False)
-    steps = c.DraftPlan(goal="Wait", steps=(WAIT, pays, LOOK), kind="execution")
+    steps = c.DraftPlan(goal="Wait", steps=(WAIT, write, LOOK), kind="execution")
     waiting = session_after(by_setting, steps, c.BeginPlan(), wait("s2"))
     assert (waiting.phase, [a.spec.id for a in next_batch(waiting.turn)]) == ("executing", ["t2.s1"])
-    on = wake(waiting)
-    assert (on.phase, [a.spec.id for a in undecided_actions(on.turn)]) == ("awaiting_approval", ["t2.s6"])
+    awake = wake(waiting)
+    assert (awake.phase, [a.spec.id for a in undecided_actions(awake.turn)]) == ("awaiting_approval", ["t2.s6"])

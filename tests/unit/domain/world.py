@@ -1,7 +1,7 @@
-"""The world of test_machine.py: one session's log, the works that were given out, and the invariants.
+"""The session that test_machine.py runs its random schedules on: its log, its work and its invariants.
 
-`append` is the guarded append: a command decided on an old session is decided again on the newest one. After every
-event the invariants of the event and of the session are checked.
+`append` works as in production: it decides a command again on the newest session if the known one is old. After every
+event it checks the invariants of the event and of the session.
 """
 
 from dataclasses import dataclass, field
@@ -59,27 +59,28 @@ MADE_BY_WORK = (
 PLANS = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
 DRAFTS = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
-REACHED: set[str] = set()  # the types of all events that ever happened in any world
+REACHED: set[str] = set()  # the types of all events of all sessions, and the sub-goals' statuses
 
 
 @dataclass
 class SessionWorld:
     session: Session = field(default_factory=lambda: Session("s0"))
-    read: Session = field(default_factory=lambda: Session("s0"))  # folded from what was stored, event by event
+    read: Session = field(default_factory=lambda: Session("s0"))  # folded from the stored events
     log: list[SessionEvent] = field(default_factory=list)
-    works: list[Work] = field(default_factory=list)  # every work that a service was ever made due for
-    pending_messages: dict[str, int] = field(
-        default_factory=dict
-    )  # said, and not yet known to be taken in: text -> version
-    starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> how often it was started
-    may_start_again: set[tuple[int, str]] = field(default_factory=set)  # the person said: run it again
-    did_not_happen: set[tuple[int, str]] = field(default_factory=set)  # the person said: it did not happen
-    done_writes: set[str] = field(default_factory=set)  # changes that were done or denied for the request at hand
+    works: list[Work] = field(default_factory=list)  # all work that was ever due
+    pending_messages: dict[str, int] = field(default_factory=dict)  # not yet taken in: text -> version
+    starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> number of starts
+    may_start_again: set[tuple[int, str]] = field(default_factory=set)  # the user chose to run it again
+    did_not_happen: set[tuple[int, str]] = field(default_factory=set)  # the user answered that it did not happen
+    done_writes: set[str] = field(default_factory=set)  # writes done or denied for the current request
     stopped: int = 0
     forks: int = 0
 
     def append(self, command: AnyCommand, meta: CommandMeta, known: Session | None = None) -> SessionEvent | None:
-        """Decide on the known session, and again on the newest one if it is old; None if refused."""
+        """The appended event, or None if the command was refused.
+
+        Decides on the known session, and again on the newest one if the known one is old.
+        """
         known = known or self.session
         try:
             event = decide(known, command, meta)
@@ -112,7 +113,7 @@ class SessionWorld:
         self.check_session(after)
 
     def fork(self) -> None:
-        """Go on in a fork of the session."""
+        """Continue in a fork of the session."""
         forks = self.forks + 1
         child = Session(f"s{forks}")
         by = CommandMeta(ANN, NOON)
@@ -130,10 +131,10 @@ class SessionWorld:
         self.accept(event, by)
         self.pending_messages = dict.fromkeys(saved, 1)
 
-    # --- what must hold of every event
+    # --- invariants of every event
 
     def _check_consequences(self, before: Session, event: SessionEvent, after: Session) -> None:
-        """The event states what it ends and begins: completing it again changes nothing."""
+        """The event names the actions that it ends and begins: completing it again changes nothing."""
         before = Session(event.session_id) if isinstance(event, facts.SessionForked) else before
         assert complete(before, event.model_copy(update={"ended": (), "begins": ()})) == event
         assert admit(before, event) == (after, "")
@@ -161,14 +162,14 @@ class SessionWorld:
             assert statuses[sub_goal.sub_goal] == ("completed" if sub_goal.status == "success" else tried_again)
 
     def _check_work(self, event: SessionEvent, meta: CommandMeta) -> None:
-        """Workers' events come from the session's current work, never from work that began before a stop."""
+        """Workers append events only for the session's current work, never for work that began before a stop."""
         if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
             assert meta.work is not None
             assert meta.work == self.session.work
             assert meta.work.version > self.stopped
 
     def _check_approval(self, before: Session, event: SessionEvent) -> None:
-        """An approved version is the one in the log, by hash, and its steps run as shown."""
+        """The approved version has the hash of the one in the log, and its steps run as shown."""
         if isinstance(event, facts.PlanApproved) and before.plan:
             assert event.plan_version == before.plan.version
             assert event.hash == before.plan.hash
@@ -188,7 +189,7 @@ class SessionWorld:
     def _check_starts(self, before: Session, event: SessionEvent) -> None:
         """An action starts at most once, unless the user allows another run, and never without a needed approval.
 
-        A retry also allows a path's node to run again that a stop interrupted.
+        After a stop, a retry also lets an interrupted node of a path run again.
         """
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
             self._may_start_again(before.turn.number, event.question_id)
@@ -215,7 +216,7 @@ class SessionWorld:
                 assert (action_id, action.hash) in [(e.action_id, e.hash) for e in approvals]
 
     def _check_ruling(self, before: Session, event: SessionEvent, start: c.Start) -> None:
-        """Started actions do no more than was planned or approved, whatever the plan says of their tools."""
+        """Started actions do no more than was planned or approved, whatever effect the plan claims for their tools."""
         if not isinstance(event, facts.ActionsStarted):
             return
         planned = max(e.version for e in self.log if isinstance(e, PLANS))
@@ -257,7 +258,7 @@ class SessionWorld:
                 message_version = self.pending_messages.pop(text, 0)
                 assert meta.work is None or message_version <= meta.work.version
         planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
-        if planned or isinstance(event, facts.PlanEdited):  # of a path, whose nodes have yet to take the words in
+        if planned or isinstance(event, facts.PlanEdited):  # of a path: its nodes read the words later
             for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
                 message_version = self.pending_messages.pop(text, 0)
                 assert meta.work is None or message_version <= meta.work.version
@@ -265,7 +266,7 @@ class SessionWorld:
             self.pending_messages[event.text] = event.version
         if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
             if before.question.about == "action":
-                return  # it is the action's result
+                return  # the answer is the action's result
             self.pending_messages[event.text] = event.version
 
     def _check_remark_answered(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
@@ -276,7 +277,7 @@ class SessionWorld:
             message_version = self.pending_messages.pop(text, 0)
             assert meta.work is None or message_version <= meta.work.version
 
-    # --- what must hold of every session
+    # --- invariants of every session
 
     def check_session(self, session: Session) -> None:
         assert session.version == len(self.log)
@@ -310,14 +311,14 @@ class SessionWorld:
         self.did_not_happen.add((turn, action_id))
 
     def _check_never_started(self, session: Session) -> None:
-        """A skipped or denied action was never started, unless the user said that it did not happen."""
+        """A skipped or denied action was never started, unless the user answered that it did not happen."""
         for action in session.turn.actions if session.turn else ():
             key = (session.turn.number if session.turn else 0, action.spec.id)
             if action.status in ("skipped", "denied"):
                 assert key not in self.starts or key in self.did_not_happen
 
     def _check_due(self, session: Session) -> None:
-        """A service is due only by the event that began its work, and every work was given out."""
+        """A service is due only after the event that began its work, and all work was due once."""
         whose, work = due(session), session.work
         if whose not in ("user", "nobody"):
             assert work is not None
@@ -331,7 +332,7 @@ class SessionWorld:
     def _check_no_message_lost(self, session: Session) -> None:
         rounds = [line for round_ in session.words.earlier for line in round_.request.splitlines()]
         for text in [text for text in self.pending_messages if text in rounds]:
-            del self.pending_messages[text]  # an earlier request: from here on the summary has it
+            del self.pending_messages[text]  # an earlier request: the summary includes it
         known = (
             *session.words.request.splitlines(),
             *session.words.feedback,
@@ -340,10 +341,10 @@ class SessionWorld:
         )
         missing = [text for text in self.pending_messages if text not in known]
 
-        assert not missing, f"nobody will read {missing}"
+        assert not missing, f"no prompt will include {missing}"
 
     def _check_remark(self, session: Session) -> None:
-        """While a remark is answered, the session before it can be restored and decided on."""
+        """While a service answers a remark, the session before the remark can be restored, and is in a valid state."""
         if session.words.remark is None:
             return
         assert session.phase in ("planning", "coding", "awaiting_input", "failed")
@@ -373,7 +374,7 @@ def _remark_messages(session: Session) -> tuple[str, ...]:
 
 
 def _changed_actions(before: Session, after: Session) -> list[tuple[str | None, Action]]:
-    """The actions of the turn whose status changed, with the earlier status."""
+    """The actions of the turn whose status changed, each after its earlier status."""
     was = {a.spec.id: a.status for a in before.turn.actions} if before.turn else {}
     same = before.turn is not None and after.turn is not None and before.turn.number == after.turn.number
     known = was if same else {}
