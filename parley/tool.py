@@ -190,15 +190,18 @@ def tool(
     """A decorator that makes a tool from an async function: its name, docstring and the type of its first parameter.
 
     `more` are further fields of `Tool`. `check`, `preview` and `confirms` take the same arguments as the function.
+    Raises TypeError for a function that does not take a model of its arguments and a context.
     """
 
     def make(run: Callable[[Any, Context], Awaitable[object]]) -> Tool[Any]:
-        first = next(iter(inspect.signature(run).parameters))
-        returns = (hints := typing.get_type_hints(run)).get("return")
+        parameters, hints = list(inspect.signature(run).parameters), typing.get_type_hints(run)
+        if len(parameters) != 2 or parameters[0] not in hints:
+            raise TypeError(f"{run.__name__} must take an annotated pydantic model of its arguments, and the context.")
+        returns = hints.get("return")
         model = {"returns": returns} if isinstance(returns, type) and issubclass(returns, BaseModel) else {}
         return Tool(
             name=name or run.__name__,
-            arguments=hints[first],
+            arguments=hints[parameters[0]],
             run=run,
             description=description or inspect.cleandoc(run.__doc__ or ""),
             effect=effect,

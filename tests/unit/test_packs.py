@@ -272,6 +272,9 @@ pack = Opened("{name}", [{tool}])
 """
 
 
+NO_CONTEXT = PACK.format(name="more", tool="say", opens="pass").replace(", context: Context", "")
+
+
 async def opened(folder: Path | None) -> LoadedPacks:
     loaded = LoadedPacks(folder)
     async with AsyncExitStack() as stack:
@@ -297,11 +300,12 @@ async def test_packs_in_the_packs_folder_are_loaded_beside_those_that_ship(tmp_p
         ("import nothing_of_that_name", "ModuleNotFoundError"),
         ("raise SystemExit(3)", "SystemExit"),
         ("x = 1", "it has no pack"),
+        (NO_CONTEXT, "say must take an annotated pydantic model of its arguments, and the context"),
         (PACK.format(name="retail", tool="say", opens="pass"), "there is a pack retail already"),
         (PACK.format(name="more", tool="think", opens="pass"), "the pack retail has a tool think already"),
         (PACK.format(name="more", tool="say", opens="raise OSError('no disk')"), "OSError: no disk"),
     ],
-    ids=["import", "exit", "none", "name", "tool", "open"],
+    ids=["import", "exit", "none", "no context", "name", "tool", "open"],
 )
 async def test_a_broken_pack_is_reported_and_the_others_work(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "broken.py").write_text(text)
