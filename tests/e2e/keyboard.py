@@ -26,14 +26,13 @@ class Keyboard:
     async def tab_to(self, name: str, label_part: str = "") -> None:
         """Presses Tab until the element is focused. Fails if a stop on the way has no visible focus mark."""
         trail: list[str] = []
-        for _ in range(MAX_PRESSES):
-            if await self.is_focused(name, label_part):
-                return
+        while not await self.is_focused(name, label_part) and len(trail) < MAX_PRESSES:
             await self.page.keyboard.press("Tab")
             unmarked = await self.page.evaluate(MISSING_FOCUS_MARK)
             trail.append(":".join(await self.page.evaluate(READ_FOCUS))[:40])
             assert not unmarked, f"{unmarked} after {trail}"
-        raise AssertionError(f"Tab does not reach {name} {label_part}, only {trail}")
+        if not await self.is_focused(name, label_part):
+            raise AssertionError(f"Tab does not reach {name} {label_part}, only {trail}")
 
     async def activate(self, name: str, label_part: str = "") -> None:
         await self.tab_to(name, label_part)
