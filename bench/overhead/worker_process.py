@@ -5,7 +5,7 @@ tests but accepts the code without running them, because running programs would 
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,7 +18,7 @@ from services.verifier.conversation_prompt import TestsReply, build_tests_prompt
 from services.verifier.handlers import verify
 from shared.bus import Delivery
 from shared.domain import commands as c
-from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
+from shared.llm import ModelRequest
 from shared.settings import Settings
 from shared.worker import WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application
 from shared.worker.lazy_model import LazyModel
@@ -27,27 +27,14 @@ from shared.worker.lazy_model import LazyModel
 class InstantModel(LazyModel):
     """A model with prepared replies."""
 
-    async def ask[R: BaseModel](
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        model: str = "",
-        temperature: float | None = None,
-        refuse: Callable[[R], str] | None = None,
-        before_call: BeforeCall | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
         """See `Model.ask`."""
-        if before_call:
-            await before_call()
-        prepared = reply_to(messages, reply)
-        await on_call(model_call(role))
-        if on_partial:
-            await on_partial(prepared.model_dump(mode="json"))
+        if request.before_call:
+            await request.before_call()
+        prepared = reply_to(request.messages, request.reply)
+        await request.on_call(model_call(request.role))
+        if request.on_partial:
+            await request.on_partial(prepared.model_dump(mode="json"))
         return prepared
 
     def load(self) -> Any:

@@ -2,7 +2,7 @@
 
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.scripted import ModelByTask, Prompt, ScriptedModel
-from shared.llm.types import BeforeCall, Message, Model, OnCall, OnPartial, Role
+from shared.llm.types import BeforeCall, Message, Model, ModelRequest, OnCall, OnPartial, Role
 
 __all__ = [
     "BeforeCall",
@@ -12,6 +12,7 @@ __all__ = [
     "ModelError",
     "ModelFailed",
     "ModelMisconfigured",
+    "ModelRequest",
     "ModelUnreachable",
     "OnCall",
     "OnPartial",

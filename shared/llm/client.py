@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -22,7 +22,7 @@ from shared.llm.instrumentation import observe_call
 from shared.llm.parsing import parse_reply
 from shared.llm.schema import Capabilities, instruction, response_format, with_schema
 from shared.llm.stream import PartialReply, collect
-from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
+from shared.llm.types import Message, ModelRequest, Role
 from shared.llm.usage import Tokens, cost, estimate
 from shared.settings import Settings
 from shared.telemetry import metrics
@@ -34,19 +34,6 @@ MAX_ECHO = 20_000  # characters of an invalid reply that are quoted back to the 
 CONNECT_TIMEOUT = 5.0
 MAX_WAIT = 8.0
 _RANDOM = random.SystemRandom()
-
-
-@dataclass(frozen=True)
-class _Request[R: BaseModel]:
-    role: Role
-    model: str
-    messages: Sequence[Message]
-    reply: type[R]
-    before_call: BeforeCall | None
-    on_call: OnCall
-    on_partial: OnPartial | None
-    temperature: float | None = None
-    refuse: Callable[[R], str] | None = None
 
 
 @dataclass
@@ -98,29 +85,16 @@ class OpenAIModel:
         """Close the connections."""
         await self._client.close()
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        model: str = "",
-        temperature: float | None = None,
-        refuse: Callable[[R], str] | None = None,
-        before_call: BeforeCall | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
         """See `Model.ask`."""
-        chosen = await self._configured(model) if model else await self._model(role, quality)
-        question = _Request(role, chosen, messages, reply, before_call, on_call, on_partial, temperature, refuse)
-        ability = self._capabilities.get((question.model, reply.__name__), Capabilities())
+        model = await (self._configured(request.model) if request.model else self._model(request.role, request.quality))
+        request = replace(request, model=model)
+        ability = self._capabilities.get((model, request.reply.__name__), Capabilities())
         repair: list[Message] = []
         faults = repairs = 0
         for attempt in count(1):
             try:
-                return await self._call(question, ability, repair, attempt)
+                return await self._call(request, ability, repair, attempt)
             except UnsupportedRequest as fault:
                 ability = _without_rejected(ability, fault)
             except InvalidReply as fault:
@@ -128,7 +102,7 @@ class OpenAIModel:
                 if repairs > MAX_REPAIRS:
                     raise ModelFailed(f"the model's reply is not valid: {fault.reason}", raw=fault.raw) from fault
                 ability = (ability.weaker() or ability) if fault.prose else ability
-                repair = _repair(fault, reply)
+                repair = _repair(fault, request.reply)
             except TransientFault as fault:
                 faults += 1
                 if faults >= self._settings.model_max_attempts:
@@ -137,20 +111,20 @@ class OpenAIModel:
         raise AssertionError("unreachable: count() does not end")
 
     async def _call[R: BaseModel](
-        self, question: _Request[R], ability: Capabilities, repair: Sequence[Message], attempt: int
+        self, request: ModelRequest[R], ability: Capabilities, repair: Sequence[Message], attempt: int
     ) -> R:
         """Make one HTTP call, and report it however it ends."""
         async with self._slots:  # waiting for a slot is not part of the call
-            if question.before_call:
-                await question.before_call()
-            attempt_state = _Attempt(attempt, [*with_schema(question.messages, question.reply, ability.mode), *repair])
-            with observe_call(question.model, question.role, self._client.base_url.host) as observe:
+            if request.before_call:
+                await request.before_call()
+            attempt_state = _Attempt(attempt, [*with_schema(request.messages, request.reply, ability.mode), *repair])
+            with observe_call(request.model, request.role, self._client.base_url.host) as observe:
                 try:
-                    await self._stream(question, ability, attempt_state)
+                    await self._stream(request, ability, attempt_state)
                     attempt_state.outcome = "invalid"
                     # in a thread: repairing a long reply can block for a second
-                    parsed = await asyncio.to_thread(parse_reply, attempt_state.draft.text, question.reply)
-                    if question.refuse and (why := question.refuse(parsed)):
+                    parsed = await asyncio.to_thread(parse_reply, attempt_state.draft.text, request.reply)
+                    if request.refuse and (why := request.refuse(parsed)):
                         raise InvalidReply(why, raw=attempt_state.draft.text)
                     attempt_state.outcome = "ok"
                 except InvalidReply:
@@ -161,47 +135,47 @@ class OpenAIModel:
                     raise
                 finally:
                     if attempt_state.outcome == "ok":  # learn only from success
-                        self._remember(question, ability)
-                    call = self._model_call(question, attempt_state)
+                        self._remember(request, ability)
+                    call = self._model_call(request, attempt_state)
                     observe(call)
-                    await question.on_call(call)
-        if question.on_partial:
-            await question.on_partial(parsed.model_dump(mode="json"))
+                    await request.on_call(call)
+        if request.on_partial:
+            await request.on_partial(parsed.model_dump(mode="json"))
         return parsed
 
-    def _remember[R: BaseModel](self, question: _Request[R], ability: Capabilities) -> None:
+    def _remember[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities) -> None:
         """Remember the endpoint's capabilities. Log and count a downgraded reply mode once."""
-        key = (question.model, question.reply.__name__)
+        key = (request.model, request.reply.__name__)
         known = self._capabilities.get(key, Capabilities())
         self._capabilities[key] = ability
         if ability.mode != known.mode:
             log.warning("reply_mode_downgraded", model=key[0], reply=key[1], mode=ability.mode)
             metrics.DOWNGRADES.labels(model=key[0], reply=key[1], mode=ability.mode).inc()
 
-    def _model_call[R: BaseModel](self, question: _Request[R], attempt: _Attempt) -> ModelCall:
+    def _model_call[R: BaseModel](self, request: ModelRequest[R], attempt: _Attempt) -> ModelCall:
         tokens = attempt.tokens()
         return ModelCall(
-            model=question.model,
-            role=question.role,
+            model=request.model,
+            role=request.role,
             prompt_tokens=tokens.prompt,
             cached_tokens=tokens.cached,
             completion_tokens=tokens.completion,
-            cost=cost(self._settings.parley_prices, question.model, tokens),
+            cost=cost(self._settings.parley_prices, request.model, tokens),
             latency=time.monotonic() - attempt.started,
             attempt=attempt.attempt,
             outcome=attempt.outcome,
             estimated=attempt.draft.usage is None,
         )
 
-    async def _stream[R: BaseModel](self, question: _Request[R], ability: Capabilities, attempt: _Attempt) -> None:
+    async def _stream[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities, attempt: _Attempt) -> None:
         create: Any = self._client.chat.completions.create  # its overloads do not accept options built at run time
         try:
             async with (
                 asyncio.timeout(self._settings.model_timeout),
                 _silence_timeout(self._settings.model_silence_timeout) as on_data,
             ):
-                stream = await create(**self._options(question, ability), messages=attempt.messages, stream=True)
-                await collect(stream, attempt.draft, question.on_partial, on_data)
+                stream = await create(**self._options(request, ability), messages=attempt.messages, stream=True)
+                await collect(stream, attempt.draft, request.on_partial, on_data)
         except Exception as error:
             fault = classify(error, names=self._names)
             attempt.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
@@ -209,13 +183,13 @@ class OpenAIModel:
                 fault.raw = attempt.draft.text
             raise fault from (None if fault is error else error)
 
-    def _options[R: BaseModel](self, question: _Request[R], ability: Capabilities) -> dict[str, Any]:
-        options: dict[str, Any] = {"model": question.model}
-        if shape := response_format(question.reply, ability.mode):
+    def _options[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities) -> dict[str, Any]:
+        options: dict[str, Any] = {"model": request.model}
+        if shape := response_format(request.reply, ability.mode):
             options["response_format"] = shape
         if ability.stream_options:
             options["stream_options"] = {"include_usage": True}
-        temperature = self._settings.parley_temperatures.get(question.role, question.temperature)
+        temperature = self._settings.parley_temperatures.get(request.role, request.temperature)
         if ability.temperature and temperature is not None:
             options["temperature"] = temperature
         return options

@@ -1,6 +1,6 @@
 """Scripted models for tests, which fail when the script has no reply."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from parley.events.values import CallOutcome, ModelCall
 from parley.reply import Kind, Reply
-from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
+from shared.llm.types import Message, ModelRequest, OnPartial, Role
 
 Scripted = BaseModel | Exception
 
@@ -54,37 +54,24 @@ class ScriptedModel:
             raise AssertionError(f"the script has no reply left for {prompt.role}, who wants {prompt.reply.__name__}")
         return self._replies.pop(0)
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        model: str = "",
-        temperature: float | None = None,
-        refuse: Callable[[R], str] | None = None,
-        before_call: BeforeCall | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
         """See `Model.ask`. Raises AssertionError if the script has no such reply."""
-        if before_call:
-            await before_call()
-        prompt = Prompt(role, list(messages), reply, temperature, model)
+        if request.before_call:
+            await request.before_call()
+        prompt = Prompt(request.role, list(request.messages), request.reply, request.temperature, request.model)
         self.prompts.append(prompt)
         while True:
             scripted = self.reply_to(prompt)
             if isinstance(scripted, Exception):
-                await on_call(_call(role, "failed"))
+                await request.on_call(_call(request.role, "failed"))
                 raise scripted
-            answer = _as_reply(scripted, reply, role)
-            if not (refuse and refuse(answer)):
+            answer = _as_reply(scripted, request.reply, request.role)
+            if not (request.refuse and request.refuse(answer)):
                 break
-            await on_call(_call(role, "invalid"))
-        await on_call(_call(role, "ok"))
-        if on_partial:
-            await self.stream(answer, on_partial)
+            await request.on_call(_call(request.role, "invalid"))
+        await request.on_call(_call(request.role, "ok"))
+        if request.on_partial:
+            await self.stream(answer, request.on_partial)
         return answer
 
     async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:

@@ -1,6 +1,7 @@
 """The types of a model call."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypedDict
 
 from pydantic import BaseModel
@@ -22,31 +23,34 @@ OnCall = Callable[[ModelCall], Awaitable[None]]
 OnPartial = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
+@dataclass(frozen=True)
+class ModelRequest[R: BaseModel]:
+    """A question to a model: the prompt, the type of its reply, options, and callbacks.
+
+    `quality` may select another model than the role alone. `model` overrides both, and must be a configured one. A
+    temperature configured for the role overrides `temperature`.
+
+    `refuse` returns why a valid reply is not acceptable, or "": a refused reply counts as invalid.
+    `before_call` is awaited before every HTTP call; if it raises, no call is made and the error propagates.
+    `on_call` gets every HTTP call, including failed and cancelled ones. `on_partial` gets the partial object a few
+    times a second and the whole one at the end; after a failed attempt it starts again.
+    """
+
+    role: Role
+    messages: Sequence[Message]
+    reply: type[R]
+    on_call: OnCall
+    quality: str = ""
+    model: str = ""
+    temperature: float | None = None
+    refuse: Callable[[R], str] | None = None
+    before_call: BeforeCall | None = None
+    on_partial: OnPartial | None = None
+
+
 class Model(Protocol):
     """Anything that answers a prompt with a validated object."""
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  the model's options
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        model: str = "",
-        temperature: float | None = None,
-        refuse: Callable[[R], str] | None = None,
-        before_call: BeforeCall | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
-        """Return the validated reply. Raises ModelError after bounded attempts.
-
-        `quality` may select another model than the role alone. `model` overrides both, and must be a configured one. A
-        temperature configured for the role overrides `temperature`.
-
-        `refuse` returns why a valid reply is not acceptable, or "": a refused reply counts as invalid.
-        `before_call` is awaited before every HTTP call; if it raises, no call is made and the error propagates.
-        `on_call` gets every HTTP call, including failed and cancelled ones. `on_partial` gets the partial object a few
-        times a second and the whole one at the end; after a failed attempt it starts again.
-        """
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
+        """Return the validated reply. Raises ModelError after bounded attempts."""
         ...

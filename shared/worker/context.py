@@ -18,7 +18,7 @@ from shared.domain.decide import AnyCommand
 from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.session import Session
 from shared.domain.usage import sum_calls
-from shared.llm import Message, Model
+from shared.llm import Message, Model, ModelRequest
 from shared.log import ReplicatedLog, SessionAtPosition, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
@@ -127,18 +127,19 @@ class WorkContext:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
 
         settings = self.session.settings
-        return await self.deps.model.ask(
+        request = ModelRequest(
             self.deps.service,
             messages,
             reply,
+            on_call,
             quality=settings.quality,
             model=settings.model,
             temperature=temperature,
             refuse=refuse,
             before_call=self._before_call,
-            on_call=on_call,
             on_partial=on_partial,
         )
+        return await self.deps.model.ask(request)
 
     async def _before_call(self) -> None:
         """Record pending usage, and check that another call is allowed. Raises BudgetExceeded, OutOfTurn."""

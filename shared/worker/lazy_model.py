@@ -1,12 +1,11 @@
 """A model whose client is imported in the background: it takes longer to import than everything else."""
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
+from shared.llm import ModelRequest
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,34 +25,10 @@ class LazyModel:
             self._client = asyncio.create_task(asyncio.to_thread(_import_client, self._settings))
         return self._client
 
-    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        model: str = "",
-        temperature: float | None = None,
-        refuse: Callable[[R], str] | None = None,
-        before_call: BeforeCall | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
         """See `shared.llm.Model.ask`."""
         client = await asyncio.shield(self.load())
-        return await client.ask(
-            role,
-            messages,
-            reply,
-            quality=quality,
-            model=model,
-            temperature=temperature,
-            refuse=refuse,
-            before_call=before_call,
-            on_call=on_call,
-            on_partial=on_partial,
-        )
+        return await client.ask(request)
 
     async def aclose(self) -> None:
         if self._client:

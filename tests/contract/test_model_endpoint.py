@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
 from parley.events.values import ModelCall
-from shared.llm import Message, ModelFailed
+from shared.llm import Message, ModelFailed, ModelRequest
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving
@@ -167,9 +167,11 @@ async def test_every_kind_of_server_gives_the_same_reply(kind: Kind) -> None:
             openai_base_url=f"{url}/v1", openai_model="m", model_timeout=10, parley_temperatures={"planner": 0.3}
         )
         model = OpenAIModel(settings, first_wait=0.01)
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call, on_partial=on_partial) == PLAN
+        assert (
+            await model.ask(ModelRequest("planner", MESSAGES, TextPlan, on_call=on_call, on_partial=on_partial)) == PLAN
+        )
         first_outcomes = [call.outcome for call in calls]
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call) == PLAN
+        assert await model.ask(ModelRequest("planner", MESSAGES, TextPlan, on_call=on_call)) == PLAN
         await model.aclose()
     assert first_outcomes == KINDS[kind]
     assert [call.outcome for call in calls[len(first_outcomes) :]] == ["ok"], "the client must remember"
@@ -197,7 +199,7 @@ async def test_a_request_that_fails_in_every_mode_does_not_downgrade_the_next_on
     async with serving(app) as url:
         model = OpenAIModel(Settings(openai_base_url=f"{url}/v1", openai_model="m"), first_wait=0.01)
         with pytest.raises(ModelFailed, match="not valid"):
-            await model.ask("planner", MESSAGES, TextPlan, on_call=on_call)
-        assert await model.ask("planner", MESSAGES, TextPlan, on_call=on_call) == PLAN
+            await model.ask(ModelRequest("planner", MESSAGES, TextPlan, on_call=on_call))
+        assert await model.ask(ModelRequest("planner", MESSAGES, TextPlan, on_call=on_call)) == PLAN
         await model.aclose()
     assert formats == ["json_schema", "json_object", "text", "json_schema"]

@@ -11,7 +11,7 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
-from shared.llm import ModelError
+from shared.llm import ModelError, ModelRequest
 from shared.llm.client import OpenAIModel
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
@@ -101,7 +101,7 @@ async def test_endless_replies_are_ended(name: str) -> None:
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError) as caught:
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
+            await model.ask(ModelRequest("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call))
         await model.aclose()
     assert reason in caught.value.reason
     assert KEY not in f"{caught.value.reason} {caught.value!r}"
@@ -114,7 +114,7 @@ async def test_endless_headers_are_ended() -> None:
     async with serving(server) as settings, asyncio.timeout(30):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError, match="connection to the model broke"):
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
+            await model.ask(ModelRequest("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call))
         await model.aclose()
 
 
@@ -145,7 +145,7 @@ async def test_thousands_of_events_at_once_do_not_block_the_loop() -> None:
         model = OpenAIModel(settings, first_wait=0.01)
         watching = asyncio.create_task(watch())
         with pytest.raises(ModelError):
-            await model.ask("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call)
+            await model.ask(ModelRequest("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call))
         watching.cancel()
         await model.aclose()
     assert max(pauses) < 1

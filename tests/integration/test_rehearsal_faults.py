@@ -13,7 +13,7 @@ from parley.reply import Reply
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
 from services.planner.conversation_prompt import PlanDraft
-from shared.llm import Message, ModelFailed, ModelUnreachable
+from shared.llm import Message, ModelFailed, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving
@@ -45,7 +45,7 @@ class RecordingClient:
 
     async def ask(self) -> TextPlan:
         return await self.model.ask(
-            "planner", MESSAGES, TextPlan, on_call=self._record_call, on_partial=self._record_partial
+            ModelRequest("planner", MESSAGES, TextPlan, on_call=self._record_call, on_partial=self._record_partial)
         )
 
     async def _record_call(self, call: ModelCall) -> None:

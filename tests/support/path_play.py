@@ -32,7 +32,7 @@ from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Action
-from shared.llm import ModelFailed, ScriptedModel
+from shared.llm import ModelFailed, ModelRequest, ScriptedModel
 from shared.log import SessionAtPosition, accept, commit
 from shared.settings import Settings
 from shared.store import StoreUnavailable
@@ -61,14 +61,15 @@ class RuleModel:
         self.asked: Counter[str] = Counter()
         self._spoilt = count()
 
-    async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
-        read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in messages])
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
+        read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in request.messages])
         self.asked[read.task] += 1
         instead = self.instead.get(read.task)
         message = {"reply": instead} if instead else answer(read)
         if self.nonsense and read.task == "path" and isinstance(message, dict):
             message = invalid_reply(message, next(self._spoilt))
-        return await ScriptedModel(_parse_reply(message, reply)).ask(role, messages, reply, on_call=on_call)
+        bare_request = ModelRequest(request.role, request.messages, request.reply, request.on_call)
+        return await ScriptedModel(_parse_reply(message, request.reply)).ask(bare_request)
 
 
 def _parse_reply(content: dict[str, Any] | str, reply: type[BaseModel]) -> BaseModel | ModelFailed:

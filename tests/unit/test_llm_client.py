@@ -15,6 +15,7 @@ from shared.llm import (
     ModelError,
     ModelFailed,
     ModelMisconfigured,
+    ModelRequest,
     ModelUnreachable,
 )
 from shared.llm.client import OpenAIModel
@@ -72,7 +73,9 @@ class ScriptedClient:
     async def ask(self, messages: list[Message] = MESSAGES, model: str = "") -> Answer:
         try:
             return await self.model.ask(
-                "planner", messages, Answer, model=model, on_call=_into(self.calls), on_partial=_into(self.partials)
+                ModelRequest(
+                    "planner", messages, Answer, model=model, on_call=_into(self.calls), on_partial=_into(self.partials)
+                )
             )
         finally:
             assert len(self.calls) <= len(self.sent)
@@ -237,7 +240,7 @@ async def test_a_mode_is_downgraded_for_one_reply_type_and_logged_once() -> None
     with capture_logs() as logged:
         await client.ask()
         await client.ask()
-    await client.model.ask("planner", MESSAGES, Another, on_call=_into(client.calls))
+    await client.model.ask(ModelRequest("planner", MESSAGES, Another, on_call=_into(client.calls)))
     formats = [body["response_format"]["type"] for body in client.sent]
     assert formats == ["json_schema", "json_object", "json_object", "json_schema"]
     downgrades = [(line["event"], line["reply"], line["mode"]) for line in logged]

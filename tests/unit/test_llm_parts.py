@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from parley.events.values import ModelCall
-from shared.llm import Message, ModelFailed, ScriptedModel
+from shared.llm import Message, ModelFailed, ModelRequest, ScriptedModel
 from shared.llm.faults import RETRY_AFTER_CAP, InvalidReply, retry_after, shorten
 from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object
 from shared.llm.schema import strict_schema
@@ -153,13 +153,15 @@ async def test_the_scripted_model_follows_its_script_and_fails_at_its_end() -> N
         partials.append(partial)
 
     model = ScriptedModel(Item(title="x"), ModelFailed("tired"), Item(title="y"))
-    assert await model.ask("planner", messages, Item, on_call=on_call, on_partial=on_partial) == Item(title="x")
+    assert await model.ask(ModelRequest("planner", messages, Item, on_call=on_call, on_partial=on_partial)) == Item(
+        title="x"
+    )
     with pytest.raises(ModelFailed, match="tired"):
-        await model.ask("planner", messages, Item, on_call=on_call)
+        await model.ask(ModelRequest("planner", messages, Item, on_call=on_call))
     with pytest.raises(AssertionError, match="Nested"):
-        await model.ask("verifier", messages, Nested, on_call=on_call)
+        await model.ask(ModelRequest("verifier", messages, Nested, on_call=on_call))
     with pytest.raises(AssertionError, match="no reply left"):
-        await model.ask("generator", messages, Item, on_call=on_call)
+        await model.ask(ModelRequest("generator", messages, Item, on_call=on_call))
     assert [call.outcome for call in calls] == ["ok", "failed"]
     assert partials == [{"title": "x", "kind": "a"}]
     assert [prompt.role for prompt in model.prompts] == ["planner", "planner", "verifier", "generator"]
