@@ -160,7 +160,7 @@ def _rate_table(measured: Mapping[str, WorkloadRuns]) -> str:
             f"1/{limit.rate / mine.rate:.1f}",
             f"{mine.cpu_ms:.1f}",
             f"{limit.cpu_ms:.1f}",
-            f"{mine.cpu_ms / limit.cpu_ms:.1f}",
+            f"{mine.cpu_ms / limit.cpu_ms:.1f}" if limit.cpu_ms else "–",  # the kernel counts in steps of 10 ms
         ]
         for name, runs in measured.items()
         for mine, limit in zip(runs.parley, runs.bare, strict=True)

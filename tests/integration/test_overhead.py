@@ -6,7 +6,7 @@ import pytest
 
 from bench.overhead import markdown_tables, pipeline, processes, recording
 from bench.overhead.growth import measure_growth
-from bench.overhead.load_generator import LoadResult, stage_times
+from bench.overhead.load_generator import LoadResult, StageTime, stage_times
 from bench.overhead.recorded_events import SESSION_ID_PLACEHOLDER, RecordedEvent, Recording, load, save, stage_events
 from bench.overhead.workloads import CONVERSATION, WORKLOADS
 
@@ -85,6 +85,12 @@ async def test_long_conversations_and_growth_are_measured(tmp_path: Path) -> Non
     assert markdown_tables.stage_table([run], [run]).count("\n") == 2 + 2 * 4
     assert "| 1 | 2 |" in markdown_tables.throughput_table([run], [run])
     assert markdown_tables.growth_table([grown]).splitlines()[2].startswith("| 2 | ")
+
+
+def test_a_run_too_short_for_the_clock_of_cpu_times_has_no_ratio() -> None:
+    run = pipeline.PipelineRun(1, 1, LoadResult([StageTime("planner", 1, 0.5, 1.0)], seconds=1), {"nats": 0.0}, 2)
+    report = markdown_tables.workload_tables({"write": markdown_tables.WorkloadRuns(EVENTS, [run], [run])})
+    assert report.splitlines()[2].endswith("| 1/1.0 | 0.0 | 0.0 | – |")
 
 
 def test_tables_replace_the_text_between_their_marks(tmp_path: Path) -> None:
