@@ -14,7 +14,7 @@ function importsOf(file: string): string[] {
   return paths.flatMap((name) => files.filter((file) => file === `${name}.ts` || file === `${name}.tsx`));
 }
 
-it("there are no import cycles", () => {
+it("modules do not import each other in a cycle", () => {
   const graph = new Map(files.map((file) => [file, importsOf(file)]));
   const cycles: string[] = [];
   const visited = new Set<string>();

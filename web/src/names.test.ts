@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, it } from "vitest";
 
-// The same list as the services': tests/unit/test_names.py.
+// Names that are not used, with their replacements. tests/unit/test_names.py checks the services with the same list.
 const TERMS = JSON.parse(readFileSync(join(import.meta.dirname, "../../tests/unit/standard_terms.json"), "utf8")) as { everywhere: Record<string, string> };
 const DECLARATION = /\b(?:function|class|interface|type) (\w+)|\b(?:const|let) (\w+)(?:: [^=]+)? = (?:async )?(?:\([^)]*\)|\w+)(?:: [^=]+)? =>/g;
 const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name) && !name.startsWith("generated"));
@@ -14,9 +14,9 @@ function declaredNames(file: string): string[] {
   return [basename(file).replace(/(\.test)?\.tsx?$/, ""), ...declared];
 }
 
-it("names are the field's standard terms", () => {
+it("declared names avoid the terms that the list replaces", () => {
   const terms = new Map(Object.entries(TERMS.everywhere));
-  const wrong = files.flatMap((file) => declaredNames(file).flatMap((name) => (terms.has(name) ? [`${file}: ${name}: ${terms.get(name)}`] : [])));
+  const violations = files.flatMap((file) => declaredNames(file).flatMap((name) => (terms.has(name) ? [`${file}: ${name}: ${terms.get(name)}`] : [])));
   expect(files.flatMap(declaredNames).length).toBeGreaterThan(500);
-  expect(wrong).toEqual([]);
+  expect(violations).toEqual([]);
 });

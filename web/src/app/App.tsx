@@ -7,7 +7,7 @@ import { navigate, useRoute } from "./route";
 import { SessionProvider } from "./sessionContext";
 import { Shell } from "./Shell";
 
-/** One visit to a session. When a new conversation gets its id, `route` is set and the visit continues. */
+/** A session on the screen. When a new conversation gets its id, `route` is set in place, so that the client stays. */
 interface Visit {
   route: string | null;
 }

@@ -36,12 +36,12 @@ export function useCan(): (type: CommandType) => boolean {
 
 export interface CommandSender {
   send(command: Command): void;
-  /** The command was sent, and is neither recorded nor refused yet. */
+  /** Whether the command was sent, and is neither recorded nor refused yet. */
   busy: boolean;
   error: Notice | null;
 }
 
-/** Sends one command for a control; tells whether it is pending, and why it was refused. */
+/** Sends one command for a control. Returns whether it is pending, and why it was refused. */
 export function useCommand(): CommandSender {
   const { client, pending, state } = useSession();
   const [id, setId] = useState("");
@@ -58,7 +58,7 @@ export interface BatchSender {
   errors: readonly Notice[];
 }
 
-/** Sends several commands for one control; tells whether any is pending, and which were refused. */
+/** Sends several commands for one control. Returns whether any is pending, and why some were refused. */
 export function useCommands(): BatchSender {
   const { client, pending, state } = useSession();
   const [ids, setIds] = useState<readonly string[]>([]);
@@ -69,7 +69,7 @@ export function useCommands(): BatchSender {
   };
 }
 
-/** Returns a function that gives "You", a colleague's name, or a service's name. */
+/** Returns a function that turns an actor into "You", another user's name, or a service's name. */
 export function useDisplayName(): (actor: string) => string {
   const user = useContext(UserContext);
   return useCallback((actor) => (actor === `user:${user}` ? JOURNAL.you : actor.replace(/^user:/, "").replace("_", " ")), [user]);

@@ -25,7 +25,7 @@ export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const lastSent = useRef("");
   useEffect(() => {
-    if (command.error) setText((newer) => newer || lastSent.current); // give the text back after a refusal
+    if (command.error) setText((newer) => newer || lastSent.current); // after a refusal, put the text back into the field
   }, [command.error?.key]);
   useSuggestion(({ text, workflow }) => {
     setText(text);
@@ -114,7 +114,7 @@ function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, { sessio
     if (shownId !== null) onEntered();
   }, [shownId]);
   useEffect(() => {
-    // The field is enabled again: return to it, unless the user has focused something else.
+    // The field is enabled again: focus it, unless the user has focused something else.
     if (!canSend || !shouldReturn.current) return;
     shouldReturn.current = false;
     if (document.activeElement?.matches("body, main")) onExpected();

@@ -10,7 +10,7 @@ test("a suggestion made before the composer mounts is delivered once, to the nex
   expect(received).toEqual(["second"]);
 });
 
-test("an unmounted composer does not unsubscribe its successor", () => {
+test("an old composer that unsubscribes leaves the new composer subscribed", () => {
   const received: string[] = [];
   const unsubscribeOld = subscribeSuggestions((suggestion) => received.push(`old ${suggestion.text}`));
   const unsubscribe = subscribeSuggestions((suggestion) => received.push(`new ${suggestion.text}`));

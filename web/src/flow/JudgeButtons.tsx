@@ -8,7 +8,7 @@ import { Problem } from "../ui/Problem";
 interface Props {
   accepted: boolean;
   saved: boolean;
-  /** Only the newest answer can still be judged. */
+  /** Whether this is the newest answer: only that one can be judged. */
   isNewest: boolean;
 }
 

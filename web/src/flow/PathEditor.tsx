@@ -7,7 +7,7 @@ import { EditIcon } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import type { FlowSpec } from "./spec";
 
-/** The edited rest of the path. `hasMoved`: the path went on meanwhile, so the earlier edit is void. */
+/** The edited rest of the path. `hasMoved`: the path changed during the edit, so the form was restarted. */
 interface EditedRest {
   pathKey: string;
   isSent: boolean;
@@ -31,7 +31,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
         {PATHS.edit_rest}
       </Button>
     );
-  // If the requested path arrived, close the form. If the path went on, restart the form with what remains.
+  // The path changed. If it was the user's edit, close the form; otherwise restart it with the remaining nodes.
   if (edited.pathKey !== pathKey) setEdited(edited.isSent && !command.error ? null : { pathKey, isSent: false, hasMoved: true });
   return (
     <PathForm

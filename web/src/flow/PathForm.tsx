@@ -14,7 +14,7 @@ interface Props {
   flows: readonly FlowSpec[];
   /** The path before editing. */
   path: Path;
-  /** The node that ran last before it. */
+  /** The node that ran last before this path. */
   after?: string;
   note?: string;
   command: CommandSender;
@@ -99,7 +99,7 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
 }
 
 interface CheckedPath extends PathCheck {
-  /** The result is for the path on the screen. */
+  /** Whether the result is for the path on the screen. */
   isCurrent: boolean;
   /** The user's values for inputs that the path lacks. */
   overrides: Record<string, string>;

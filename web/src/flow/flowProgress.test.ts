@@ -8,18 +8,18 @@ import { queryResultOf } from "./queryResult";
 import { FLOW } from "./testFlow";
 
 const PATH = ["sql.look", "sql.write", "sql.run", "sql.tell"];
-const action = (id: string, node: string, more: Partial<ActionEntry> = {}) => actionWithSpec(id, `sql.${node}`, more);
-const finished = (id: string, node: string, result: unknown = {}, more: Partial<ActionEntry> = {}) => action(id, node, { state: "finished", result, seconds: 0.5, ...more });
-const rest = (...nodes: string[]) => nodes.map((node, index) => action(`1.${index + 8}`, node));
+const action = (id: string, node: string, overrides: Partial<ActionEntry> = {}) => actionWithSpec(id, `sql.${node}`, overrides);
+const finished = (id: string, node: string, result: unknown = {}, overrides: Partial<ActionEntry> = {}) => action(id, node, { state: "finished", result, seconds: 0.5, ...overrides });
+const plannedActions = (...nodes: string[]) => nodes.map((node, index) => action(`1.${index + 8}`, node));
 const turn = (actions: ActionEntry[], ...changes: string[]) => turnWithPath(PATH, actions, changes);
 const states = (entry: TurnEntry) => flowProgress(FLOW, entry).nodes.map((node) => node.state);
 const edges = (entry: TurnEntry) => Object.fromEntries(flowProgress(FLOW, entry).edges.map((edge) => [`${edge.from.slice(4)} ${edge.to.slice(4)}`, edge.state]));
 
-it("shows the walked path, the current node and the planned rest", () => {
-  const ongoing = turn([finished("1.1", "look"), ...rest("write", "run", "tell")]);
+it("shows the nodes that ran, the current node and the planned nodes", () => {
+  const ongoing = turn([finished("1.1", "look"), ...plannedActions("write", "run", "tell")]);
   expect(states(ongoing)).toEqual(["walked", "now", "planned", "planned"]);
   expect(edges(ongoing)).toEqual({ "look write": "planned", "look tell": "out", "write run": "planned", "run tell": "planned", "run write": "out" });
-  expect(edges(turn([finished("1.1", "look"), finished("1.2", "write"), ...rest("run", "tell")]))["look write"]).toBe("walked");
+  expect(edges(turn([finished("1.1", "look"), finished("1.2", "write"), ...plannedActions("run", "tell")]))["look write"]).toBe("walked");
 });
 
 it("shows which nodes a condition skipped, and why", () => {
@@ -31,21 +31,21 @@ it("shows which nodes a condition skipped, and why", () => {
   expect(edges(exited)).toMatchObject({ "look write": "left", "look tell": "walked" });
 });
 
-it("does not report changed inputs of a node as a changed path", () => {
-  const waiting = action("1.5", "write");
-  const changed = turn([finished("1.1", "look"), { ...waiting, spec: { ...waiting.spec, approval_reason: "look first" } }, action("1.6", "run")], "write runs with what is known now");
+it("does not report a node's changed inputs as a reason why the path left the plan", () => {
+  const current = action("1.5", "write");
+  const changed = turn([finished("1.1", "look"), { ...current, spec: { ...current.spec, approval_reason: "look first" } }, action("1.6", "run")], "write runs with what is known now");
   expect(flowProgress(FLOW, changed).nodes.map((node) => node.exitReason)).toEqual(["", "", "", ""]);
   expect(flowProgress(FLOW, changed).nodes[1]).toMatchObject({ state: "now", needsUser: true });
 });
 
 it("sums time and tokens over all runs of a node", () => {
-  const twice = turn([finished("1.1", "look"), finished("1.2", "write"), finished("1.5", "write", {}, { tokens: 120 }), action("1.6", "run")]);
-  const write = flowProgress(FLOW, twice).nodes[1];
+  const withTwoRuns = turn([finished("1.1", "look"), finished("1.2", "write"), finished("1.5", "write", {}, { tokens: 120 }), action("1.6", "run")]);
+  const write = flowProgress(FLOW, withTwoRuns).nodes[1];
   expect(write).toMatchObject({ seconds: 1, tokens: 120 });
   expect(write && nodeStatusText(write)).toBe("1.00 s · 120 tokens · 2 times");
 });
 
-it("gives a node's inputs and their sources", () => {
+it("lists a node's inputs with their values and sources", () => {
   const context = { request: "how many?", previousActions: [finished("1.2", "write", { question: "and before?" })] };
   const ongoing = turn([finished("1.1", "look", { kind: "data" }), finished("1.2", "write", { sql: "SELECT 1" }), action("1.3", "run")]);
   const inputsOf = (name: string, index: number) => nodeInputs(FLOW.nodes.find((node) => node.name === name)!, FLOW, ongoing, ongoing.actions[index], context);
@@ -56,23 +56,23 @@ it("gives a node's inputs and their sources", () => {
   ]);
 });
 
-it("uses values that the user set during the walk", () => {
-  const set = turn([finished("1.1", "look"), finished("1.5", "person", { sql: "SELECT 2" }), action("1.6", "run")]);
-  expect(nodeInputs(FLOW.nodes[2]!, FLOW, set, set.actions[2], { request: "", previousActions: [] })[0]).toMatchObject({ value: "SELECT 2", from: "you" });
-  expect(flowNames(set)).toEqual(["sql"]);
+it("uses values that the user set while the path was running", () => {
+  const withUserValue = turn([finished("1.1", "look"), finished("1.5", "person", { sql: "SELECT 2" }), action("1.6", "run")]);
+  expect(nodeInputs(FLOW.nodes[2]!, FLOW, withUserValue, withUserValue.actions[2], { request: "", previousActions: [] })[0]).toMatchObject({ value: "SELECT 2", from: "you" });
+  expect(flowNames(withUserValue)).toEqual(["sql"]);
 });
 
-it("treats an action that asks as the current one", () => {
+it("treats an action that waits for the user's answer as the current one", () => {
   expect(currentAction([finished("1.1", "look"), action("1.2", "write", { state: "asked" })])?.state).toBe("asked");
 });
 
-it("extracts the query result", () => {
+it("extracts the query's SQL, table and chart from the actions of a path", () => {
   const table = { columns: ["n"], types: ["INTEGER"], rows: [[1]], truncated: false, seconds: 0.1 };
   const result = queryResultOf([finished("1.2", "write", { sql: "SELECT 1" }), finished("1.3", "run", { result: table, problem: "" }), finished("1.4", "tell", { answer: "1", chart: "bar" })]);
   expect(result).toMatchObject({ sql: "SELECT 1", chart: "bar", table, flows: ["sql"] });
 });
 
-it("lays out nodes without overlap, and edges inside the bounding box", () => {
+it("lays out nodes without overlap, and keeps edges inside the bounding box", () => {
   const { positions, edgePaths, left, top, width, height } = layoutFlow(FLOW);
   const corners = [...positions.values()];
   expect(corners).toHaveLength(4);

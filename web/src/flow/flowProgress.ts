@@ -6,16 +6,16 @@ import { type FlowSpec, groupByFlow, type NodeSpec, splitTool, toolOf, USER_NODE
 
 /** `now`: running, waiting for the user, or next; `out`: not on the path. */
 export type NodeState = "walked" | "now" | "failed" | "planned" | "out";
-/** `left`: planned, but the path turned elsewhere. */
+/** `left`: planned, but the path took another edge. */
 export type EdgeState = "walked" | "planned" | "left" | "out";
 
 export interface NodeView {
   spec: NodeSpec;
   tool: string;
   state: NodeState;
-  /** It waits for the user. */
+  /** Whether the node waits for the user. */
   needsUser: boolean;
-  /** On the original or the current path. */
+  /** Whether the node is on the original or the current path. */
   isPlanned: boolean;
   runs: readonly ActionEntry[];
   seconds: number;
@@ -121,7 +121,7 @@ export interface FlowContext {
   previousActions: readonly ActionEntry[];
 }
 
-/** The inputs of a node in this run; without a run, those that it would get now. */
+/** The inputs of a node in this run; without a run, the inputs that it would get now. */
 export function nodeInputs(spec: NodeSpec, flow: FlowSpec, turn: WalkedTurn, run: ActionEntry | undefined, context: FlowContext): NodeInput[] {
   const index = run ? turn.actions.indexOf(run) : turn.actions.length;
   const earlier = turn.actions.slice(0, index);

@@ -6,7 +6,7 @@ import type { FlowSpec } from "./spec";
 
 export interface FlowsState {
   flows: readonly FlowSpec[] | null;
-  /** Why loading failed; the next component that needs the flows tries again. */
+  /** Why loading failed. The next component that needs the flows loads them again. */
   problem: string;
 }
 

@@ -5,7 +5,7 @@ import { FLOW } from "./testFlow";
 
 const tools = (...names: string[]) => names.map((name) => (name.includes(".") ? name : `sql.${name}`));
 
-it("splits tools into flow and node", () => {
+it("splits a tool's name into flow and node, and groups tools by flow", () => {
   expect(splitTool("sql.run")).toEqual(["sql", "run"]);
   expect(splitTool("run_code")).toEqual(["", "run_code"]);
   expect(groupByFlow(["sql.look", "sql.tell", "triage.reply"])).toEqual([
@@ -14,7 +14,7 @@ it("splits tools into flow and node", () => {
   ]);
 });
 
-it("offers the nodes that may follow", () => {
+it("offers only nodes that may follow the previous one, or any node if there is none", () => {
   expect(allowedNodes([FLOW], tools("look", "write"), 1, "")).toEqual(tools("write", "tell"));
   expect(allowedNodes([FLOW], tools("tell"), 0, "sql.look")).toEqual(tools("write", "tell"));
   expect(allowedNodes([FLOW], tools("look"), 0, "")).toEqual(tools("look", "write", "run", "tell"));
@@ -22,7 +22,7 @@ it("offers the nodes that may follow", () => {
   expect(insertableNodes([FLOW], tools("look", "tell"), 2, "")).toEqual([]);
 });
 
-it("edits a copy of the path", () => {
+it("returns an edited copy of the path, and leaves the original unchanged", () => {
   const path = tools("look", "tell");
   expect(insertNode(path, 1, "sql.write")).toEqual(tools("look", "write", "tell"));
   expect(removeNode(path, 0)).toEqual(tools("tell"));

@@ -22,6 +22,6 @@ it("filters tables by name, reason and column", () => {
   expect(filterTables(tables, " ")).toHaveLength(2);
 });
 
-it("sends the selection as names", () => {
+it("encodes the selected tables' names as the answer", () => {
   expect(tablesAnswer(["orders", "users"])).toBe('{"tables":["orders","users"]}');
 });

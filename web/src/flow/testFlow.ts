@@ -1,8 +1,8 @@
-// A small flow for tests.
+// A flow of four nodes for tests: `look` may skip to `tell`, and `run` may go back to `write`.
 import type { FlowSpec, NodeSpec } from "./spec";
 
-function node(name: string, inputs: string[], outputs: string[], next: string[], more: Partial<NodeSpec> = {}): NodeSpec {
-  return { name, description: `${name}.`, inputs, outputs, possible_next_nodes: next, optional: [], conditions: {}, asks: false, confirm: "", title: "", effect: "read", ...more };
+function node(name: string, inputs: string[], outputs: string[], next: string[], overrides: Partial<NodeSpec> = {}): NodeSpec {
+  return { name, description: `${name}.`, inputs, outputs, possible_next_nodes: next, optional: [], conditions: {}, asks: false, confirm: "", title: "", effect: "read", ...overrides };
 }
 
 export const FLOW: FlowSpec = {

@@ -10,7 +10,7 @@ export function attentionOf({ phase, state, unfinished }: Pick<SessionSummary, "
   return { words: wordFor(ASKS, state) ?? (phase === "awaiting_input" ? ASKS.input : ASKS.approval), tone: "wait" };
 }
 
-/** Its plan is unfinished, and can be resumed without any other decision. Pure. */
+/** Whether the session's unfinished plan can be resumed without any other decision. Pure. */
 export function canResume({ state, unfinished }: Pick<SessionSummary, "state" | "unfinished">): boolean {
   return unfinished && wordFor(ASKS, state) === undefined;
 }

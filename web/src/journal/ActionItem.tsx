@@ -15,7 +15,7 @@ import { SkipButton } from "./SkipButton";
 interface Props {
   action: ActionEntry;
   turn: number;
-  /** Text that distinguishes it from actions with the same description. */
+  /** Text that distinguishes this action from others with the same description. */
   distinction?: string;
 }
 
@@ -74,7 +74,7 @@ function ActionDetails({ action, turn, distinction }: Required<Props>) {
   );
 }
 
-/** The outcome in one line; if a user decided without a reason, who it was. */
+/** The outcome in one line; if a user decided without giving a reason, the user's name. */
 function outcomeText({ state, gist, error }: ActionEntry, decider: string): string {
   if (!decider || error || (state !== "approved" && state !== "denied")) return gist;
   return fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider });

@@ -69,7 +69,7 @@ export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by
   const { state } = useSession();
   const isOpen = entry.answer === null && state.snapshot?.question?.question_id === entry.question_id;
   if (isOpen) return null; // shown in full below
-  // A user who chooses to continue is asked how by Parley, not by themselves.
+  // If a user chose to continue, the event's author is that user, but it is Parley that asks the question.
   return (
     <article className="card" data-testid="question-card">
       <span className="card-summary">{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>

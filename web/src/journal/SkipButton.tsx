@@ -42,7 +42,7 @@ export function SkipButton({ id, text }: { id: string; text: string }) {
 interface Props {
   id: string;
   text: string;
-  /** The ids of the steps that use its output. */
+  /** The ids of the steps that use the action's output. */
   dependents: readonly string[];
   command: CommandSender;
   onClose: () => void;

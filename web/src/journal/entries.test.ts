@@ -9,7 +9,7 @@ const events = [
   { version: 2, type: "actions.finished", outcomes: [{ action_id: "1.1", result: { stdout: "3" } }] },
 ] as unknown as SessionEvent[];
 
-it("groups actions by turn, in order, with the data of their events", () => {
+it("groups actions by turn, in order, with arguments and results from their events", () => {
   const result = buildEntries(journalOf(turnEntry(), actionEntry("1.2", "write", { place: 2 }), actionEntry("1.1", "look", { place: 1, result_in: 2 })), events);
   expect(result).toMatchObject([
     { kind: "turn", actions: [{ action_id: "1.1", spec: { arguments: { n: 1 } }, result: { stdout: "3" } }, { action_id: "1.2", result: null }] },
@@ -34,8 +34,8 @@ it("passes other entries through unchanged", () => {
   expect(buildEntries(journalOf(note), events)).toEqual([note]);
 });
 
-it("shows the values that a user set during the run", () => {
-  const set = [{ version: 1, type: "turn.changed", actions: [], overrides: { sql: "SELECT 2" } }] as unknown as SessionEvent[];
-  const result = buildEntries(journalOf(turnEntry(), actionEntry("1.5", "sql.person", { state: "finished", result_in: 1, gist: "Set by you: sql" })), set);
+it("shows values that a user set during a run as an action", () => {
+  const changeEvents = [{ version: 1, type: "turn.changed", actions: [], overrides: { sql: "SELECT 2" } }] as unknown as SessionEvent[];
+  const result = buildEntries(journalOf(turnEntry(), actionEntry("1.5", "sql.person", { state: "finished", result_in: 1, gist: "Set by you: sql" })), changeEvents);
   expect(result).toMatchObject([{ actions: [{ spec: { tool: "sql.person", description: "Set by you: sql" }, result: { sql: "SELECT 2" } }] }]);
 });

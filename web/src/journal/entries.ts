@@ -6,7 +6,7 @@ import type { ActionSpec, EntryOf, JournalEntry, SessionEvent } from "../protoco
 export interface ActionEntry extends EntryOf<"action"> {
   spec: ActionSpec;
   result: unknown;
-  /** Tokens of the model calls made for it. */
+  /** Tokens of the model calls made for this action. */
   tokens: number;
 }
 

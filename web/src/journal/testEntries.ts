@@ -10,8 +10,8 @@ export function actionEntry(action_id: string, tool: string, overrides: Partial<
 }
 
 export function turnEntry(overrides: Partial<EntryOf<"turn">> = {}): EntryOf<"turn"> {
-  const words = { sub_goal: "Walk", selected_tool: "", required_skills: [], reasoning: "", final: false, recalled: [], path: null, plan: null, verdict: null };
-  return { ...BASE, kind: "turn", key: `turn:${overrides.number ?? 1}`, number: 1, ...words, ...overrides };
+  const content = { sub_goal: "Walk", selected_tool: "", required_skills: [], reasoning: "", final: false, recalled: [], path: null, plan: null, verdict: null };
+  return { ...BASE, kind: "turn", key: `turn:${overrides.number ?? 1}`, number: 1, ...content, ...overrides };
 }
 
 /** An action with its spec, as the page displays it. */

@@ -33,7 +33,7 @@ interface Props {
 
 export default function Library({ tab = "questions", onClose, onSelect }: Props) {
   const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
-  const [hasStarted, setHasStarted] = useState(false); // then the new session takes the focus
+  const [hasStarted, setHasStarted] = useState(false); // whether a session was started here: it then gets the focus
   useRestoreFocus(!hasStarted);
   useEffect(() => {
     if (hasStarted) onSelect();

@@ -28,7 +28,7 @@ export interface SessionSummary {
   phase: string;
   paused: boolean;
   rest_reason: string;
-  /** Its plan of steps is unfinished and waits for the user to resume it. */
+  /** Whether the session has an unfinished plan that waits for the user to resume it. */
   unfinished: boolean;
   workflow: string;
   owner: string;
@@ -73,7 +73,7 @@ async function responseError(response: Response): Promise<string> {
   return fill(TROUBLE.status, { status: response.status });
 }
 
-/** Ends the login in all tabs of this browser. */
+/** Logs the user out in all tabs of this browser. */
 export const logout = async (): Promise<void> => void (await fetchOk("/api/logout", { method: "POST" }));
 
 export const fetchAccount = (): Promise<Account> => getJson<Account>("/api/me");
@@ -165,14 +165,11 @@ export function exportUrl(sessionId: string, format: "md" | "json" | "py"): stri
   return `${sessionUrl(sessionId)}/export?format=${format}`;
 }
 
-/**
- * Why the connection failed. Only an explicit refusal means "denied": a gateway that is down says nothing about the
- * login.
- */
+/** Why the connection failed. "denied" only if the gateway refused the login, not if it is unreachable. */
 export async function diagnoseConnection(): Promise<ConnectionFailure> {
   try {
     await fetchAccount();
-    return "busy"; // it answers, but accepts no more connections
+    return "busy"; // the gateway answers, but accepts no more connections
   } catch (error) {
     if (error instanceof AuthError) return "denied";
     return error instanceof RateLimitError ? "busy" : "offline";

@@ -13,8 +13,8 @@ export interface SessionView {
   pending: readonly PendingCommand[];
 }
 
-// How long to wait for missing messages, which may still be on their way, before requesting them; and the pause before
-// requesting them again. In milliseconds.
+// Milliseconds to wait for missing messages, which may still arrive, before requesting them; and before requesting them
+// again.
 const GAP_GRACE_MS = 400;
 const RESUME_RETRY_MS = 3_000;
 const NOTIFY_INTERVAL_MS = 16; // a long session arrives as thousands of messages: render once per batch
@@ -92,7 +92,7 @@ export class SessionClient {
     this.scheduleGapCheck();
   }
 
-  /** A new conversation gets its id from the first event for one of our messages, possibly sent before a reload. */
+  /** Takes a new conversation's id from the first event for a message of this page, possibly sent before a reload. */
   private adoptSession(message: ServerMessage): void {
     const { state, pending } = this.view;
     const isAwaited = pending.some((item) => item.command.type === "user_message" && item.sessionId === message.session_id);
@@ -103,7 +103,7 @@ export class SessionClient {
     this.onStarted(message.session_id);
   }
 
-  /** On a new connection: resume the session, then send the pending commands. */
+  /** Resumes the session on a new connection, then sends the pending commands. */
   private onGreeting(): void {
     this.resume();
     const { sessionId, greeting } = this.view.state;
@@ -112,7 +112,7 @@ export class SessionClient {
     this.deliverAll();
   }
 
-  /** Sends again what was refused for a transient reason, with the same ids. */
+  /** Sends commands again that were refused for a transient reason, with the same ids. */
   private readonly retry = (): void => {
     this.retryTimer = undefined;
     this.resume();

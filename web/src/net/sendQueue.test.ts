@@ -7,16 +7,16 @@ const pending: PendingCommand[] = [
   { id: "a", sessionId: "s", command: { type: "stop" } },
   { id: "b", sessionId: "s", command: { type: "fork" } },
 ];
-const ids = (message: unknown) => unsettled(pending, message as ServerMessage).map((item) => item.id);
+const pendingIdsAfter = (message: unknown) => unsettled(pending, message as ServerMessage).map((item) => item.id);
 
-it("removes recorded and refused commands only", () => {
-  expect(ids({ type: "event", event: { id: "s:a", session_id: "s" } })).toEqual(["b"]);
-  expect(ids({ type: "error", reply_to: "b" })).toEqual(["a"]);
-  expect(ids({ type: "forked", fork_id: "t" })).toEqual(["a"]);
-  expect(ids({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
-  expect(ids({ type: "error", reply_to: null })).toEqual(["a", "b"]);
-  expect(ids({ type: "error", reply_to: "b", code: "unavailable" })).toEqual(["a", "b"]);
-  expect(ids({ type: "error", reply_to: "b", code: "slow_down" })).toEqual(["a", "b"]);
+it("removes a pending command once it is recorded or refused, but not after a transient error", () => {
+  expect(pendingIdsAfter({ type: "event", event: { id: "s:a", session_id: "s" } })).toEqual(["b"]);
+  expect(pendingIdsAfter({ type: "error", reply_to: "b" })).toEqual(["a"]);
+  expect(pendingIdsAfter({ type: "forked", fork_id: "t" })).toEqual(["a"]);
+  expect(pendingIdsAfter({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
+  expect(pendingIdsAfter({ type: "error", reply_to: null })).toEqual(["a", "b"]);
+  expect(pendingIdsAfter({ type: "error", reply_to: "b", code: "unavailable" })).toEqual(["a", "b"]);
+  expect(pendingIdsAfter({ type: "error", reply_to: "b", code: "slow_down" })).toEqual(["a", "b"]);
 });
 
 it("creates unique ids that the gateway accepts", () => {

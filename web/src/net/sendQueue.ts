@@ -5,7 +5,7 @@ import { isTransient } from "../state/state";
 
 export interface PendingCommand {
   id: string;
-  /** null: the session that the next greeting names. */
+  /** null for a new conversation until the gateway's greeting gives its id. */
   sessionId: string | null;
   command: Command;
 }

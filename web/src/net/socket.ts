@@ -2,9 +2,7 @@
 import type { ClientMessage, ServerMessage } from "../protocol";
 import { backoff } from "./backoff";
 
-/**
- * No connection: "offline": no answer; "denied": not logged in; "busy": too many requests or connections of this user.
- */
+/** "offline": no answer; "denied": not logged in; "busy": too many requests or connections of this user. */
 export type ConnectionFailure = "offline" | "denied" | "busy";
 export type ConnectionStatus = "connecting" | "online" | ConnectionFailure;
 

@@ -12,7 +12,7 @@ it("writes CSV that parses back to the same values", () => {
   expect(csvOf(["n"], [[-1.5], [true], [{ a: 1 }]])).toBe('n\r\n-1.5\r\ntrue\r\n"{""a"":1}"\r\n');
 });
 
-it("writes no cell that a spreadsheet would run, same as the terminal", () => {
+it("escapes cells that a spreadsheet would run as formulas, as the terminal does", () => {
   const cells = JSON.parse(readFileSync(new URL("../../../tests/support/csv_cells.json", import.meta.url), "utf8")) as [unknown, string][];
   for (const [value, written] of cells) expect(csvOf(["x"], [[value]])).toBe(`x\r\n${written}\r\n`);
   expect(csvOf(["=evil"], [])).toBe("\"'=evil\"\r\n");
@@ -26,10 +26,10 @@ it("sorts numbers numerically, text naturally, and missing values last", () => {
   expect(sortRows(rows, null)).toBe(rows);
 });
 
-it("cycles through ascending, descending and unsorted", () => {
-  const up = nextSorting(null, 1);
-  const down = nextSorting(up, 1);
-  expect([up, down, nextSorting(down, 1), nextSorting(up, 0)]).toEqual([{ column: 1, descending: false }, { column: 1, descending: true }, null, { column: 0, descending: false }]);
+it("cycles through ascending, descending and unsorted when a column is clicked", () => {
+  const ascending = nextSorting(null, 1);
+  const descending = nextSorting(ascending, 1);
+  expect([ascending, descending, nextSorting(descending, 1), nextSorting(ascending, 0)]).toEqual([{ column: 1, descending: false }, { column: 1, descending: true }, null, { column: 0, descending: false }]);
 });
 
 it("formats values and counts for people", () => {
@@ -47,27 +47,27 @@ it("accepts only valid tables", () => {
   expect(isNumericColumn(table(["a"], [null]), 0)).toBe(false);
 });
 
-it("charts one column of labels and up to three of numbers", () => {
-  const good = table(["status", "orders"], ["open", 3], ["done", null]);
-  expect(chartOf(good, "bar")).toEqual({ kind: "bar", labels: ["open", "done"], series: [{ name: "orders", values: [3, null] }] });
+it("charts a table with one column of labels and one to three columns of numbers", () => {
+  const statusCounts = table(["status", "orders"], ["open", 3], ["done", null]);
+  expect(chartOf(statusCounts, "bar")).toEqual({ kind: "bar", labels: ["open", "done"], series: [{ name: "orders", values: [3, null] }] });
   expect(chartOf(table(["year", "n"], [2024, 1], [2025, 2]), "line")).toMatchObject({ labels: ["2024", "2025"], series: [{ name: "n" }] });
-  expect(chartOf(good, "none")).toBeNull();
+  expect(chartOf(statusCounts, "none")).toBeNull();
   expect(chartOf(table(["a", "b", "n"], ["x", "y", 1], ["x", "z", 1]), "bar")).toBeNull();
   expect(chartOf(table(["a", "n"], ["x", 1]), "bar")).toBeNull();
   expect(chartOf(table(["a", "n"], ...Array.from({ length: 41 }, (_, index) => [`${index}`, 1])), "bar")).toBeNull();
 });
 
-it("splits series of very different scale", () => {
-  const two = (small: number, large: number) => splitByScale({ kind: "line", labels: ["a", "b"], series: [{ name: "s", values: [small, 1] }, { name: "l", values: [large, 1] }] });
-  expect(two(10, 60)).toHaveLength(1);
-  expect(two(10, 6_000).map((part) => part.series.length)).toEqual([1, 1]);
+it("splits series of very different scale into separate charts", () => {
+  const split = (small: number, large: number) => splitByScale({ kind: "line", labels: ["a", "b"], series: [{ name: "s", values: [small, 1] }, { name: "l", values: [large, 1] }] });
+  expect(split(10, 60)).toHaveLength(1);
+  expect(split(10, 6_000).map((part) => part.series.length)).toEqual([1, 1]);
 });
 
 it("chooses round axis ticks that cover all values", () => {
-  const of = (...values: number[]) => axisTicks([{ name: "n", values }]);
-  expect(of(0, 8)).toEqual([0, 2, 4, 6, 8]);
-  expect(of(-3, 9)).toEqual([-5, 0, 5, 10]);
-  expect(of(0, 0)).toEqual([0]);
-  expect(of(0.1, 0.37)).toEqual([0, 0.1, 0.2, 0.3, 0.4]);
+  const ticksFor = (...values: number[]) => axisTicks([{ name: "n", values }]);
+  expect(ticksFor(0, 8)).toEqual([0, 2, 4, 6, 8]);
+  expect(ticksFor(-3, 9)).toEqual([-5, 0, 5, 10]);
+  expect(ticksFor(0, 0)).toEqual([0]);
+  expect(ticksFor(0.1, 0.37)).toEqual([0, 0.1, 0.2, 0.3, 0.4]);
   expect([950, 25_000, 1_500_000].map(formatTick)).toEqual(["950", "25k", "1.5M"]);
 });

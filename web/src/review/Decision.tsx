@@ -9,7 +9,7 @@ import { Problem } from "../ui/Problem";
 
 interface Props {
   target: "text" | "code";
-  /** The version and content on the screen, which an approval is bound to. */
+  /** The version on the screen and its content hash: an approval is bound to both. */
   version: number;
   hash: string;
   /** Why approval is not possible now; "" if it is. */
@@ -19,7 +19,7 @@ interface Props {
   /** Other labels for approve and replan. */
   approveLabel?: string;
   replanLabel?: string;
-  /** Another refusal to show, for example of an edit. */
+  /** A refusal of another command to show here, for example of an edit. */
   problem?: Notice | null;
   /** More buttons, for example those of an edit. */
   children?: ReactNode;

@@ -17,7 +17,7 @@ export function FailurePanel() {
   const { snapshot } = state;
   const failure = snapshot?.failure;
   const isStopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
-  const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // waits for its start
+  const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // the approved plan waits for the user to start it
   const isUnfinished = snapshot?.phase === "resting" && !isStopped && can("retry"); // some steps of its plan failed
   if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <CancelledPlan />;
   if (!snapshot || (!failure && !isStopped && !isUnfinished) || (isStopped && !can("retry"))) return null;
@@ -66,7 +66,7 @@ function FailedSteps({ snapshot }: { snapshot: Snapshot }) {
   ));
 }
 
-/** A plan that was cancelled after it started: what was done of it. */
+/** Shows which steps of a plan ran before it was cancelled. */
 function CancelledPlan() {
   return (
     <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>

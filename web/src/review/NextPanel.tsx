@@ -81,7 +81,7 @@ export function NextButtons() {
   );
 }
 
-/** For an approved program there is no answer event: the last judgement since the last plan counts. */
+/** An approved program has no answer event, so the buttons show the last judgement since the last plan. */
 function JudgeProgram() {
   const { state } = useSession();
   const last = state.events.findLast((event) => event.type === "answer.judged" || event.type === "plan.drafted");

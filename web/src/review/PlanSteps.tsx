@@ -31,7 +31,7 @@ interface Props {
   problems: Readonly<Record<string, readonly string[] | undefined>>;
   /** The id for an added step of an execution plan; null for a text plan. */
   nextId: string | null;
-  /** What the changes would do now. */
+  /** Previews of the steps' changes against the current data. */
   previews: PlanPreviews;
   /** The steps to allow with any values; null if nothing is being approved. */
   preapproved: readonly string[] | null;
@@ -42,10 +42,10 @@ interface Props {
 
 export function PlanSteps({ edit, editable, onChange, sections, problems, nextId, previews, preapproved, onPreapprove, form, onForm }: Props) {
   const list = useRef<HTMLOListElement>(null);
-  const lastOpen = useRef<number | null>(null); // the step whose form was open last: it gets the focus
+  const lastOpen = useRef<number | null>(null); // the step whose form was open last: it gets the focus when the form closes
   const [currentKey, setCurrentKey] = useState<number | null>(null);
   const [addedKey, setAddedKey] = useState<number | null>(null);
-  const [announcement, setAnnouncement] = useState({ base: 0, text: "" }); // for this version: after saving, moves are no longer announced
+  const [announcement, setAnnouncement] = useState({ base: 0, text: "" }); // `base`: the version in which a step was moved; later versions do not announce it
   const isExecutionPlan = nextId !== null;
   const places = isExecutionPlan ? layoutLanes(edit.steps.map(({ step }) => ({ id: step.id ?? "", needs: stepNeeds(step) }))) : [];
   const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));

@@ -7,7 +7,7 @@ import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
-// Questions that only their options can answer.
+// Questions that can be answered only with one of their options.
 const OPTIONS_ONLY: ReadonlySet<string> = new Set(["budget", "uncertain"]);
 const RaiseBudget = lazy(() => import("./RaiseBudget"));
 const FormQuestion = lazy(() => import("./FormQuestion"));

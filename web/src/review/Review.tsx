@@ -59,7 +59,7 @@ export function Review() {
   );
 }
 
-/** Expanded while a decision is due, otherwise on demand, because the latest events matter more. */
+/** Expanded while the user must decide; otherwise collapsed, because the latest events matter more. */
 function Collapsible({ isCollapsible, hidden, hasCode, children }: { isCollapsible: boolean; hidden: boolean; hasCode: boolean; children: ReactNode }) {
   const { state } = useSession();
   const [isOpen, setIsOpen] = useState(false);

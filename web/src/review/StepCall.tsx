@@ -14,9 +14,9 @@ interface Props {
   step: StepOutput;
   number: number;
   steps: readonly EditedStep[];
-  /** What it affects, if the step is as the gateway knows it. */
+  /** The step's effect and state; undefined if the user has changed the step since. */
   section?: StepSection | undefined;
-  /** Without it, the arguments are read-only. */
+  /** Changes an argument; null if the arguments are read-only. */
   onChange?: ((name: string, value: ArgumentValue) => void) | null;
 }
 

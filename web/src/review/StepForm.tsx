@@ -32,7 +32,7 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
   const fields = tool ? fieldsOf(tool.parameters) : [];
   const { arguments: values, problems } = parseFields(fields, fieldValues);
   const empty = fields.filter(({ name, required }) => required && fieldValues[name]?.toString() === "");
-  const emptyTexts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // may be intended: pressing the button again confirms it
+  const emptyTexts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // the user may want them empty: pressing the button again confirms it
   const isValid = empty.length === emptyTexts.length && Object.keys(problems).length === 0;
   for (const field of empty) problems[field.name] ??= emptyTexts.includes(field) ? REVIEW.field_empty : REVIEW.field_needed;
   const others = steps.filter((row) => row.step.id !== step.id);

@@ -22,9 +22,9 @@ interface Props {
   onCurrent: () => void;
   section: StepSection | undefined;
   problems: readonly string[];
-  /** What it would change now, if known. */
+  /** What the step would change now, if known. */
   preview: Preview | undefined;
-  /** Whether it is allowed with any values; null if nothing is being approved. */
+  /** Whether the step is allowed with any values; null if nothing is being approved. */
   isPreapproved: boolean | null;
   onPreapprove: (on: boolean) => void;
   rail: ReactNode;
@@ -156,7 +156,7 @@ function StepNumber({ number, editable, numberStyle, onDragStart, onMove }: Prop
   );
 }
 
-/** A step that may have run, or whose output a user gave, cannot be edited; only replaced by a new step. */
+/** Whether the step may have run or has an output from the user: it can then only be replaced by a new step. */
 function isDone(section: StepSection | undefined): boolean {
   return section?.status === "finished" || section?.status === "started" || section?.status === "uncertain" || section?.given === true;
 }

@@ -4,7 +4,7 @@ import { layoutLanes } from "./lanes";
 const step = (id: string, ...needs: string[]) => ({ id, needs });
 
 describe("lanes of plan steps", () => {
-  it("run straight down a chain", () => {
+  it("stay the same along a chain of steps", () => {
     expect(layoutLanes([step("a"), step("b", "a"), step("c", "b")])).toEqual([
       { lane: 0, passing: [], from: [], continues: true },
       { lane: 0, passing: [], from: [0], continues: true },
@@ -12,7 +12,7 @@ describe("lanes of plan steps", () => {
     ]);
   });
 
-  it("split for parallel steps, and join again", () => {
+  it("split for parallel steps, and join at a step that depends on both", () => {
     expect(layoutLanes([step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c")])).toEqual([
       { lane: 0, passing: [], from: [], continues: true },
       { lane: 1, passing: [0], from: [0], continues: true },
@@ -21,7 +21,7 @@ describe("lanes of plan steps", () => {
     ]);
   });
 
-  it("pass steps that are unrelated", () => {
+  it("pass beside unrelated steps", () => {
     expect(layoutLanes([step("a"), step("b"), step("c", "a")])).toEqual([
       { lane: 0, passing: [], from: [], continues: true },
       { lane: 1, passing: [0], from: [], continues: false },
@@ -29,7 +29,7 @@ describe("lanes of plan steps", () => {
     ]);
   });
 
-  it("ignore missing steps and steps further down", () => {
+  it("ignore dependencies on missing steps and on steps further down", () => {
     expect(layoutLanes([step("a", "b", "z"), step("b")])).toEqual([
       { lane: 0, passing: [], from: [], continues: false },
       { lane: 0, passing: [], from: [], continues: false },

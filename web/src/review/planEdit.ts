@@ -5,12 +5,12 @@ import { isObject } from "../ui/values";
 export interface EditedStep {
   key: number;
   step: StepOutput;
-  /** The index of the step in `was` that it comes from; null: none. */
+  /** The index in `was` of the step that this one comes from; null if it comes from none. */
   origin: number | null;
 }
 
 export interface PlanEdit {
-  /** The version that is being edited, and its content. */
+  /** The version that is being edited; `was` is its content. */
   base: number;
   was: PlanContent;
   goal: string;
@@ -99,13 +99,13 @@ export function splitReferences(text: string): TextPart[] {
   });
 }
 
-/** The ids of the steps it comes after, and of those whose results it uses. */
+/** The ids of the steps that this step comes after or whose results it uses. */
 export function stepNeeds({ after, arguments: args, for_each: list }: StepOutput): string[] {
   const used = splitReferences(JSON.stringify([list ?? null, args ?? {}])).flatMap((part) => (typeof part === "string" ? [] : (part.step ?? [])));
   return [...new Set([...(after ?? []), ...used])];
 }
 
-/** An id that no step has, or had in a known version. */
+/** An id that no step has in the edit or in a known version. */
 export function freshId(edit: PlanEdit, versions: readonly { steps: readonly StepOutput[] }[]): string {
   const steps = [...edit.steps.map(({ step }) => step), ...edit.was.steps, ...versions.flatMap((version) => version.steps)];
   return `s${1 + Math.max(0, ...steps.map(({ id }) => Number(/^s(\d{1,9})$/.exec(id ?? "")?.[1] ?? 0)))}`;

@@ -5,7 +5,7 @@ import type { PlanPreviews, PlanView } from "../protocol";
 
 const NONE: PlanPreviews = { version: null, at: "", steps: {}, left_out: 0 };
 
-/** Empty until loaded and on failure: the plan can be read and approved without previews. */
+/** The previews; empty until loaded and on failure, because the user can read and approve the plan without them. */
 export function usePreviews(sessionId: string | null, plan: PlanView, enabled: boolean): PlanPreviews {
   const [previews, setPreviews] = useState(NONE);
   useEffect(() => {

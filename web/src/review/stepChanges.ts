@@ -8,7 +8,7 @@ export interface StepChange {
   parts: { name: string; before: unknown; after: unknown }[];
 }
 
-/** In the order of the newer version, followed by removed steps. Steps are matched by id. */
+/** The changes in the order of the newer version, followed by removed steps. Steps are matched by id. */
 export function stepChanges(before: readonly StepOutput[], after: readonly StepOutput[]): StepChange[] {
   const previous = new Map(before.map((step) => [step.id, step]));
   const keptIds = new Set(after.map(({ id }) => id));

@@ -10,67 +10,67 @@ function event(version: number, fields: Partial<SessionEvent> & { type: SessionE
   return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent, entries: [], changed: {}, can: null, ends_draft: false };
 }
 
-const eventWith = (version: number, more: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...more });
+const eventWith = (version: number, fields: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...fields });
 
-function snapshot(version: number, view: object = {}, more: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
+function snapshot(version: number, view: object = {}, fields: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
   const work = { service: "planner", version: 1 };
-  return { type: "snapshot", session_id: ID, version, view: { phase: "planning", paused: false, work, actions: {}, ...view }, can: ["stop"], draft: null, ...more } as ServerMessage;
+  return { type: "snapshot", session_id: ID, version, view: { phase: "planning", paused: false, work, actions: {}, ...view }, can: ["stop"], draft: null, ...fields } as ServerMessage;
 }
 
 function delta(offset: number, text: string, draft_id = "1-d1"): ServerMessage {
   return { type: "delta", session_id: ID, version: null, draft_id, kind: "plan", offset, text, work: 1 };
 }
 
-const after = (...messages: ServerMessage[]): SessionState => messages.reduce(reduce, emptyState(ID));
+const stateAfter = (...messages: ServerMessage[]): SessionState => messages.reduce(reduce, emptyState(ID));
 const paused = (version: number) => event(version, { type: "session.paused" });
 
 describe("events", () => {
   it("are kept in order, without duplicates", () => {
-    const state = after(paused(1), paused(2), paused(1), paused(2));
+    const state = stateAfter(paused(1), paused(2), paused(1), paused(2));
     expect(state.events.map((event) => event.version)).toEqual([1, 2]);
   });
 
   it("after a gap are not applied, and the gap is remembered until it is filled", () => {
-    const withGap = after(snapshot(1), paused(1), paused(3));
+    const withGap = stateAfter(snapshot(1), paused(1), paused(3));
     expect(withGap.appliedVersion).toBe(1);
     expect(isBehind(withGap)).toBe(true);
     expect(isBehind([paused(2), paused(3)].reduce(reduce, withGap))).toBe(false);
   });
 
-  it("give the same state with or without an interruption", () => {
-    const complete = after(paused(1), paused(2), paused(3), snapshot(3));
-    const resumed = after(paused(1), snapshot(3), paused(2), paused(3));
+  it("give the same state whether or not the connection was interrupted", () => {
+    const complete = stateAfter(paused(1), paused(2), paused(3), snapshot(3));
+    const resumed = stateAfter(paused(1), snapshot(3), paused(2), paused(3));
     expect(resumed).toEqual(complete);
   });
 
-  it("of another session change nothing", () => {
-    const state = after(paused(1));
+  it("of another session are ignored", () => {
+    const state = stateAfter(paused(1));
     expect(reduce(state, { ...paused(2), session_id: "other" } as ServerMessage)).toBe(state);
   });
 });
 
 describe("snapshots", () => {
   it("that are older than the current one are ignored", () => {
-    const state = after(snapshot(5, { title: "new" }), snapshot(4, { title: "old" }));
+    const state = stateAfter(snapshot(5, { title: "new" }), snapshot(4, { title: "old" }));
     expect(state.snapshot?.title).toBe("new");
   });
 
   it("are updated by events, without another request", () => {
-    const state = after(paused(1), snapshot(1, { title: "old", phase: "planning" }), eventWith(2, { changed: { title: "new" }, can: ["fork"] }));
+    const state = stateAfter(paused(1), snapshot(1, { title: "old", phase: "planning" }), eventWith(2, { changed: { title: "new" }, can: ["fork"] }));
     expect(state.snapshot).toMatchObject({ version: 2, title: "new", phase: "planning", can: ["fork"] });
     expect(isBehind(state)).toBe(false);
   });
 
   it("are not changed by older events", () => {
-    expect(after(snapshot(2, { title: "new" }), eventWith(1, { changed: { title: "old" } })).snapshot?.title).toBe("new");
+    expect(stateAfter(snapshot(2, { title: "new" }), eventWith(1, { changed: { title: "old" } })).snapshot?.title).toBe("new");
   });
 
-  it("are created by the first event, which carries every section", () => {
-    expect(after(eventWith(1, { changed: { title: "first", actions: {} }, can: ["stop"] })).snapshot).toMatchObject({ session_id: ID, version: 1, title: "first", can: ["stop"] });
+  it("are created by the first event, which has all sections", () => {
+    expect(stateAfter(eventWith(1, { changed: { title: "first", actions: {} }, can: ["stop"] })).snapshot).toMatchObject({ session_id: ID, version: 1, title: "first", can: ["stop"] });
   });
 
   it("update actions one by one, and drop removed ones", () => {
-    const state = after(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), eventWith(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
+    const state = stateAfter(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), eventWith(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
     expect(state.snapshot?.actions).toEqual({ b: { text: "2" }, c: { text: "3" } });
   });
 });
@@ -79,26 +79,26 @@ describe("entries", () => {
   const note = (key: string, text: string) => ({ kind: "note", key, version: 1, at: "", by: "", tone: "plain", text }) as const;
 
   it("are kept by key, and updates replace their fields", () => {
-    const state = after(eventWith(1, { entries: [note("a", "one"), note("b", "two")] }), eventWith(2, { entries: [{ kind: "update", key: "a", set: { text: "three" } }] }));
+    const state = stateAfter(eventWith(1, { entries: [note("a", "one"), note("b", "two")] }), eventWith(2, { entries: [{ kind: "update", key: "a", set: { text: "three" } }] }));
     expect([...state.journal.values()].map((entry) => entry.kind === "note" && entry.text)).toEqual(["three", "two"]);
   });
 
-  it("that do not exist are not updated", () => {
-    expect(after(eventWith(1, { entries: [{ kind: "update", key: "a", set: {} }] })).journal.size).toBe(0);
+  it("are not created by an update", () => {
+    expect(stateAfter(eventWith(1, { entries: [{ kind: "update", key: "a", set: {} }] })).journal.size).toBe(0);
   });
 });
 
 describe("drafts", () => {
   it("grow by deltas, and a delta replaces the text from its offset on", () => {
-    expect(after(delta(0, "Hello"), delta(5, " world"), delta(6, "there")).draft?.text).toBe("Hello there");
+    expect(stateAfter(delta(0, "Hello"), delta(5, " world"), delta(6, "there")).draft?.text).toBe("Hello there");
   });
 
-  it("count code points as the gateway does, also beyond the basic plane", () => {
-    expect(after(delta(0, "a😀"), delta(2, "b")).draft?.text).toBe("a😀b");
+  it("count offsets in code points as the gateway does, not in UTF-16 units", () => {
+    expect(stateAfter(delta(0, "a😀"), delta(2, "b")).draft?.text).toBe("a😀b");
   });
 
   it("with a gap are incomplete until a snapshot brings the full text", () => {
-    const incomplete = after(snapshot(1), paused(1), delta(0, "ab"), delta(9, "z"));
+    const incomplete = stateAfter(snapshot(1), paused(1), delta(0, "ab"), delta(9, "z"));
     expect(incomplete.draft?.hasGap).toBe(true);
     expect(isBehind(incomplete)).toBe(true);
     const draft = { ...delta(0, "abcdefghiz"), type: "delta" as const } as ServerMessageOf<"delta">;
@@ -106,59 +106,60 @@ describe("drafts", () => {
     expect(complete.draft).toMatchObject({ text: "abcdefghiz", hasGap: false });
   });
 
-  it("end with their event, and late deltas do not bring them back", () => {
+  it("end with the event that completes them, and ignore late deltas", () => {
     const ends = eventWith(1, { ends_draft: true });
-    expect(after(delta(0, "ab"), ends, delta(2, "c")).draft).toBeNull();
-    expect(after(delta(0, "ab"), ends, delta(0, "c", "1-d2")).draft?.text).toBe("c");
+    expect(stateAfter(delta(0, "ab"), ends, delta(2, "c")).draft).toBeNull();
+    expect(stateAfter(delta(0, "ab"), ends, delta(0, "c", "1-d2")).draft?.text).toBe("c");
   });
 
   it("continue through unrelated events", () => {
-    expect(after(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
+    expect(stateAfter(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
   });
 
-  it("are shown only while their work continues", () => {
-    const ongoing = after(snapshot(1), paused(1), delta(0, "ab"));
+  it("are shown only while the work that they belong to continues", () => {
+    const ongoing = stateAfter(snapshot(1), paused(1), delta(0, "ab"));
     expect(activeDraft(ongoing)?.text).toBe("ab");
     expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: { service: "planner", version: 2 } } })))).toBeNull();
     expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: null } })))).toBeNull();
   });
 
-  it("keep deltas that arrived after the snapshot was made", () => {
+  it("keep deltas that are newer than the snapshot", () => {
     const draft = { ...delta(0, "ab"), type: "delta" as const } as ServerMessageOf<"delta">;
-    expect(after(delta(0, "ab"), delta(2, "cd"), snapshot(1, {}, { draft })).draft?.text).toBe("abcd");
+    expect(stateAfter(delta(0, "ab"), delta(2, "cd"), snapshot(1, {}, { draft })).draft?.text).toBe("abcd");
   });
 });
 
 describe("errors", () => {
   const error = (code: string): ServerMessage => ({ type: "error", session_id: ID, version: null, code, message: "No", hint: "", content: "No", retry_after: null, reply_to: "c1" });
 
-  it("become notices that refer to their message", () => {
-    expect(after(error("not_now")).notices).toMatchObject([{ code: "not_now", replyTo: "c1", kind: "error" }]);
+  it("become notices that name the refused message", () => {
+    expect(stateAfter(error("not_now")).notices).toMatchObject([{ code: "not_now", replyTo: "c1", kind: "error" }]);
   });
 
-  it("about completed commands are ignored", () => {
-    expect(after(error("already_done")).notices).toEqual([]);
+  it("about commands that are already recorded are ignored", () => {
+    expect(stateAfter(error("already_done")).notices).toEqual([]);
   });
+
   it("about an unavailable service show one retry notice", () => {
-    const notices = after(error("unavailable"), error("unavailable")).notices;
+    const notices = stateAfter(error("unavailable"), error("unavailable")).notices;
     expect(notices).toMatchObject([{ kind: "info", text: "No Retrying…", replyTo: null }]);
-    expect(after(error("unavailable"), snapshot(1)).notices).toEqual([]);
+    expect(stateAfter(error("unavailable"), snapshot(1)).notices).toEqual([]);
   });
 
-  it("about a missing session stop requests until it exists", () => {
-    const missing = after(error("not_found"));
+  it("about a missing session stop requests for missing events until it exists", () => {
+    const missing = stateAfter(error("not_found"));
     expect(missing).toMatchObject({ missing: "No", notices: [] });
     expect(isBehind(missing)).toBe(false);
     expect(reduce(missing, snapshot(1)).missing).toBeNull();
-    expect(after(snapshot(1), error("not_found")).missing).toBeNull();
+    expect(stateAfter(snapshot(1), error("not_found")).missing).toBeNull();
   });
 
-  it("do not accumulate", () => {
-    expect(after(...Array.from({ length: 20 }, () => error("x"))).notices).toHaveLength(4);
+  it("show at most four notices at once", () => {
+    expect(stateAfter(...Array.from({ length: 20 }, () => error("x"))).notices).toHaveLength(4);
   });
 });
 
 it("ignores unknown message types", () => {
   const state = emptyState(ID);
-  expect(reduce(state, { type: "from_the_future", session_id: ID } as unknown as ServerMessage)).toBe(state);
+  expect(reduce(state, { type: "unknown_type", session_id: ID } as unknown as ServerMessage)).toBe(state);
 });

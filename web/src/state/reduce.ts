@@ -20,7 +20,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
     case "forked":
       return isForSession(state, message) ? { ...state, forkId: message.fork_id } : state;
     case "error":
-      if (message.code === "already_done") return state; // sent twice over a bad connection, and recorded once
+      if (message.code === "already_done") return state; // the page sent the command twice because the connection was lost; it is recorded once
       if (MISSING_SESSION_CODES.has(message.code) && isForSession(state, message) && !state.snapshot && state.appliedVersion === 0)
         return { ...state, missing: message.message };
       if (isTransient(message)) return withNotice(state, { kind: "info", code: message.code, text: fill(TROUBLE.retrying, { why: message.message }), hint: "", replyTo: null });
@@ -62,7 +62,7 @@ function withSnapshot(state: SessionState, message: ServerMessageOf<"snapshot">)
   };
 }
 
-/** The snapshot's draft may be older than deltas that arrived meanwhile. */
+/** The snapshot's draft, or the current one if deltas have made it longer than that. */
 function longerDraft(received: Draft, current: Draft | null): Draft {
   return current && current.id === received.id && !current.hasGap && current.text.length > received.text.length ? current : received;
 }
@@ -95,7 +95,7 @@ function withEntries(journal: SessionState["journal"], entries: readonly EntryOr
   return next;
 }
 
-/** Replaces the changed sections; the first event carries them all. */
+/** Replaces the sections that the event changed. A session's first event has all sections. */
 function withChanges(snapshot: Snapshot | null, { session_id, event, changed, can }: ServerMessageOf<"event">): Snapshot | null {
   if (snapshot ? event.version <= snapshot.version : event.version > 1 || can === null) return snapshot;
   const actions = Object.entries({ ...snapshot?.actions, ...(changed.actions as object | undefined) }).filter(([, action]) => action !== null);

@@ -9,9 +9,9 @@ export interface Draft {
   id: string;
   kind: DraftKind;
   text: string;
-  /** The version of the work that it belongs to. */
+  /** The version of the work that the draft belongs to. */
   work: number;
-  /** A delta before this text is missing: the next snapshot brings the full text. */
+  /** Whether a delta is missing: the next snapshot then brings the full text. */
   hasGap: boolean;
 }
 
@@ -68,17 +68,17 @@ export function emptyState(sessionId: string | null): SessionState {
   };
 }
 
-/** A service is due, so the user need not act. */
+/** Whether a service is due, so that the user need not act. */
 export function isWorking(snapshot: Snapshot): boolean {
   return snapshot.work !== null;
 }
 
-/** The user must decide, answer or take over. */
+/** Whether the user must decide, answer or take over. */
 export function needsUser(snapshot: Snapshot): boolean {
   return snapshot.phase.startsWith("awaiting") || snapshot.phase === "escalated" || snapshot.phase === "failed";
 }
 
-/** The service at work now, or null. */
+/** The service that is working now, or null. */
 export function activeService(snapshot: Snapshot | null): string | null {
   return (snapshot && !snapshot.paused && snapshot.work?.service) || null;
 }
@@ -88,12 +88,12 @@ export function activeDraft({ draft, snapshot }: Pick<SessionState, "draft" | "s
   return draft && activeService(snapshot) && draft.work === snapshot?.work?.version ? draft : null;
 }
 
-/** A service is working on the user's remark about the current review. */
+/** Whether a service is working on the user's remark about the current review. */
 export function isReplying(snapshot: Snapshot | null): boolean {
   return !!activeService(snapshot) && !!(snapshot?.review || snapshot?.approval_request);
 }
 
-/** The state is older than the log: messages were lost, or are still on their way. */
+/** Whether the state is older than the log, because messages were lost or have not arrived yet. */
 export function isBehind(state: SessionState): boolean {
   if (state.sessionId === null || state.missing !== null) return false;
   return state.snapshot === null || state.appliedVersion < state.snapshot.version || state.newestVersion > state.appliedVersion || !!activeDraft(state)?.hasGap;
@@ -101,7 +101,7 @@ export function isBehind(state: SessionState): boolean {
 
 export const TRANSIENT_CODES: ReadonlySet<string> = new Set(["unavailable", "slow_down"]);
 
-/** Refused for a transient reason: the command stays pending, and is sent again. */
+/** Whether a command was refused for a transient reason: it stays pending, and is sent again. */
 export function isTransient(message: ServerMessage): boolean {
   return message.type === "error" && TRANSIENT_CODES.has(message.code);
 }

@@ -11,12 +11,12 @@ it("numbers plan versions in order", () => {
   expect(planVersions([planDrafted(2, 1), planDrafted(5, 2)], withPlan(5, 2)).map((version) => [version.version, version.number])).toEqual([[2, 1], [5, 2]]);
 });
 
-it("starts a fork with its parent's version and continues from there", () => {
+it("starts a fork with its parent's version number, and continues from it", () => {
   expect(planVersions([], withPlan(7, 3)).map((version) => version.number)).toEqual([3]);
   expect(planVersions([planDrafted(9, 4)], withPlan(9, 4)).map((version) => version.number)).toEqual([4]);
 });
 
-it("attaches checks to their code version", () => {
+it("attaches checks and tests to the code version that they are for", () => {
   const code = { type: "code.drafted", version: 3, number: 1, at, actor: "generator", code: "x", explanation: "" } as unknown as SessionEvent;
   const verified = { type: "code.verified", version: 4, at, actor: "verifier", code_version: 3, checks: [{ name: "tests", ok: true, detail: "" }], tests: "t" } as unknown as SessionEvent;
   expect(codeVersions([code, verified], null)).toMatchObject([{ version: 3, number: 1, tests: "t", checks: [{ name: "tests" }] }]);

@@ -16,7 +16,7 @@ const parameters = {
 };
 const fields = fieldsOf(parameters);
 
-it("finds the kind of each field", () => {
+it("derives each field's kind, options and description from the schema", () => {
   expect(fields.map((field) => field.kind)).toEqual(["text", "choice", "list", "number", "integer", "flag", "json"]);
   expect(fields[0]).toMatchObject({ required: true, description: "With its #" });
   expect(fields[1]?.options).toEqual(["no longer needed", "ordered by mistake"]);
@@ -31,7 +31,7 @@ it("builds arguments from the fields, and omits empty optional ones", () => {
   });
 });
 
-it("reports invalid values", () => {
+it("reports each field whose value is invalid", () => {
   const { problems } = parseFields(fields, { order_id: "", reason: "", item_ids: [], amount: "much", count: "1.5", address: "{" });
   expect(Object.keys(problems)).toEqual(["reason", "amount", "count", "address"]);
 });
@@ -70,7 +70,7 @@ it("accepts a reference to a step's output in any field, alone or in a list", ()
   expect(Object.keys(parseFields(fieldsOf(nested), { kind: "{{steps.s1", sizes: "[1" }).problems)).toEqual(["kind", "sizes"]);
 });
 
-it("fills the fields from arguments, and gives the same arguments back", () => {
+it("fills the fields from arguments, and builds the same arguments from them", () => {
   const args = { kind: "a", sizes: [1, 2], place: { zip: "1" }, loud: false, level: "{{steps.s1.output}}" };
   const entered = toFieldValues(fieldsOf(nested), args);
   expect(entered).toMatchObject({ kind: "a", sizes: ["1", "2"], loud: false, only: "" });

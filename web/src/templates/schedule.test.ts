@@ -11,24 +11,24 @@ describe("fields of a schedule", () => {
     expect(toRequest({ ...fields, time: "08:00" }, DAILY.values, DAILY)).toEqual({ daily: "08:00", zone: "Asia/Tokyo", values: { order: "#W1" } });
   });
 
-  it("are \"by hand\" without a schedule, in this browser's zone", () => {
+  it("default to \"by hand\" and this browser's zone without a schedule", () => {
     expect(toFields(null)).toEqual({ when: "by_hand", time: "", date: "", zone: localZone() });
     expect(toRequest(toFields(null), {}, DAILY)).toBeNull();
   });
 
-  it("send a local date as an instant, and show it again", () => {
+  it("convert a local date to an instant in the request, and back", () => {
     const date = "2026-12-24T18:05";
     const request = toRequest({ when: "once", time: "", date, zone: localZone() }, {}, null);
     expect(request?.once).toBe(new Date(2026, 11, 24, 18, 5).toISOString());
     expect(toFields({ once: request?.once ?? "", zone: "UTC", values: {} }).date).toBe(date);
   });
 
-  it("keep the settings of the runs", () => {
+  it("keep the schedule's settings for its runs", () => {
     const settings = { approval: "always" } as unknown as NonNullable<Schedule["settings"]>;
     expect(toRequest(toFields(DAILY), {}, { ...DAILY, settings })?.settings).toBe(settings);
   });
 
-  it("need the time of the selected kind, and no other", () => {
+  it("are complete once the selected kind has its time or date", () => {
     expect(isComplete({ when: "by_hand", time: "", date: "", zone: "UTC" })).toBe(true);
     expect(isComplete({ when: "daily", time: "", date: "2026-12-24T18:05", zone: "UTC" })).toBe(false);
     expect(isComplete({ when: "once", time: "07:00", date: "", zone: "UTC" })).toBe(false);

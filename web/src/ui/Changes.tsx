@@ -7,7 +7,7 @@ import { formatInline, splitCommonPrefix } from "./values";
 /** A preview that is loading, loaded, or failed. */
 export type PreviewState = { preview: Preview } | { problem: string } | "loading";
 
-/** `now`: previewed before it is the call's turn, so the data may still change. */
+/** `now`: the preview was made before earlier steps have run, so the data may still change. */
 export function Changes({ state, now = false }: { state: PreviewState; now?: boolean }) {
   if (state === "loading")
     return (

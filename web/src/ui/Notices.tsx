@@ -11,7 +11,7 @@ const ERROR_TIMEOUT_MS = 15_000;
 
 export function Notices() {
   const { state, client } = useSession();
-  // In an escalated session a panel keeps the other information visible.
+  // In an escalated session a panel already shows the information that other notices would repeat.
   const isEscalated = state.snapshot?.phase === "escalated";
   const isRelevant = (notice: Notice) => !isEscalated || notice.kind === "error" || TRANSIENT_CODES.has(notice.code);
   const visible = state.notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps

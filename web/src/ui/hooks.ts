@@ -42,7 +42,7 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject
     const shorter = outer.scrollHeight < lastHeight.current;
     lastHeight.current = outer.scrollHeight;
     if (performance.now() - touchedAt.current < USER_ACTION_MS) {
-      // While one part replaces another there is neither, and the browser scrolls up.
+      // Between the removal of one part and the insertion of the next, the browser scrolls up: scroll back.
       if (shorter && scrollTopAtPress.current !== null) outer.scrollTop = scrollTopAtPress.current;
       return;
     }
@@ -101,7 +101,7 @@ function distanceFromBottom(outer: HTMLElement): number {
 
 const DOUBLE_PRESS_MS = 800; // milliseconds between two presses of Escape that count as one action
 
-/** Stops on Ctrl+. or, while a service works, on Escape twice: in a review, Escape only closes things. */
+/** Calls `stop` on Ctrl+. or, while a service works, on Escape twice: in a review, Escape only closes panels. */
 export function useStopKeys(enabled: boolean, isWorking: boolean, stop: () => void): void {
   const escapedAt = useRef(0);
   const onKey = useEffectEvent((event: KeyboardEvent) => {
@@ -121,7 +121,7 @@ export function useStopKeys(enabled: boolean, isWorking: boolean, stop: () => vo
 
 const IS_MAC = typeof navigator !== "undefined" && /Mac|iP/.test(navigator.platform);
 
-/** Ctrl+K, or Cmd+K on a Mac, where Ctrl+K deletes to the end of the line. Not behind a dialog. */
+/** Calls `search` on Ctrl+K, or on Cmd+K on a Mac, where Ctrl+K deletes to the end of the line. Not behind a dialog. */
 export function useSearchKey(search: () => void): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     const pressed = event.key.toLowerCase() === "k" && (IS_MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey;

@@ -17,21 +17,21 @@ it("restores a stored value", () => {
 });
 
 it.each([
-  ["nothing", null],
-  ["no JSON", "{"],
-  ["another kind of value", "7"],
+  ["a missing value", null],
+  ["invalid JSON", "{"],
+  ["a number", "7"],
   ["a list", "[]"],
-  ["what an older release kept", JSON.stringify({ base: 3, goal: "g", notes: "", steps: ["one"], next: 1 })],
-  ["no steps", JSON.stringify({ ...EDIT, steps: null })],
+  ["an edit in an older release's format", JSON.stringify({ base: 3, goal: "g", notes: "", steps: ["one"], next: 1 })],
+  ["an edit without steps", JSON.stringify({ ...EDIT, steps: null })],
   ["a step without text", JSON.stringify({ ...EDIT, steps: [{ key: 0, origin: null, step: {} }] })],
   ["a step without its origin", JSON.stringify({ ...EDIT, steps: [{ key: 0, step: EDIT.was.steps[0] }] })],
-  ["no version that it changes", JSON.stringify({ ...EDIT, was: { goal: "g", notes: "", steps: [] } })],
-])("drops %s", (_, text) => {
+  ["an edit without its base version", JSON.stringify({ ...EDIT, was: { goal: "g", notes: "", steps: [] } })],
+])("returns null for %s", (_, text) => {
   stubStorage(text);
   expect(readStored(KEY, isPlanEdit)).toBeNull();
 });
 
-it("works if the storage cannot be read", () => {
+it("returns null if the browser denies access to the storage", () => {
   vi.stubGlobal("sessionStorage", {
     getItem: () => {
       throw new DOMException("denied", "SecurityError");

@@ -1,7 +1,7 @@
 // Unsent input that survives reloads of this tab.
 import { useEffect, useState } from "react";
 
-/** True if a stored value is valid: another release or another program may have written it. */
+/** Returns true if a stored value is valid: another release or another program may have written it. */
 export type TypeGuard<T> = (value: unknown) => value is T;
 
 /** A state like useState, stored under `key` while `shouldStore` returns true. */

@@ -1,4 +1,4 @@
-// Runs a request for a form or button; tells whether it is pending, and why it was refused.
+// Runs a request for a form or button. Returns whether it is pending, and why it was refused.
 import { useState } from "react";
 import { errorMessage } from "./useFetch";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { formatBytes, formatInline, formatPretty, splitCommonPrefix, truncate } from "./values";
 
-it("pretty-prints JSON in a string, and leaves other text unchanged", () => {
+it("pretty-prints JSON, also inside a string, and leaves other text unchanged", () => {
   expect(formatPretty('{"a": [1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
   expect(formatPretty("{not json")).toBe("{not json");
   expect(formatPretty("Error: user not found")).toBe("Error: user not found");
@@ -23,7 +23,7 @@ it("truncates only long text", () => {
   expect(truncate("x".repeat(9_000))).toHaveLength(3_000);
 });
 
-it("formats sizes", () => {
+it("formats sizes in bytes, kB or MB", () => {
   expect([formatBytes(12), formatBytes(64_000), formatBytes(2_400_000)]).toEqual(["12 bytes", "64 kB", "2.4 MB"]);
 });
 
