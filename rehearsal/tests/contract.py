@@ -1,4 +1,4 @@
-"""The contract with Parley's services, read as data, and prompts that follow it."""
+"""The contract between Parley's services and models, and the rehearsal model's replies to prompts that follow it."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ CONTRACT: dict[str, Any] = json.loads(
 
 
 def reply_to(task: str, **sections: Any) -> dict[str, Any]:
-    """The model's `reply` to a prompt with these sections. A list becomes lines of JSON."""
+    """The `reply` field of the rehearsal model's answer to a prompt. A section that is a list becomes lines of JSON."""
     assert sections.keys() <= set(CONTRACT[task]["sections"]), "the services send no such section"
     texts = {
         tag: value if isinstance(value, str) else "\n".join(map(json.dumps, value)) for tag, value in sections.items()

@@ -1,10 +1,10 @@
-"""The two built-in flows, as the section `flows` describes them."""
+"""The two built-in flows, as the section `flows` of a prompt describes them."""
 
 from typing import Any
 
 
 def node(name: str, takes: str, makes: str, after: str = "") -> dict[str, Any]:
-    """One node. Inputs that end with a question mark are optional."""
+    """A node. Inputs whose name ends with a question mark are optional."""
     names = takes.split()
     return {
         "name": name,

@@ -57,7 +57,7 @@ def test_details_and_findings_complete_a_complaint() -> None:
     assert triage("classify_complaint", request="It is broken", **several)["order_id"] == ""
 
 
-# --- what can be done
+# --- choosing a remedy
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,25 @@ def test_an_unreadable_order_is_handed_to_a_person() -> None:
 # --- the reply
 
 
-def written(**sections: str) -> str:
-    known = {"request": "My lamp is late.", "category": "late", "order_id": "#W1234567", "user_id": "ann_lee_1234"}
-    return str(triage("write_reply", **known | sections)["answer"])
+def write_reply(**sections: str) -> str:
+    defaults = {"request": "My lamp is late.", "category": "late", "order_id": "#W1234567", "user_id": "ann_lee_1234"}
+    return str(triage("write_reply", **defaults | sections)["answer"])
 
 
 def test_a_reply_claims_only_what_was_done() -> None:
-    assert "I have cancelled it" in written(remedy="cancel", done=order("cancelled"))
-    assert "cancelled" in written(remedy="cancel", done=order("cancelled"))
-    assert "has not been cancelled" in written(remedy="cancel")
-    refused = written(remedy="return", done="Error: non-delivered order cannot be returned")
+    assert "I have cancelled it" in write_reply(remedy="cancel", done=order("cancelled"))
+    assert "cancelled" in write_reply(remedy="cancel", done=order("cancelled"))
+    assert "has not been cancelled" in write_reply(remedy="cancel")
+    refused = write_reply(remedy="return", done="Error: non-delivered order cannot be returned")
     assert "has not been returned" in refused
     assert "non-delivered" in refused
-    assert "requested its return" in written(remedy="return", done=order("return requested"))
-    assert "handed your complaint over" in written(remedy="person", done="Transfer successful")
-    assert "has not been handed over" in written(remedy="person")
-    assert "changed nothing" in written(remedy="apologise", reason="It was late.")
+    assert "requested its return" in write_reply(remedy="return", done=order("return requested"))
+    assert "handed your complaint over" in write_reply(remedy="person", done="Transfer successful")
+    assert "has not been handed over" in write_reply(remedy="person")
+    assert "changed nothing" in write_reply(remedy="apologise", reason="It was late.")
 
 
 def test_a_reply_names_what_is_missing() -> None:
-    assert "Please give its number" in written(order_id="")
-    assert "could not find your account" in written(user_id="")
-    assert "Error: order not found" in written(problem="Error: order not found")
+    assert "Please give its number" in write_reply(order_id="")
+    assert "could not find your account" in write_reply(user_id="")
+    assert "Error: order not found" in write_reply(problem="Error: order not found")

@@ -1,4 +1,4 @@
-"""Execution plans that the model proposes for the examples of the page and the documents."""
+"""Execution plans that the rehearsal model drafts for the examples of the page and the documentation."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import pytest
 from rehearsal.refusals import EXAMPLES
 from rehearsal.tests.contract import reply_to
 
-ME = "I am jude.mendes3817@example.com."
+INTRODUCTION = "I am jude.mendes3817@example.com."
 TOOLS = [{"name": "calculate"}, {"name": "get_order_details"}]
 
 
-def plan(request: str, **more: Any) -> dict[str, Any]:
-    return reply_to("execution_plan", request=request, tools=TOOLS, **more)
+def plan(request: str, **sections: Any) -> dict[str, Any]:
+    return reply_to("execution_plan", request=request, tools=TOOLS, **sections)
 
 
 def calls(reply: dict[str, Any]) -> list[tuple[str, Any, list[str]]]:
@@ -27,14 +27,14 @@ def test_each_example_is_planned(request_: str) -> None:
 
 
 def test_all_named_orders_are_looked_up_and_only_the_requested_ones_cancelled() -> None:
-    assert calls(plan(f"{ME} Look up orders #W3997796 and #W3990615, and cancel #W4260124.")) == [
+    assert calls(plan(f"{INTRODUCTION} Look up orders #W3997796 and #W3990615, and cancel #W4260124.")) == [
         ("find_user_id_by_email", None, []),
         ("get_order_details", "#W3997796", ["s1"]),
         ("get_order_details", "#W3990615", ["s1"]),
         ("get_order_details", "#W4260124", ["s1"]),
         ("cancel_pending_order", "#W4260124", ["s4"]),
     ]
-    both = plan(f"{ME} Cancel #W4260124 and #W3990615, I ordered them by mistake. Where is #W3997796?")
+    both = plan(f"{INTRODUCTION} Cancel #W4260124 and #W3990615, I ordered them by mistake. Where is #W3997796?")
     assert [step["arguments"]["reason"] for step in both["steps"] if "cancel" in step["tool"]] == [
         "ordered by mistake"
     ] * 2
@@ -42,15 +42,15 @@ def test_all_named_orders_are_looked_up_and_only_the_requested_ones_cancelled() 
 
 
 def test_feedback_and_answers_change_the_plan() -> None:
-    more = plan(f"{ME} Look up #W3997796.", feedback="Cancel #W4260124, too")
-    assert [tool for tool, _, _ in calls(more)][-1] == "cancel_pending_order"
+    revised = plan(f"{INTRODUCTION} Look up #W3997796.", feedback="Cancel #W4260124, too")
+    assert [tool for tool, _, _ in calls(revised)][-1] == "cancel_pending_order"
     question = plan("Cancel #W4260124.")
     assert (question["kind"], "e-mail" in question["text"]) == ("question", True)
     answered = plan("Cancel #W4260124.", dialogue=f"Q: {question['text']}\nA: jude.mendes3817@example.com")
     assert answered["steps"][0]["arguments"] == {"email": "jude.mendes3817@example.com"}
 
 
-def test_explicit_calls_depend_on_each_other() -> None:
+def test_each_explicit_call_depends_on_the_one_before() -> None:
     reply = plan('Call calculate with {"expression": "1 + 1"}, then call get_order_details with {"order_id": "#W1"}')
     assert [(step["tool"], step["after"]) for step in reply["steps"]] == [
         ("calculate", []),

@@ -21,7 +21,7 @@ def all_variants() -> list[ProgramVariant]:
     for program in PROGRAMS:
         names = [feature.name for feature in program.features]
         subsets = itertools.chain.from_iterable(itertools.combinations(names, n) for n in range(len(names) + 1))
-        variants += [ProgramVariant(program, approach, frozenset(some)) for some in subsets for approach in (0, 1)]
+        variants += [ProgramVariant(program, approach, frozenset(subset)) for subset in subsets for approach in (0, 1)]
     return variants
 
 
@@ -98,7 +98,7 @@ def test_all_variants_and_their_tests_pass_ruff(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_program_runs_as_a_program(program: ProgramSpec, tmp_path: Path) -> None:
+def test_a_program_runs_as_a_script(program: ProgramSpec, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(ProgramVariant(program).code())
     done = subprocess.run(

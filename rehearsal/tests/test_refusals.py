@@ -9,21 +9,26 @@ from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flow_fixtures import PAGE
 from rehearsal.text_plans import CHANGES
 
-HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello", "Cancel order #W3990615 for me")
+UNSUPPORTED = (
+    "Write a snake game in pygame",
+    "Plan a trip to Japan for 5 days",
+    "hello",
+    "Cancel order #W3990615 for me",
+)
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
 
 
-def planned(request: str, **sections: Any) -> dict[str, Any]:
+def plan_reply(request: str, **sections: Any) -> dict[str, Any]:
     return reply_to("text_plan", request=request, **sections)
 
 
-def path(request: str, **sections: Any) -> dict[str, Any]:
+def path_reply(request: str, **sections: Any) -> dict[str, Any]:
     return reply_to("path", request=request, flows=PAGE, **sections)
 
 
-@pytest.mark.parametrize("request_", HOPELESS)
-def test_an_unsupported_request_is_not_planned(request_: str) -> None:
-    reply = planned(request_)
+@pytest.mark.parametrize("request_", UNSUPPORTED)
+def test_an_unsupported_request_is_not_plan_reply(request_: str) -> None:
+    reply = plan_reply(request_)
     assert reply["kind"] == "question"
     assert DEMO_MODEL in reply["text"]
     assert reply["options"] == list(EXAMPLES["conversation"])
@@ -33,18 +38,18 @@ def test_a_second_refusal_uses_other_words() -> None:
     questions: list[str] = []
     for answer in ("hello", "fetch me a beer", "sing"):
         dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in questions)
-        questions += [planned("hello", dialogue=dialogue)["text"], path("hello", dialogue=dialogue)["text"]]
+        questions += [plan_reply("hello", dialogue=dialogue)["text"], path_reply("hello", dialogue=dialogue)["text"]]
     assert len(set(questions)) == len(questions)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["conversation"])
 @pytest.mark.parametrize("plan", ["", PLAN])
 def test_each_program_example_replaces_the_request(example: str, plan: str) -> None:
-    for request in HOPELESS:
-        question = planned(request)["text"]
-        reply = planned(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
+    for request in UNSUPPORTED:
+        question = plan_reply(request)["text"]
+        reply = plan_reply(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
         assert reply["kind"] == "plan"
-        assert reply == planned(example)
+        assert reply == plan_reply(example)
         code = reply_to("code", request=request, plan=f"Goal: {reply['goal']}\n1. {reply['steps'][0]}")
         assert "Here is" in code["explanation"]
 
@@ -52,21 +57,21 @@ def test_each_program_example_replaces_the_request(example: str, plan: str) -> N
 @pytest.mark.parametrize("example", EXAMPLES["flow"])
 @pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?", "returns"])
 def test_each_question_example_replaces_the_request(request_: str, example: str) -> None:
-    question = path(request_)["text"]
-    reply = path(request_, dialogue=f"Q: {question}\nA: {example}")
+    question = path_reply(request_)["text"]
+    reply = path_reply(request_, dialogue=f"Q: {question}\nA: {example}")
     assert reply["paths"][0]["flow"] == "text_to_sql"
     assert reply_to("classify_prompt", request=request_, feedback=example, tables="orders")["category"] == "data"
     assert reply_to("rewrite_prompt", request=request_, feedback=example)["question"] == example
 
 
 @pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "hello"])
-def test_unclear_feedback_is_asked_about_and_every_option_leads_to_a_plan(feedback: str) -> None:
-    reply = planned("a calculator", plan=PLAN, feedback=feedback)
+def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback: str) -> None:
+    reply = plan_reply("a calculator", plan=PLAN, feedback=feedback)
     assert f"“{feedback}”" in reply["text"]
     for option in reply["options"]:
         lines = f"{feedback}\n{option}"
         dialogue = f"Q: {reply['text']}\nA: {option}"
-        changed = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=lines)
+        changed = plan_reply("a calculator", plan=PLAN, dialogue=dialogue, feedback=lines)
         assert changed["kind"] == "plan"
         assert changed["steps"]
         assert feedback in changed["notes"]
@@ -74,19 +79,19 @@ def test_unclear_feedback_is_asked_about_and_every_option_leads_to_a_plan(feedba
 
 
 def test_an_answer_about_unclear_feedback_changes_the_current_plan() -> None:
-    question = planned("a calculator", plan=PLAN, feedback="frobnicate")["text"]
+    question = plan_reply("a calculator", plan=PLAN, feedback="frobnicate")["text"]
     answer = "Add a step to print a list of primes"
     lines = f"frobnicate\n{answer}"
-    reply = planned("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=lines)
+    reply = plan_reply("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=lines)
     assert reply["goal"] == "Write a simple calculator in Python."
     assert reply["steps"][-1] == "Print a list of primes"
 
 
 def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
     lines = "add a history; paint it blue"
-    question = planned("a calculator", plan=PLAN, feedback=lines)["text"]
+    question = plan_reply("a calculator", plan=PLAN, feedback=lines)["text"]
     dialogue = f"Q: {question}\nA: {CHANGES[-1]}"
-    reply = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{lines}\n{CHANGES[-1]}")
+    reply = plan_reply("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{lines}\n{CHANGES[-1]}")
     assert "Keep a history of the calculations" in reply["steps"]
 
 
@@ -99,6 +104,6 @@ def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
     ],
 )
 def test_a_request_for_another_workflow_names_it(task: str, request_: str, place: str) -> None:
-    reply = planned(request_) if task == "text_plan" else path(request_)
+    reply = plan_reply(request_) if task == "text_plan" else path_reply(request_)
     assert f"“{place}”" in reply["text"]
     assert len(reply["options"]) == 3

@@ -10,7 +10,7 @@ from rehearsal.tests.contract import reply_to
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
 
 
-def remarked(task: str, *words: str, review: str = PLAN, **sections: Any) -> dict[str, Any]:
+def reply_to_remark(task: str, *words: str, review: str = PLAN, **sections: Any) -> dict[str, Any]:
     remark = "\n".join(words)
     return reply_to(task, request="a calculator", feedback=remark, remark=remark, review=review, plan=PLAN, **sections)
 
@@ -18,13 +18,13 @@ def remarked(task: str, *words: str, review: str = PLAN, **sections: Any) -> dic
 @pytest.mark.parametrize("words", ["Why two steps?", "And why do you divide?", "how come it is so short", "why?"])
 def test_a_question_for_reasons_gets_an_honest_reply(words: str) -> None:
     for task in ("text_plan", "code"):
-        assert remarked(task, words) == {"kind": "answer", "text": NO_REASONS}
+        assert reply_to_remark(task, words) == {"kind": "answer", "text": NO_REASONS}
 
 
 @pytest.mark.parametrize("words", ["ok", "Ok, looks good!", "That looks great, thanks", "LGTM"])
 def test_agreement_is_answered_with_how_approval_works(words: str) -> None:
     for task in ("text_plan", "code"):
-        assert remarked(task, words) == {"kind": "answer", "text": AGREED}
+        assert reply_to_remark(task, words) == {"kind": "answer", "text": AGREED}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_agreement_is_answered_with_how_approval_works(words: str) -> None:
     ],
 )
 def test_a_remark_that_requests_a_change_is_followed(words: str) -> None:
-    reply = remarked("text_plan", words)
+    reply = reply_to_remark("text_plan", words)
     assert reply["kind"] == "plan"
 
 
 def test_a_question_with_a_request_is_a_request() -> None:
-    assert remarked("text_plan", "why?", "make it shorter")["kind"] != "answer"
+    assert reply_to_remark("text_plan", "why?", "make it shorter")["kind"] != "answer"
 
 
-def test_without_a_review_a_why_is_a_request() -> None:
-    assert remarked("text_plan", "Why?", review="")["kind"] == "question"
+def test_a_why_is_a_request_if_nothing_is_in_review() -> None:
+    assert reply_to_remark("text_plan", "Why?", review="")["kind"] == "question"

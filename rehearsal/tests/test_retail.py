@@ -9,7 +9,7 @@ from rehearsal.tests.contract import reply_to
 
 TYPES = {"Tent": "11", "Trail Shoes": "12"}
 LISTED = {"id": "1.1", "tool": "list_all_product_types", "arguments": {}, "status": "finished"}
-LACKING = "The store has no such product."
+NO_SUCH_PRODUCT = "The store has no such product."
 
 
 def answered(request: str) -> str:
@@ -21,7 +21,7 @@ def answered(request: str) -> str:
     ["What does the cheapest yoga mat cost?", "Do you sell yoga mats?", "How much is a surfboard?"],
 )
 def test_a_missing_product_is_reported(request_text: str) -> None:
-    assert answered(request_text) == f"{LACKING} It has 2 types of products: Tent, Trail Shoes."
+    assert answered(request_text) == f"{NO_SUCH_PRODUCT} It has 2 types of products: Tent, Trail Shoes."
 
 
 @pytest.mark.parametrize("request_text", ["How many types of products do you have?", "What do you sell?"])
@@ -29,11 +29,11 @@ def test_a_question_about_all_products_reports_none_missing(request_text: str) -
     assert answered(request_text) == "The store has 2 types of products: Tent, Trail Shoes."
 
 
-def test_it_refers_to_the_order_named_last() -> None:
-    """Also with another request in between, so that the wrong order is never cancelled."""
+def test_cancel_it_refers_to_the_order_named_last() -> None:
+    """Even after a question about a product in between. Otherwise the wrong order would be cancelled."""
     message = "Tell me what is in order #W1234567, what does the cheapest tent cost, and cancel it, I do not need it."
-    requests, doubt = read_requests(message)
-    assert not doubt
+    requests, unclear = read_requests(message)
+    assert not unclear
     assert [(request.kind, request.order_ids) for request in requests] == [
         ("lookup", ["#W1234567"]),
         ("lookup", []),
@@ -41,7 +41,7 @@ def test_it_refers_to_the_order_named_last() -> None:
     ]
 
 
-def test_a_turn_of_reads_names_no_further_sub_goals() -> None:
+def test_a_turn_that_only_reads_adds_no_sub_goals() -> None:
     tools = [{"name": name} for name in ("list_all_product_types", "find_user_id_by_email", "cancel_pending_order")]
     request = "ann.lee@example.com: what does the cheapest yoga mat cost, and cancel #W1234567, I do not need it."
     reply = reply_to("turn", request=request, tools=tools)

@@ -72,7 +72,7 @@ def test_a_request_is_planned_coded_and_tested(program: ProgramSpec, monkeypatch
     assert result.wasSuccessful()
 
 
-def test_the_seed_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feedback_about_floats_changes_the_calculator_and_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for()
     first = ask("code", plan=plan)["code"]
     assert "whole number" in first
@@ -80,10 +80,10 @@ def test_the_seed_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "floating point" in second["explanation"]
     tests = ask("tests", plan=plan, feedback="Add support for floating point numbers")["tests"]
     assert run_tests(second["code"], tests, monkeypatch).wasSuccessful()
-    assert not run_tests(first, tests, monkeypatch).wasSuccessful(), "the tests must tell the two apart"
+    assert not run_tests(first, tests, monkeypatch).wasSuccessful(), "the tests must distinguish the two"
 
 
-def test_features_add_up_over_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_keeps_the_features_of_earlier_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for()
     code = ask("code", plan=plan)["code"]
     for change in ("use floats", "add the square root and a history", "add modulo; add powers", "remove the history"):
@@ -97,7 +97,7 @@ def test_features_add_up_over_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.wasSuccessful()
 
 
-def test_a_request_may_name_features_and_numbers_itself() -> None:
+def test_a_request_may_name_features_and_numbers() -> None:
     request = "A calculator with decimals and a history"
     assert plan_for(request).count("Support floating point") == 1
     assert "class History" in ask("code", request, plan=plan_for(request))["code"]
@@ -115,14 +115,14 @@ def test_a_request_may_name_features_and_numbers_itself() -> None:
         ("remove step 1\nadd a step for a logo", [1, 2, "A logo"]),
     ],
 )
-def test_a_plan_is_changed_as_the_person_says(feedback: str, expected: list[int | str]) -> None:
+def test_feedback_changes_the_steps_of_a_plan(feedback: str, expected: list[int | str]) -> None:
     steps = ask("text_plan")["steps"]
     reply = revised(feedback)
     assert reply["steps"] == [steps[item] if isinstance(item, int) else item for item in expected]
     assert reply["notes"] == ""
 
 
-def test_a_plan_is_made_shorter() -> None:
+def test_feedback_can_shorten_a_plan() -> None:
     assert len(revised("please make it shorter")["steps"]) == 2
 
 
@@ -149,14 +149,14 @@ def test_code_after_failed_checks_is_different() -> None:
     assert ask("code", plan=plan, code=code, problems="FAILED (failures=1)")["code"] != code
 
 
-def test_steps_added_by_the_user() -> None:
+def test_code_follows_steps_added_by_the_user_and_names_those_it_does_not_cover() -> None:
     plan = plan_for() + "\n4. Keep a history of all results\n5. Sing a song"
     reply = ask("code", plan=plan.replace("\n\nNotes: ", ""))
     assert "class History" in reply["code"]
     assert reply["explanation"].endswith("do not cover: Sing a song.")
 
 
-def test_a_number_is_changed() -> None:
+def test_feedback_changes_a_number_in_the_code_unless_it_is_too_small() -> None:
     request = "password generator"
     code = ask("code", request)["code"]
     reply = ask("code", request, code=code, feedback="use 24 characters instead")
@@ -166,7 +166,7 @@ def test_a_number_is_changed() -> None:
     assert ask("code", request, code=code, feedback="use 2 characters")["code"] == code
 
 
-def test_code_edited_by_hand_is_not_lost_silently() -> None:
+def test_replacing_code_that_was_edited_by_hand_is_mentioned() -> None:
     code = ask("code")["code"].replace("EXAMPLES", "SAMPLES")
     reply = ask("code", code=code, feedback="add a history")
     assert "class History" in reply["code"]
@@ -181,7 +181,7 @@ def test_code_is_unchanged_if_the_feedback_is_not_understood() -> None:
     assert CONFIGURE in reply["explanation"]
 
 
-def test_a_follow_up_is_about_the_program_before_it() -> None:
+def test_a_follow_up_changes_the_previous_program() -> None:
     plan, code = plan_for(), ask("code")["code"]
     follow_up = "Add support for floating point numbers"
     reply = ask("text_plan", follow_up, previous="The person got a simple calculator.", plan=plan)
@@ -200,7 +200,7 @@ def test_a_follow_up_is_about_the_program_before_it() -> None:
         ('{"exit_code": null, "stdout": "x", "ended": "timeout"}\n{"exit_code": 0, "stdout": "y"}', "failure", "retry"),
     ],
 )
-def test_verdicts(run: str, status: str, next_action: str) -> None:
+def test_the_verdict_follows_from_the_run(run: str, status: str, next_action: str) -> None:
     reply = ask("verdict", plan=plan_for(), run=run)
     assert (reply["status"], reply["next_action"]) == (status, next_action)
     assert list(reply) == ["kind", "execution_analysis", "status", "next_action", "reasoning"]
@@ -208,7 +208,7 @@ def test_verdicts(run: str, status: str, next_action: str) -> None:
         assert "ValueError: bad" in reply["execution_analysis"]
 
 
-def test_a_repair_turn_is_answered_like_the_first() -> None:
+def test_a_repair_prompt_gets_the_same_reply_as_the_first_prompt() -> None:
     messages = [
         CompletionMessage(role="system", content="Role: planner\nTask: text_plan"),
         CompletionMessage(role="user", content=f"<request>\n{CALCULATOR}\n</request>"),
@@ -224,7 +224,7 @@ def test_unknown_prompts_get_the_introduction() -> None:
     assert "no language model" in reply
 
 
-def test_features_are_proposed_in_the_plan_of_either_approach() -> None:
+def test_a_plan_of_either_approach_can_contain_every_feature() -> None:
     for program in PROGRAMS:
         names = frozenset(feature.name for feature in program.features)
         for approach in (0, 1):
@@ -236,7 +236,7 @@ def test_features_are_proposed_in_the_plan_of_either_approach() -> None:
             assert "do not cover" not in reply["explanation"]
 
 
-def test_code_from_an_earlier_round_lends_its_features_but_not_another_program() -> None:
+def test_new_code_keeps_features_of_earlier_code_only_for_the_same_program() -> None:
     old = ask("code", "a calculator with floats")["code"]
     assert "float(text)" in ask("code", plan=plan_for(), code=old)["code"]
     other = ask("code", "now a palindrome checker", plan=plan_for("a palindrome checker"), code=old)
@@ -264,7 +264,7 @@ def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
     assert reply["steps"] == [*ask("text_plan")["steps"], "Support floating point numbers"]
 
 
-def test_feedback_already_applied_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feedback_of_earlier_rounds_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, code, feedback = plan_for(), ask("code")["code"], ""
     for change in ("add a history", "no history", "use floats"):
         feedback = f"{feedback}\n{change}".strip()
@@ -280,7 +280,7 @@ def test_feedback_already_applied_may_be_repeated(monkeypatch: pytest.MonkeyPatc
     assert "class Parser" in again["code"]
 
 
-def test_an_unknown_program_is_not_written_or_claimed_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_program_is_reported_as_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = "Goal: Drive a robot.\n1. Start the motor"
     reply = ask("code", "Drive a robot", plan=plan)
     assert "not written" in reply["explanation"]

@@ -31,7 +31,7 @@ async def serving(ledger: Path | None = None) -> AsyncIterator[str]:
         build(pace=0, ledger=ledger), log_config=None, access_log=False, timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:  # it queues what comes before the server is up
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # queues connections until the server is up
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -60,14 +60,14 @@ async def outcomes(http: httpx2.AsyncClient) -> list[str]:
     return [call["outcome"] for call in (await http.get("/calls")).json()]
 
 
-async def test_it_says_that_it_is_no_language_model(http: httpx2.AsyncClient, openai: AsyncOpenAI) -> None:
+async def test_the_server_says_that_it_is_no_language_model(http: httpx2.AsyncClient, openai: AsyncOpenAI) -> None:
     assert (await http.get("/healthz")).json() == {"status": "ok"}
     [model] = (await openai.models.list()).data
     assert (model.id, model.owned_by) == ("rehearsal", "parley")
     assert "no language model" in str(model.model_dump()["description"])
 
 
-async def test_it_has_no_embeddings_and_says_what_to_set(openai: AsyncOpenAI) -> None:
+async def test_a_request_for_embeddings_is_refused_with_the_setting_to_use(openai: AsyncOpenAI) -> None:
     with pytest.raises(NotFoundError, match="no embeddings: set PARLEY_EMBEDDING_MODEL"):
         await openai.embeddings.create(model="rehearsal", input="a calculator")
 
@@ -118,7 +118,7 @@ async def test_bad_requests_are_refused(http: httpx2.AsyncClient, body: dict[str
     assert (await complete(http, **body)).status_code in (400, 422)
 
 
-async def test_a_fault_in_the_model_name_ends_after_its_times(http: httpx2.AsyncClient) -> None:
+async def test_a_fault_in_the_model_name_occurs_as_often_as_it_says(http: httpx2.AsyncClient) -> None:
     model = "rehearsal?fault=429&times=2"
     answers = [await complete(http, model=model) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [429, 429, 200]
@@ -126,7 +126,7 @@ async def test_a_fault_in_the_model_name_ends_after_its_times(http: httpx2.Async
     assert await outcomes(http) == ["429", "429", "ok"]
 
 
-async def test_faults_armed_over_http_hit_their_task_whatever_the_model(http: httpx2.AsyncClient) -> None:
+async def test_faults_set_over_http_apply_to_their_task_and_to_any_model(http: httpx2.AsyncClient) -> None:
     assert (await http.post("/faults", json={"fault": "cat"})).status_code == 422
     await http.post("/faults", json={"task": "code", "fault": "500"})
     await http.post("/faults", json={"task": "text_plan", "fault": "html", "times": 1})
@@ -144,7 +144,7 @@ async def test_faults_armed_over_http_hit_their_task_whatever_the_model(http: ht
 
 async def test_the_ledger_has_every_request_with_its_outcome(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
-    for fault in (None, "500"):  # of two starts
+    for fault in (None, "500"):  # the server starts once for each
         async with serving(ledger) as url, httpx2.AsyncClient(base_url=url) as http:
             if fault:
                 await http.post("/faults", json={"fault": fault})
@@ -170,12 +170,12 @@ async def test_the_nonsense_fault_affects_only_paths(http: httpx2.AsyncClient) -
         reply = json.loads(body["choices"][0]["message"]["content"])
         return reply["reply"]["paths"][0]["nodes"] if "reply" in reply else reply["message"]
 
-    strange = [await nodes() for _ in range(4)]
+    nonsense = [await nodes() for _ in range(4)]
     assert "calculator" in (await complete(http)).text
     await http.delete("/faults")
-    usual = await nodes()
-    assert usual[0] == "classify_prompt"
-    assert usual not in strange
+    usual_nodes = await nodes()
+    assert usual_nodes[0] == "classify_prompt"
+    assert usual_nodes not in nonsense
 
 
 async def test_a_client_that_leaves_during_a_stream_is_recorded(http: httpx2.AsyncClient) -> None:
@@ -190,17 +190,17 @@ async def test_a_client_that_leaves_during_a_stream_is_recorded(http: httpx2.Asy
 
 
 @pytest.mark.parametrize(
-    ("model", "noted"), [("rehearsal?latency=60", "cancelled"), ("rehearsal?fault=timeout", "timeout")]
+    ("model", "outcome"), [("rehearsal?latency=60", "cancelled"), ("rehearsal?fault=timeout", "timeout")]
 )
 async def test_a_client_that_leaves_before_the_reply_is_recorded(
-    http: httpx2.AsyncClient, model: str, noted: str
+    http: httpx2.AsyncClient, model: str, outcome: str
 ) -> None:
     with pytest.raises(httpx2.ReadTimeout):
         await http.post("/v1/chat/completions", json={"model": model, "messages": MESSAGES}, timeout=0.2)
     async with asyncio.timeout(15):
         while await outcomes(http) == ["running"]:
             pass  # the server notices the closed connection in its own time
-    assert await outcomes(http) == [noted]
+    assert await outcomes(http) == [outcome]
 
 
 async def test_the_process_serves_and_ends_at_sigterm() -> None:
@@ -216,7 +216,7 @@ async def test_the_process_serves_and_ends_at_sigterm() -> None:
         assert process.stderr
         async with asyncio.timeout(20):
             while b"running on" not in (line := await process.stderr.readline()):
-                assert line, "it ended before it was up"
+                assert line, "the server ended before it was ready"
         async with httpx2.AsyncClient() as client:
             assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
         process.send_signal(signal.SIGTERM)

@@ -8,24 +8,24 @@ from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flow_fixtures import PAGE
 
 STATEMENT = "SELECT status, COUNT(*) FROM orders WHERE state = 'TX' GROUP BY status ORDER BY 2 DESC LIMIT 5"
-SAID = (
+EXPLANATION = (
     "It reads orders. It shows status, COUNT(*). It keeps only rows where state = 'TX'. "
     "It makes one row for each status. It sorts by 2 DESC. It gives at most 5 rows. I have not run it."
 )
-ASKED = [
+REQUESTS = [
     f"Explain this SQL: {STATEMENT}",
     f"what does this query do? {STATEMENT};",
     f"Describe it:\n```sql\n{STATEMENT}\n```",
 ]
 
 
-@pytest.mark.parametrize("request_text", ASKED)
+@pytest.mark.parametrize("request_text", REQUESTS)
 def test_a_statement_is_explained_clause_by_clause(request_text: str) -> None:
-    assert reply_to("general_questions", request=request_text, tables="orders")["text"] == SAID
+    assert reply_to("general_questions", request=request_text, tables="orders")["text"] == EXPLANATION
     assert reply_to("classify_prompt", request=request_text, tables="orders")["category"] == "general"
 
 
-@pytest.mark.parametrize("request_text", ASKED)
+@pytest.mark.parametrize("request_text", REQUESTS)
 def test_the_path_of_an_explanation_runs_nothing(request_text: str) -> None:
     state = [{"text_to_sql": {"request": request_text, "sql": STATEMENT}}]
     reply = reply_to("path", request=request_text, flows=PAGE, state=state)

@@ -1,4 +1,4 @@
-"""The parts around statements: kinds of requests, relevant tables, repaired statements, answers."""
+"""The rehearsal model's SQL parts: kinds of requests, follow-ups, relevant tables, repairs, answers."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from rehearsal.sql.schema_linking import columns_for, relevant
 from rehearsal.sql.tokenizer import near, split, tokens
 from rehearsal.sql.translation import write_sql
 
-README = """SELECT orders.state, COUNT(*) AS orders
+README_QUERY = """SELECT orders.state, COUNT(*) AS orders
 FROM orders
 WHERE orders.status = 'pending' AND orders.state IS NOT NULL
 GROUP BY orders.state
@@ -42,9 +42,9 @@ def store() -> Tables:
     )
 
 
-def test_the_readmes_question_and_its_follow_ups() -> None:
+def test_the_readmes_question_and_a_follow_up() -> None:
     question = "Which 5 states have the most pending orders?"
-    assert write_sql(question, store(), "sqlite").sql == README
+    assert write_sql(question, store(), "sqlite").sql == README_QUERY
     narrowed = rewrite("Only in Oregon", question)
     assert narrowed == "Which 5 states have the most pending orders? Only in Oregon"
     assert "orders.state = 'OR'" in write_sql(narrowed, store(), "sqlite").sql
@@ -86,7 +86,7 @@ def test_a_follow_up_is_appended_to_its_question(follow_up: str, expected: str) 
     assert rewrite(follow_up, "How many orders are pending?") == expected
 
 
-def test_later_feedback_follows_up_the_question() -> None:
+def test_later_feedback_is_appended_to_the_question() -> None:
     assert rewrite("How many orders are pending", "", ["only in York"]).endswith("pending? only in York")
 
 
@@ -102,14 +102,14 @@ def test_relevant_tables_and_columns() -> None:
     assert [name for name, _ in with_feedback.tables] == ["orders", "users"]
 
 
-def test_only_certainly_missing_words_are_reported() -> None:
+def test_a_word_is_reported_missing_only_if_it_is_certain() -> None:
     assert "“salary”" in relevant("What is the salary of the CEO?", store(), ()).missing
     assert relevant("How purple are the orders?", store(), ()).missing == ""
     assert "purple" in write_sql("How purple are the orders?", store(), "sqlite").cannot
 
 
 @pytest.mark.parametrize(
-    ("broken", "mended"),
+    ("broken", "repaired"),
     [
         ("SELCT user_id FROM users", "SELECT user_id FROM users"),
         ("SELEC COUNT(*) FROM orders", "SELECT COUNT(*) FROM orders"),
@@ -120,15 +120,15 @@ def test_only_certainly_missing_words_are_reported() -> None:
         ("SELECT city FROM user", "SELECT city FROM users"),
     ],
 )
-def test_a_broken_statement_is_repaired(broken: str, mended: str) -> None:
-    done = mend(broken, "", store())
-    assert done.sql == mended
-    assert done.explanation
+def test_a_broken_statement_is_repaired(broken: str, repaired: str) -> None:
+    repair = mend(broken, "", store())
+    assert repair.sql == repaired
+    assert repair.explanation
 
 
 def test_an_ambiguous_statement_is_not_repaired() -> None:
-    done = mend("SELECT gargle FROM wumpus", "no such table: wumpus", store())
-    assert (done.sql, "no such table" in done.cannot) == ("", True)
+    repair = mend("SELECT gargle FROM wumpus", "no such table: wumpus", store())
+    assert (repair.sql, "no such table" in repair.cannot) == ("", True)
 
 
 def test_answers_match_the_rows() -> None:
@@ -143,9 +143,9 @@ def test_answers_match_the_rows() -> None:
     assert text.count("\n") == 10
 
 
-def test_words() -> None:
+def test_words_are_split_normalised_and_matched_despite_typing_errors() -> None:
     assert split("orderItems") == split("order_items") == ("order", "item")
-    written = [token.word for token in tokens("Don't show the e-mails of #W12")]
-    assert " ".join(written) == "do not show the email of #w12"
+    normalised = [token.word for token in tokens("Don't show the e-mails of #W12")]
+    assert " ".join(normalised) == "do not show the email of #w12"
     assert near("recieve", "receive")
     assert not near("order", "older one")

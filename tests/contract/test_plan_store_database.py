@@ -20,7 +20,7 @@ from services.plan_store.retries import run_when_available
 from shared.domain import commands as c
 from shared.story import finish_action
 from shared.testing import InMemoryLog
-from tests.contract.test_plan_store_turns import asked, fetch, turn
+from tests.contract.test_plan_store_turns import fetch, new_session, turn
 from tests.support.plan_store import rows
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
@@ -106,7 +106,7 @@ def _blank(column: Column[Any]) -> Any:
 async def test_a_dropped_schema_is_migrated_and_rebuilt_from_the_log(log: InMemoryLog, empty_url: str) -> None:
     database = ProjectionDatabase(empty_url)
     await database.migrate()
-    story = await asked(log)
+    story = await new_session(log)
     await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish_action(action_id="1.1", ok=True))
     await story.commit(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
     await story.commit(c.GiveAnswer(text="Done.", confidence=1))

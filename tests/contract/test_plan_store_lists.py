@@ -39,7 +39,7 @@ DONE = (
     c.GiveAnswer(text="Done.", confidence=1),
 )
 FAILED = (*RUNS, finish_action(action_id="t2.s1", ok=False), *JUDGED)
-STORIES = {
+STORIES = {  # session id: commands, state in words, rest reason, whether the plan is unfinished
     "new": ((c.Say(text="A calculator"),), "planning", "new", False),
     "stopped": ((c.Say(text="A calculator"), c.Stop()), "stopped", "stopped", False),
     "to-approve": ((ACTS, DRAFT), "plan to approve", "new", False),
@@ -54,7 +54,7 @@ STORIES = {
 }
 
 
-async def stories_of_every_end(log: InMemoryLog, projector: Projector) -> dict[str, Conversation]:
+async def store_all_stories(log: InMemoryLog, projector: Projector) -> dict[str, Conversation]:
     stories = {name: Conversation(log, name) for name in STORIES}
     for name, story in stories.items():
         await story.commit(*STORIES[name][0])
@@ -65,7 +65,7 @@ async def stories_of_every_end(log: InMemoryLog, projector: Projector) -> dict[s
 async def test_a_row_has_the_rest_reason_and_whether_the_plan_is_unfinished(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    stories = await stories_of_every_end(log, projector)
+    stories = await store_all_stories(log, projector)
     page = await list_sessions(database, api.ListSessions(user="ann"))
     columns = {row.id: (row.word, row.rest_reason, row.unfinished) for row in page.sessions}
     assert columns == {name: tuple(expected) for name, (_, *expected) in STORIES.items()}
@@ -77,7 +77,7 @@ async def test_a_row_has_the_rest_reason_and_whether_the_plan_is_unfinished(
 async def test_unfinished_plans_are_listed_with_waiting_sessions(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    await stories_of_every_end(log, projector)
+    await store_all_stories(log, projector)
     ask = api.ListSessions(user="ann", phases=("awaiting_approval", "awaiting_input", "failed", api.UNFINISHED))
     page = await list_sessions(database, ask)
     assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed"}
@@ -88,7 +88,7 @@ async def test_unfinished_plans_are_listed_with_waiting_sessions(
 async def test_a_migration_fills_existing_rows(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    await stories_of_every_end(log, projector)
+    await store_all_stories(log, projector)
     columns = (t.sessions.c.id, t.sessions.c.rest_reason, t.sessions.c.unfinished)
     before = sorted(await fetch(database, *columns))
     async with database.begin() as tx:
@@ -125,7 +125,7 @@ async def test_plans_are_listed_newest_first_page_by_page(
     assert await listed(kinds=("text",)) == ([], 0)
     assert await listed(statuses=("pending_approval",), limit=1) == (["5"], 5)
     assert await listed(statuses=("superseded",)) == ([], 0)
-    async with database.begin() as tx:  # of the same moment: by their sessions
+    async with database.begin() as tx:  # plans of the same time are ordered by session id
         await tx.execute(update(t.plans).values(at=datetime(2026, 1, 1, tzinfo=UTC)))
     assert await listed(user="ann", limit=3) == (["0", "2", "3"], 4)
 

@@ -20,12 +20,12 @@ def metric_value(name: str, **labels: str) -> float | None:
     return metrics.REGISTRY.get_sample_value(f"parley_{name}", labels)
 
 
-def letter(position: int, consumer: str) -> dict[str, object]:
+def dead_letter_row(position: int, consumer: str) -> dict[str, object]:
     row = {"stream": "SESSIONS", "consumer": consumer, "stream_seq": position}
     return row | {"reason": "", "session_id": "", "subject": "", "at": datetime.now(UTC)}
 
 
-async def test_everything_is_counted_and_absent_things_are_zero(
+async def test_sessions_due_work_and_dead_letters_are_counted_and_zero_if_absent(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     await count(database)
@@ -40,9 +40,14 @@ async def test_everything_is_counted_and_absent_things_are_zero(
         await projector.load(story.id)
     log.publish(f"session.{reviewed.id}.planner.plan.drafted", b"nonsense")
     await projector.load(reviewed.id)
-    letters = [letter(1, "planner"), letter(2, "planner"), letter(3, "mine"), letter(4, "yours")]
+    rows = [
+        dead_letter_row(1, "planner"),
+        dead_letter_row(2, "planner"),
+        dead_letter_row(3, "mine"),
+        dead_letter_row(4, "yours"),
+    ]
     async with database.begin() as tx:
-        await upsert(tx, dead_letters, letters)
+        await upsert(tx, dead_letters, rows)
 
     await count(database)
     phases = {phase: metric_value("sessions", phase=phase) for phase in ("planning", "coding", "awaiting_approval")}
@@ -50,7 +55,7 @@ async def test_everything_is_counted_and_absent_things_are_zero(
     assert 0 < (metric_value("oldest_due_work_age_seconds", service="generator") or 0) < 60
     assert metric_value("oldest_due_work_age_seconds", service="planner") == 0
     assert metric_value("dead_letters", consumer="planner") == 2
-    assert metric_value("dead_letters", consumer="other") == 2  # a stranger's consumer is no label of ours
+    assert metric_value("dead_letters", consumer="other") == 2  # consumers that are not services share one label
     assert metric_value("parked_messages") == 1
 
     for position in (1, 3, log.last(reviewed.id)):  # dismissed messages are not counted
@@ -68,7 +73,7 @@ async def test_a_refused_event_is_counted_once_across_replicas(
     await story.plan()
     log.publish(f"session.{story.id}.planner.plan.drafted", b"nonsense")
     log.publish(f"session.{story.id}.planner.plan.drafted", b"more of it")
-    other = Projector(log, database)
-    await asyncio.gather(projector.load(story.id), other.load(story.id))
+    replica = Projector(log, database)
+    await asyncio.gather(projector.load(story.id), replica.load(story.id))
     await Projector(log, database).load(story.id)
     assert metric_value("events_refused_total") == before + 2

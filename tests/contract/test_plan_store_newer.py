@@ -1,4 +1,4 @@
-"""plan_store and sessions that a newer release has continued: their rows stay, and an upgrade projects them."""
+"""Sessions that a newer release has continued: plan_store leaves their rows unchanged until it is upgraded."""
 
 import json
 from collections.abc import AsyncIterator
@@ -48,17 +48,17 @@ async def newer_release(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
         yield
 
 
-async def continued(log: InMemoryLog, story: Conversation) -> None:
-    """Append the session's next event as a newer release does."""
+async def append_newer_event(log: InMemoryLog, story: Conversation) -> None:
+    """Append the session's next event as a newer release would."""
     log.publish(*newer_message(await story.load_at_position()))
 
 
-async def test_rows_of_a_newer_session_stay_and_other_sessions_go_on(
+async def test_rows_of_a_newer_session_stay_and_other_sessions_are_projected(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story, other = Conversation(log), Conversation(log)
     await story.commit(c.Say(text="A calculator"))
-    await continued(log, story)
+    await append_newer_event(log, story)
     await projector.project_up_to(story.id, log.last(story.id))
     await other.commit(c.Say(text="Another"))
     await projector.project_up_to(other.id, log.last(other.id))
@@ -89,7 +89,7 @@ async def test_a_row_written_by_a_newer_release_is_not_changed(
     """As after a rollback: the older plan_store starts with rows that the newer one has projected."""
     story = Conversation(log)
     await story.commit(c.Say(text="A calculator"))
-    await continued(log, story)
+    await append_newer_event(log, story)
     async with newer_release(monkeypatch):
         await Projector(log, database).project_up_to(story.id, log.last(story.id))
         by = CommandMeta("user:ann", datetime.now(UTC), "rename")
@@ -107,7 +107,7 @@ async def test_a_rebuild_skips_and_counts_sessions_of_a_newer_release(
 ) -> None:
     story, other = Conversation(log), Conversation(log)
     await story.commit(c.Say(text="A calculator"))
-    await continued(log, story)
+    await append_newer_event(log, story)
     await other.commit(c.Say(text="Another"), c.Rename(title="Mine"))
     report = await rebuild_from(log, database, lambda *_: None)
     assert (report.sessions, report.events, report.parked, report.waiting_for_upgrade) == (2, 3, 0, 1)
@@ -118,49 +118,49 @@ async def test_the_sweep_skips_sessions_of_a_newer_release(
 ) -> None:
     story = Conversation(log)
     await story.commit(c.Say(text="A calculator"))
-    await continued(log, story)
+    await append_newer_event(log, story)
     await projector.project_up_to(story.id, log.last(story.id))
-    judged: list[str] = []
+    failed_sessions: list[str] = []
     scheduler = Scheduler(
         Broker(), log, database, projector, stuck_work_timeout=1, now=lambda: datetime.now(UTC) + timedelta(days=7)
     )
 
     async def fail(session_id: str, *_: Any) -> None:
-        judged.append(session_id)
+        failed_sessions.append(session_id)
 
     monkeypatch.setattr(scheduler, "_fail", fail)
     await scheduler.sweep()
-    assert judged == []
+    assert failed_sessions == []
     assert len(log.messages) == 2
     async with newer_release(monkeypatch):
         newer = Scheduler(Broker(), log, database, Projector(log, database), stuck_work_timeout=1)
         await newer.project_waiting()
     assert await fetch(database, t.waiting_for_upgrade.c.session_id) == []
     await scheduler.sweep()
-    assert judged == [story.id], "once it is all there, it is judged like any other"
+    assert failed_sessions == [story.id], "after the upgrade, the sweep checks it like any other session"
 
 
 async def test_a_database_migrated_by_a_newer_release_is_used_unchanged(database: ProjectionDatabase) -> None:
     newest = text("SELECT max(version_num) FROM alembic_version")
     async with database.begin() as tx:
-        mine = await tx.scalar(newest)
+        current = await tx.scalar(newest)
         await tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     await database.migrate()
     async with database.begin() as tx:
         assert await tx.scalar(newest) == "9999"
-        await tx.execute(text("UPDATE alembic_version SET version_num = :mine"), {"mine": mine})
+        await tx.execute(text("UPDATE alembic_version SET version_num = :mine"), {"mine": current})
 
 
 def with_later_fields(stored: Stored) -> dict[str, Any]:
     """The value as a newer release would store it, with an additional field in every object."""
 
-    def more(value: Any, plain: Any) -> Any:
+    def extended(value: Any, plain: Any) -> Any:
         if isinstance(value, Stored):
             return with_later_fields(value)
-        return [more(*both) for both in zip(value, plain, strict=True)] if isinstance(value, tuple) else plain
+        return [extended(*pair) for pair in zip(value, plain, strict=True)] if isinstance(value, tuple) else plain
 
     plain = stored.model_dump(mode="json")
-    return {name: more(getattr(stored, name), known) for name, known in plain.items()} | {"later": {"more": True}}
+    return {name: extended(getattr(stored, name), known) for name, known in plain.items()} | {"later": {"more": True}}
 
 
 @pytest.mark.parametrize("name", names())

@@ -1,4 +1,4 @@
-"""A rebuild, on SQLite and on PostgreSQL: it produces the same rows from the log, in shadow tables."""
+"""A rebuild writes the same rows again from the log, in shadow tables. On SQLite and on PostgreSQL."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -26,10 +26,10 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 class KilledError(Exception):
-    """Ends a rebuild as abruptly as a kill."""
+    """Ends a rebuild at once, as a killed process would."""
 
 
-class Paged(InMemoryLog):
+class RecordingLog(InMemoryLog):
     """Records the positions that messages are read from, and calls a hook before each read."""
 
     def __init__(self) -> None:
@@ -45,20 +45,20 @@ class Paged(InMemoryLog):
 
 
 @pytest.fixture
-def log() -> Paged:
-    return Paged()
+def log() -> RecordingLog:
+    return RecordingLog()
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pages, transactions and the cache small."""
     monkeypatch.setattr(log_replay, "PAGE", 7)
     monkeypatch.setattr(log_replay, "BATCH_MESSAGES", 14)
     monkeypatch.setattr(log_replay, "CACHE_BYTES", 1)
 
 
-async def three_stories(log: InMemoryLog, projector: Projector) -> list[Conversation]:
-    """Three interleaved sessions, projected."""
+async def three_sessions(log: InMemoryLog, projector: Projector) -> list[Conversation]:
+    """Three sessions whose events are interleaved in the log, projected."""
     stories = [Conversation(log) for _ in range(3)]
     await asyncio.gather(*(story.whole() for story in stories))
     for story in stories:
@@ -83,17 +83,17 @@ async def test_a_rebuild_produces_the_same_rows(
         for name in ("sessions", "journal", "plans", "code_versions", "turns", "actions", "parked_messages")
     )
 
-    async with database.begin() as tx:  # whatever became of the rows
+    async with database.begin() as tx:
         await tx.execute(t.plans.update().values(goal="tampered"))
         await tx.execute(t.sessions.delete().where(t.sessions.c.id == stories[2].id))
     progress: list[tuple[int, int]] = []
-    report = await rebuild_from(log, database, lambda done, of: progress.append((done, of)))
+    report = await rebuild_from(log, database, lambda done, total: progress.append((done, total)))
     assert await rows(database) == before
     assert (report.sessions, report.events, report.parked) == (4, len(before["journal"]), 2)
     assert progress[-1] == (len(log.messages), len(log.messages))
 
 
-async def test_a_rebuild_runs_while_the_service_works(
+async def test_plan_store_projects_events_during_a_rebuild(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     stories = [Conversation(log) for _ in range(5)]
@@ -101,12 +101,12 @@ async def test_a_rebuild_runs_while_the_service_works(
         await story.whole()
         await projector.load(story.id)
 
-    async def work() -> None:
+    async def project() -> None:
         for story in stories:
             await story.commit(c.Say(text="And now in colour"))
             assert await projector.load(story.id) == await story.load_at_position()
 
-    await asyncio.gather(rebuild_from(log, database, lambda *_: None), work())
+    await asyncio.gather(rebuild_from(log, database, lambda *_: None), project())
     for story in stories:
         assert await projector.load(story.id) == await story.load_at_position()
     before = await rows(database)
@@ -126,87 +126,93 @@ async def test_a_rebuild_from_an_empty_log_is_refused(
     assert await rows(database) == before
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_pages")
 async def test_sessions_that_left_the_cache_are_read_back_from_their_rows(
-    log: Paged, database: ProjectionDatabase, projector: Projector
+    log: RecordingLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    await three_stories(log, projector)
+    await three_sessions(log, projector)
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
     assert len(log.pages) > 8
 
 
-@pytest.mark.usefixtures("small")
-async def test_an_interrupted_rebuild_resumes(log: Paged, database: ProjectionDatabase, projector: Projector) -> None:
-    await three_stories(log, projector)
+@pytest.mark.usefixtures("small_pages")
+async def test_an_interrupted_rebuild_resumes(
+    log: RecordingLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    await three_sessions(log, projector)
     before = await rows(database)
 
-    async def breaks(after: int) -> None:
-        assert await rows(database) == before, "the lists have everything meanwhile"
+    async def interrupt(after: int) -> None:
+        assert await rows(database) == before, "the rows in use stay complete during the rebuild"
         if after >= 35:
             raise KilledError
 
-    log.before = breaks
+    log.before = interrupt
     with pytest.raises(KilledError):
         await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
     log.before, log.pages = None, []
-    done: list[int] = []
-    await rebuild_from(log, database, lambda reached, _: done.append(reached))
-    assert (log.pages[0], done[0]) == (28, 42)
+    progress: list[int] = []
+    await rebuild_from(log, database, lambda reached, _: progress.append(reached))
+    assert (log.pages[0], progress[0]) == (28, 42)
     assert await rows(database) == before
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("other", ["release", "stream"])
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("difference", ["release", "stream"])
 async def test_the_partial_rebuild_of_another_release_or_log_is_discarded(
-    log: Paged, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch, other: str
+    log: RecordingLog,
+    database: ProjectionDatabase,
+    projector: Projector,
+    monkeypatch: pytest.MonkeyPatch,
+    difference: str,
 ) -> None:
-    await three_stories(log, projector)
+    await three_sessions(log, projector)
 
-    async def breaks(after: int) -> None:
+    async def interrupt(after: int) -> None:
         if after >= 35:
             raise KilledError
 
-    log.before = breaks
+    log.before = interrupt
     with pytest.raises(KilledError):
         await rebuild_from(log, database, lambda *_: None)
-    if other == "release":
+    if difference == "release":
         monkeypatch.setattr(shadow_tables, "release_digest", lambda: "the next one")
     else:
-        log = Paged()
+        log = RecordingLog()
         log.created = "later"
-        await three_stories(log, projector)
+        await three_sessions(log, projector)
     log.before, log.pages = None, []
     await rebuild_from(log, database, lambda *_: None)
     assert log.pages[0] == 0
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_pages")
 async def test_sessions_projected_during_a_rebuild_are_up_to_date_afterwards(
-    log: Paged, database: ProjectionDatabase, projector: Projector
+    log: RecordingLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    stories = await three_stories(log, projector)
+    stories = await three_sessions(log, projector)
     end = len(log.messages)
-    began = Conversation(log)
+    new_session = Conversation(log)
 
-    async def goes_on(after: int) -> None:
+    async def append_at_end(after: int) -> None:
         if after == end and log.pages[-1] != end:
             log.pages.append(end)
             await stories[0].commit(c.Say(text="And now in colour"))
-            await began.plan()
-            for story in (stories[0], began):
+            await new_session.plan()
+            for story in (stories[0], new_session):
                 await projector.load(story.id)
 
-    async def swapped(shadow_: shadow_tables.ShadowTables) -> None:
+    async def append_and_swap(shadow_: shadow_tables.ShadowTables) -> None:
         await stories[1].commit(c.Say(text="And now in sepia"))
         await projector.load(stories[1].id)
         await swap(shadow_)
 
-    log.before, swap = goes_on, shadow_tables.ShadowTables.swap
+    log.before, swap = append_at_end, shadow_tables.ShadowTables.swap
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shadow_tables.ShadowTables, "swap", swapped)
+        patch.setattr(shadow_tables.ShadowTables, "swap", append_and_swap)
         await rebuild_from(log, database, lambda *_: None)
     after = await rows(database)
     assert len(after["journal"]) == len(log.messages)
@@ -214,23 +220,25 @@ async def test_sessions_projected_during_a_rebuild_are_up_to_date_afterwards(
     assert await rows(database) == after
 
 
-async def test_two_rebuilds_at_once_are_refused(log: Paged, database: ProjectionDatabase, projector: Projector) -> None:
-    await three_stories(log, projector)
+async def test_two_rebuilds_at_once_are_refused(
+    log: RecordingLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    await three_sessions(log, projector)
 
-    async def again(_: int) -> None:
+    async def second_rebuild(_: int) -> None:
         log.before = None
         with pytest.raises(RebuildRefused, match="Another rebuild is under way"):
             await rebuild_from(log, database, lambda *_: None)
 
-    log.before = again
+    log.before = second_rebuild
     await rebuild_from(log, database, lambda *_: None)
     assert log.before is None
 
 
 async def test_a_session_that_cannot_be_written_does_not_block_others(
-    log: Paged, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
+    log: RecordingLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stories = await three_stories(log, projector)
+    stories = await three_sessions(log, projector)
     original = changes_for
 
     def broken(step: FoldedMessage) -> Iterator[RowChange]:

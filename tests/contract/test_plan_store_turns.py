@@ -32,13 +32,14 @@ def turn(*actions: dict[str, Any], **fields: Any) -> c.PlanTurn:
     return c.PlanTurn.model_validate({"sub_goal": "look", "actions": actions} | fields)
 
 
-async def asked(log: InMemoryLog) -> Conversation:
+async def new_session(log: InMemoryLog) -> Conversation:
+    """A session with a request to agentflow."""
     story = Conversation(log)
     await story.commit(c.Say(text="Return my boots", workflow="agentflow"))
     return story
 
 
-async def same_after_rebuild(log: InMemoryLog, database: ProjectionDatabase) -> None:
+async def assert_same_after_rebuild(log: InMemoryLog, database: ProjectionDatabase) -> None:
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
@@ -47,7 +48,7 @@ async def same_after_rebuild(log: InMemoryLog, database: ProjectionDatabase) -> 
 async def test_the_planned_turn_is_in_the_rows(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    story = await asked(log)
+    story = await new_session(log)
     read = {"id": "1.1", "tool": "read", "repairs": ("order_id: # was missing",)}
     denied = {"id": "1.2", "tool": "delete", "effect": "write", "policy": "deny"}
     await story.commit(turn(read, denied, sub_goals=("look", "return"), final=True, recalled=(RECALLED,)))
@@ -62,13 +63,13 @@ async def test_the_planned_turn_is_in_the_rows(
         ("1.1", "finished", ["order_id: # was missing"], "mutate", "", None, ARTEFACT.model_dump()),
         ("1.2", "denied", [], "deny", "this tool must not be used here", "deny", None),
     ]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_an_action_with_a_new_ruling_has_the_new_ruling_in_its_row(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    story = await asked(log)
+    story = await new_session(log)
     await story.commit(
         turn({"id": "1.1", "tool": "look"}, {"id": "1.2", "tool": "erase"}, {"id": "1.3", "tool": "pay"})
     )
@@ -81,13 +82,13 @@ async def test_an_action_with_a_new_ruling_has_the_new_ruling_in_its_row(
         ("1.2", "irreversible", None, "require_approval", "planned", ""),
         ("1.3", "read", "deny", "deny", "denied", "this tool must not be used here"),
     ]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
-async def test_a_turn_without_actions_is_a_row_too(
+async def test_a_turn_without_actions_has_a_row(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    story = await asked(log)
+    story = await new_session(log)
     await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish_action(action_id="1.1", ok=True))
     await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="more"))
     await story.commit(turn(sub_goal="nothing left", reasoning="it is done", recalled=(RECALLED,)))
@@ -100,13 +101,13 @@ async def test_a_turn_without_actions_is_a_row_too(
     await story.commit(c.GiveAnswer(text="Done.", confidence=1, evidence=("1.1",)))
     await projector.load(story.id)
     assert await fetch(database, t.answers.c.text, t.answers.c.evidence) == [("Done.", ["1.1"])]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_a_turn_overtaken_by_a_message_does_not_run(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    story = await asked(log)
+    story = await new_session(log)
     await story.commit(c.Say(text="The red ones"))
     session = await story.commit(turn({"id": "1.1", "tool": "read"}))
     assert (session.turn, session.phase) == (None, "planning")
@@ -115,13 +116,13 @@ async def test_a_turn_overtaken_by_a_message_does_not_run(
     assert await fetch(database, t.turns.c.turn, t.turns.c.sub_goal) == [(1, "look"), (2, "look")]
     a = t.actions.c
     assert await fetch(database, a.turn, a.id, a.status) == [(1, "1.1", "skipped"), (2, "2.1", "planned")]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_a_late_outcome_has_its_artefact(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
-    story = await asked(log)
+    story = await new_session(log)
     await story.commit(turn({"id": "1.1", "tool": "slow"}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
     await story.commit(finish_action(result="the beg…", size=ARTEFACT.size, seconds=2), STORED)
@@ -130,7 +131,7 @@ async def test_a_late_outcome_has_its_artefact(
     assert await fetch(database, a.id, a.status, a.result, a.artefact, a.duration_seconds) == [
         ("1.1", "finished", "the beg…", ARTEFACT.model_dump(), 2.0)
     ]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 # --- paths
@@ -166,7 +167,7 @@ async def test_nodes_that_had_not_begun_are_superseded_by_a_new_path(
     await walk.end("3")
     await projector.load(walk.id)
     assert (await fetch(database, a.ordinal, a.status, a.duration_seconds))[6] == (7, "finished", 1.0)
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_a_path_can_be_cut_short(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> None:
@@ -178,7 +179,7 @@ async def test_a_path_can_be_cut_short(log: InMemoryLog, database: ProjectionDat
     assert session.phase == "verifying"
     a = t.actions.c
     assert await fetch(database, a.id, a.status) == [("1.1", "finished"), ("1.2", "superseded")]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_a_nodes_tokens_are_recorded_without_changing_its_times(
@@ -203,7 +204,7 @@ async def test_a_nodes_tokens_are_recorded_without_changing_its_times(
     assert await fetch(database, a.id, a.ended_at) == ended
     assert await fetch(database, a.id, a.tokens, a.duration_seconds) == [("1.1", 19, 2.0), ("1.2", 0, None)]
     assert await fetch(database, u.version, u.action_id) == [(4, "1.1"), (5, "1.1"), (7, "1.1"), (8, "")]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_an_approved_path_becomes_the_turn(
@@ -227,7 +228,7 @@ async def test_an_approved_path_becomes_the_turn(
     assert await fetch(database, a.ordinal, a.tool, a.status) == [
         (n, node, "finished") for n, node in enumerate(path.nodes[2:], 1)
     ]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)
 
 
 async def test_the_cost_of_a_node_that_outlived_its_turn_is_recorded(
@@ -245,4 +246,4 @@ async def test_the_cost_of_a_node_that_outlived_its_turn_is_recorded(
         ("1.1", "finished", 11, 2.0),
         ("1.2", "skipped", 0, None),
     ]
-    await same_after_rebuild(log, database)
+    await assert_same_after_rebuild(log, database)

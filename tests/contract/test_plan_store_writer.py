@@ -39,12 +39,12 @@ class CountedLog(InMemoryLog):
         return await super().read(session_id, after=after, limit=limit, leader=leader)
 
 
-def of(raw: StoredMessage) -> str:
+def session_of(raw: StoredMessage) -> str:
     return raw.subject.split(".")[1]
 
 
 async def deliver(projector: Projector, raws: list[StoredMessage]) -> list[BaseException | None]:
-    nudges = (projector.project_up_to(of(raw), raw.position, raw) for raw in raws)
+    nudges = (projector.project_up_to(session_of(raw), raw.position, raw) for raw in raws)
     return await asyncio.gather(*nudges, return_exceptions=True)
 
 
@@ -54,11 +54,11 @@ async def test_deliveries_produce_the_rows_of_the_log_without_reading_it(databas
     for story in stories:
         await story.whole()
     log.reads = 0
-    own = [[raw for raw in log.messages if of(raw) == story.id] for story in stories]
-    in_turns = [raw for together in zip_longest(*own) for raw in together if raw]
+    by_session = [[raw for raw in log.messages if session_of(raw) == story.id] for story in stories]
+    interleaved = [raw for together in zip_longest(*by_session) for raw in together if raw]
     projector = Projector(log, database)
-    for start in range(0, len(in_turns), 7):
-        assert not any(await deliver(projector, in_turns[start : start + 7]))
+    for start in range(0, len(interleaved), 7):
+        assert not any(await deliver(projector, interleaved[start : start + 7]))
     assert log.reads == 0
     changes = await rows(database)
     async with database.begin() as tx:
@@ -75,17 +75,17 @@ async def test_a_possible_gap_is_read_from_the_log(database: ProjectionDatabase)
     await story.plan()
     await story.commit(approve)
     first, _, third = log.messages
-    stranger = Projector(log, database)
+    projector = Projector(log, database)
     log.reads = 0
-    assert not any(await deliver(stranger, [first, third]))  # another replica was given the second
+    assert not any(await deliver(projector, [first, third]))  # another replica got the second
     assert log.reads == 1
-    assert await stranger.load(story.id) == await story.load_at_position()
+    assert await projector.load(story.id) == await story.load_at_position()
     log.clustered = True
-    careful = Projector(log, database)
+    second = Projector(log, database)
     await story.commit(c.DraftCode(code="print(1)\n", explanation=""))
     log.reads = 0
-    assert not any(await deliver(careful, log.messages[2:]))
-    assert log.reads == 1, "the third is in the rows already"
+    assert not any(await deliver(second, log.messages[2:]))
+    assert log.reads == 1, "the projector has read the log once, because the third message is in the rows"
 
 
 async def test_load_state_does_not_wait_for_the_rows(database: ProjectionDatabase, log: InMemoryLog) -> None:
@@ -132,7 +132,7 @@ async def test_replicas_that_each_get_every_other_message_agree(
     for story in stories:
         await story.whole()
     halves = [log.messages[0::2], log.messages[1::2]]
-    both = await asyncio.gather(*(deliver(one, half) for one, half in zip(replicas, halves, strict=True)))
+    both = await asyncio.gather(*(deliver(replica, half) for replica, half in zip(replicas, halves, strict=True)))
     assert not any(error for errors in both for error in errors)
     for story in stories:
         for replica in replicas:
@@ -149,7 +149,7 @@ async def test_a_session_that_cannot_be_written_does_not_delay_others(
     await good.plan()
     await bad.plan()
 
-    def spoilt(step: FoldedMessage) -> list[RowChange]:
+    def with_invalid_row(step: FoldedMessage) -> list[RowChange]:
         changes: list[Any] = list(changes_for(step))
         if step.after.session.id == bad.id:
             changes.append(Upsert(t.plans, {"session_id": bad.id, "number": None}))
@@ -157,9 +157,11 @@ async def test_a_session_that_cannot_be_written_does_not_delay_others(
 
     projector = Projector(log, database)
     with monkeypatch.context() as patch:
-        patch.setattr(projection_module, "changes_for", spoilt)
+        patch.setattr(projection_module, "changes_for", with_invalid_row)
         projected = await deliver(projector, log.messages)
-    assert [of(raw) for raw, error in zip(log.messages, projected, strict=True) if error] == [bad.id] * 2
+    assert [session_of(raw) for raw, error in zip(log.messages, projected, strict=True) if error] == [bad.id] * 2
     assert (await projector.load(good.id)).session.version == 2
-    assert not any(await deliver(projector, log.messages)), "mended, it goes on from its row"
+    assert not any(await deliver(projector, log.messages)), (
+        "the session continues from its row once its changes are valid"
+    )
     assert (await projector.load(bad.id)) == await bad.load_at_position()

@@ -315,7 +315,9 @@ async def test_several_processes_open_and_write_at_once(url: str) -> None:
         assert await program.stdout.readline() == b"open\n"
     outputs = await asyncio.gather(*(program.communicate(b"\n") for program in programs))
     assert [program.returncode for program in programs] == [0, 0]
-    assert 1 <= sum(int(out) for out, _ in outputs) <= 2, "one payment and one cancellation, or only the latter"
+    assert 1 <= sum(int(out) for out, _ in outputs) <= 2, (
+        "either a payment and then a cancellation, or only a cancellation"
+    )
 
     worlds = Worlds(url, small)
     await worlds.open()

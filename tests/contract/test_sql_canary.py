@@ -1,4 +1,4 @@
-"""Generated statements never reveal hidden values, neither in rows nor in error messages."""
+"""Generated statements never reveal hidden values, in rows or in error messages."""
 
 import asyncio
 from pathlib import Path
@@ -20,6 +20,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def leaks(url: str, hidden: Hidden, count: int) -> int:
+    """How many of the statements reveal a canary value."""
     database = open_database(url, QueryLimits(seconds=3), hidden)
     ended, wrong = await run_statements(database, statements(5, count))
     await database.aclose()
@@ -28,15 +29,15 @@ async def leaks(url: str, hidden: Hidden, count: int) -> int:
     return len(wrong)
 
 
-async def test_nothing_hidden_comes_out(url: str) -> None:
+async def test_no_hidden_value_is_revealed(url: str) -> None:
     assert await leaks(url, HIDDEN, 80) == 0
 
 
-async def test_the_attempts_find_what_is_not_hidden(url: str) -> None:
+async def test_the_same_statements_reveal_values_that_are_not_hidden(url: str) -> None:
     assert await leaks(url, Hidden(), 80) > 1
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-async def test_nothing_hidden_comes_out_of_many(url: str) -> None:
+async def test_many_statements_reveal_no_hidden_value(url: str) -> None:
     assert await leaks(url, HIDDEN, 1_000) == 0

@@ -55,8 +55,8 @@ async def test_a_message_is_stored_after_the_version_it_changes(templates_log: T
 
 
 async def test_of_many_concurrent_appends_one_succeeds(templates_log: TemplateLog) -> None:
-    tries = (templates_log.append("a", str(item).encode(), after=0) for item in range(8))
-    results = await asyncio.gather(*tries, return_exceptions=True)
+    appends = (templates_log.append("a", str(item).encode(), after=0) for item in range(8))
+    results = await asyncio.gather(*appends, return_exceptions=True)
     assert sum(isinstance(reply, VersionConflict) for reply in results) == 7
     assert len(await templates_log.read(after=0)) == 1
 
@@ -84,8 +84,8 @@ def client(library: InMemoryTemplateLog, database: ProjectionDatabase) -> Client
 
 
 async def save(client: Client, template_id: str = "a", user: str = "ann", **fields: Any) -> api.TemplateRecord:
-    reply = {"user": user, "template_id": template_id, "template": template()} | fields
-    return await client.ask(api.TEMPLATE_SAVE, **reply)
+    request = {"user": user, "template_id": template_id, "template": template()} | fields
+    return await client.ask(api.TEMPLATE_SAVE, **request)
 
 
 async def test_a_template_is_created_read_listed_changed_and_deleted(
@@ -98,7 +98,7 @@ async def test_a_template_is_created_read_listed_changed_and_deleted(
         {"look": "f"},
         None,
     )
-    assert await save(client) == result  # sent again
+    assert await save(client) == result  # the same request again
     changed = await save(client, expected=1, template=template("Other"))
     assert (changed.version, changed.template.name, changed.fingerprints) == (2, "Other", {})
     await save(client, "b")
@@ -128,12 +128,12 @@ async def test_changing_an_older_version_is_refused(client: Client) -> None:
 
 async def test_other_users_cannot_see_a_template(client: Client) -> None:
     await save(client)
-    theirs = {"user": "eve", "template_id": "a"}
-    assert await refused(client, api.TEMPLATE_GET, **theirs) == "unknown"
-    assert await refused(client, api.TEMPLATE_DELETE, **theirs) == "unknown"
-    assert await refused(client, api.TEMPLATE_SCHEDULE, **theirs, expected=1) == "unknown"
+    address = {"user": "eve", "template_id": "a"}
+    assert await refused(client, api.TEMPLATE_GET, **address) == "unknown"
+    assert await refused(client, api.TEMPLATE_DELETE, **address) == "unknown"
+    assert await refused(client, api.TEMPLATE_SCHEDULE, **address, expected=1) == "unknown"
     for expected in (0, 1):
-        assert await refused(client, api.TEMPLATE_SAVE, **theirs, template=template(), expected=expected) == "unknown"
+        assert await refused(client, api.TEMPLATE_SAVE, **address, template=template(), expected=expected) == "unknown"
     assert (await client.ask(api.TEMPLATE_LIST, user="eve")).items == ()
     assert (await client.ask(api.TEMPLATE_GET, user="ann", template_id="a")).version == 1
 
@@ -142,19 +142,20 @@ async def test_two_plan_stores_change_a_template_one_after_the_other(
     client: Client, library: InMemoryTemplateLog, url: str
 ) -> None:
     await save(client)
-    beside = ProjectionDatabase(url)
+    second_database = ProjectionDatabase(url)
     try:
-        other = client_of(library, beside)
-        names = [template(name) for name in ("Other", "Third")]
-        both = (save(item, expected=1, template=name) for item, name in zip((client, other), names, strict=True))
-        results = await asyncio.gather(*both, return_exceptions=True)
-        [missing] = [reply for reply in results if isinstance(reply, StoreError)]
+        second_client = client_of(library, second_database)
+        changes = [template(name) for name in ("Other", "Third")]
+        both_clients = (client, second_client)
+        saves = (save(item, expected=1, template=new) for item, new in zip(both_clients, changes, strict=True))
+        results = await asyncio.gather(*saves, return_exceptions=True)
+        [conflict] = [reply for reply in results if isinstance(reply, StoreError)]
         [saved] = [reply for reply in results if isinstance(reply, api.TemplateRecord)]
-        assert (missing.code, saved.version) == ("stale", 2)
-        for item in (client, other):
+        assert (conflict.code, saved.version) == ("stale", 2)
+        for item in both_clients:
             assert await item.ask(api.TEMPLATE_GET, user="ann", template_id="a") == saved
     finally:
-        await beside.close()
+        await second_database.close()
 
 
 async def test_an_append_with_unknown_result_is_looked_up_and_retried(
@@ -175,7 +176,7 @@ async def test_an_append_with_unknown_result_is_looked_up_and_retried(
     assert await refused(client, api.TEMPLATE_GET, user="ann", template_id="a") == "unknown"
 
 
-async def test_the_rows_follow_the_log_also_of_a_new_database(
+async def test_the_rows_are_rebuilt_from_the_log_also_in_an_empty_database(
     client: Client, library: InMemoryTemplateLog, database: ProjectionDatabase
 ) -> None:
     await save(client, "a")
@@ -191,11 +192,13 @@ async def test_the_rows_follow_the_log_also_of_a_new_database(
         await again.save(api.SaveTemplate(user="ann", template_id="a", template=template()))
 
 
-async def test_foreign_messages_on_its_subject_change_nothing(client: Client, library: InMemoryTemplateLog) -> None:
+async def test_invalid_or_foreign_messages_on_a_templates_subject_are_ignored(
+    client: Client, library: InMemoryTemplateLog
+) -> None:
     result = await save(client)
-    at = library.messages[-1].position
+    position = library.messages[-1].position
     for body in (b"{}", library.messages[0].data.replace(b'"ann"', b'"eve"'), b"no json"):
-        at = (await library.append("a", body, after=at)).position
+        position = (await library.append("a", body, after=position)).position
     assert await client.ask(api.TEMPLATE_GET, user="ann", template_id="a") == result
     assert (await save(client, expected=1, template=template("Other"))).version == 2
 
@@ -217,18 +220,18 @@ async def test_the_number_of_templates_per_user_is_limited(client: Client, monke
 async def test_a_change_of_the_steps_keeps_the_schedule(client: Client) -> None:
     await save(client)
     daily = Schedule(daily=time(7), zone="Europe/Berlin", values={"a": 1})
-    asked = {"user": "ann", "template_id": "a"}
-    result = await client.ask(api.TEMPLATE_SCHEDULE, **asked, expected=1, schedule=daily)
+    address = {"user": "ann", "template_id": "a"}
+    result = await client.ask(api.TEMPLATE_SCHEDULE, **address, expected=1, schedule=daily)
     assert (result.version, result.schedule, result.last_run) == (2, daily, None)
     assert result.next_run
     assert timedelta() < result.next_run - datetime.now(UTC) <= timedelta(hours=25)
     saved = await save(client, expected=2, template=template("Other"))
     assert (saved.schedule, saved.next_run) == (daily, result.next_run)
-    ended = await client.ask(api.TEMPLATE_SCHEDULE, **asked, expected=3)
+    ended = await client.ask(api.TEMPLATE_SCHEDULE, **address, expected=3)
     assert (ended.schedule, ended.next_run) == (None, None)
     for wrong in (
         Schedule(),
         Schedule(once=datetime(2020, 1, 1, tzinfo=UTC)),
         Schedule(daily=time(1), once=datetime.now(UTC)),
     ):
-        assert await refused(client, api.TEMPLATE_SCHEDULE, **asked, expected=4, schedule=wrong) == "bad_request"
+        assert await refused(client, api.TEMPLATE_SCHEDULE, **address, expected=4, schedule=wrong) == "bad_request"

@@ -1,7 +1,7 @@
 """One running Parley and one browser for all end-to-end tests of a worker, on one event loop.
 
-Starting all services takes as long as five tests. Sessions are independent; what one test does to the services and to
-the model is undone before the next one.
+Starting all services takes as long as five tests. Tests share no sessions. Before each test, the fixture `running`
+waits until all services are ready and clears the faults of the model.
 """
 
 import json
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def outside() -> AsyncIterator[HttpServer]:
-    """An HTTP server that plans may fetch from; a test sets its answers."""
+    """An HTTP server that plans may fetch from. Each test sets its answers."""
     async with http_server() as server:
         yield server
 

@@ -31,7 +31,7 @@ async def sessions(running: RunningParley) -> list[Json]:
 
 
 async def until[T](fetch: Callable[[], Awaitable[T]], matches: Callable[[T], bool]) -> T:
-    """Polls until the value matches: for changes without an event, such as a row that follows its event."""
+    """Polls until the value matches. For changes without an event, such as a database row that is written later."""
     async with asyncio.timeout(20):
         while True:
             if matches(value := await fetch()):
@@ -40,12 +40,12 @@ async def until[T](fetch: Callable[[], Awaitable[T]], matches: Callable[[T], boo
 
 
 async def test_chat_with_yes_completes_a_session(cli: Cli, running: RunningParley) -> None:
-    talk = await wait_for_exit(await cli.start("chat", "--yes", REQUEST))
-    assert talk.code == 0, talk
-    assert "def " in talk.out
+    chat = await wait_for_exit(await cli.start("chat", "--yes", REQUEST))
+    assert chat.code == 0, chat
+    assert "def " in chat.out
     newest = (await sessions(running))[0]
     assert newest["state"] == "completed"
-    assert f"parley chat --session {newest['id']}" in talk.err
+    assert f"parley chat --session {newest['id']}" in chat.err
 
 
 async def test_publish_starts_a_session_that_the_page_lists(cli: Cli, person: Person) -> None:
@@ -67,9 +67,9 @@ async def test_sessions_are_listed_shown_and_exported(cli: Cli, running: Running
     assert "Write a program for roman numerals" in await cli.check_output("sessions", "export", session_id)
     exported = json.loads(await cli.check_output("sessions", "export", session_id, "--format", "json"))
     assert "message.received" in json.dumps(exported)
-    nothing = await cli("sessions", "export", session_id, "--format", "py")
-    assert nothing.code != 0
-    assert "Traceback" not in nothing.err
+    no_code = await cli("sessions", "export", session_id, "--format", "py")
+    assert no_code.code != 0
+    assert "Traceback" not in no_code.err
 
 
 async def planned(running: RunningParley, request: str) -> str:
@@ -106,7 +106,9 @@ async def test_tail_prints_each_event_once(cli: Cli, running: RunningParley) -> 
         assert events == client.events[: len(events)]
 
 
-async def test_an_invalid_message_becomes_a_dead_letter(cli: Cli, running: RunningParley, tmp_path: Path) -> None:
+async def test_an_invalid_message_is_parked_and_its_session_continues(
+    cli: Cli, running: RunningParley, tmp_path: Path
+) -> None:
     garbage = tmp_path / "garbage.json"
     garbage.write_text('{"type": "plan.drafted", "nonsense": true')
     async with Client(running.socket_url) as client:
@@ -122,12 +124,12 @@ async def test_an_invalid_message_becomes_a_dead_letter(cli: Cli, running: Runni
         dead = await until(dead_letters, lambda page: page["parked_total"] == before + 1)
         assert subject in [message["subject"] for message in dead["parked"]]
         assert subject in await cli.check_output("dead")
-        await client.send(type="approval", approved=True, version=plan["version"])  # even this session continues
+        await client.send(type="approval", approved=True, version=plan["version"])
         await client.wait_for_event("code.drafted")
     assert await planned(running, REQUEST)
 
 
-async def test_rebuild_recreates_the_same_rows(cli: Cli, running: RunningParley) -> None:
+async def test_a_rebuild_recreates_the_same_sessions_and_journals(cli: Cli, running: RunningParley) -> None:
     await planned(running, REQUEST)
 
     async def list_sessions() -> list[Json]:
@@ -135,7 +137,7 @@ async def test_rebuild_recreates_the_same_rows(cli: Cli, running: RunningParley)
 
     before = await until(list_sessions, lambda rows: not any(row["phase"] in SERVICE_OF for row in rows))
     journals = [await get(running, f"/api/sessions/{row['id']}/journal") for row in before]
-    rebuilt = await wait_for_exit(await cli.start("rebuild"))  # it forwards the output of another process
+    rebuilt = await wait_for_exit(await cli.start("rebuild"))  # prints the output of a child process
     assert rebuilt.code == 0, rebuilt
     assert (rebuilt.out + rebuilt.err).strip()
     after = await until(list_sessions, lambda rows: len(rows) == len(before))
@@ -182,8 +184,8 @@ async def test_a_plan_is_shown_approved_and_started_later_from_the_cli(cli: Cli,
     executed = await cli.check_output("plan", "execute", task)
     assert "\ncompleted · version" in executed
     assert "allowed with whatever values it gets" in executed
-    at_once = json.loads(await cli.check_output("plan", "store", file, "--no-plan-approval", "--json"))
-    assert (at_once["status"], at_once["user_approved"]) == ("executing", False)
+    unreviewed = json.loads(await cli.check_output("plan", "store", file, "--no-plan-approval", "--json"))
+    assert (unreviewed["status"], unreviewed["user_approved"]) == ("executing", False)
 
 
 async def test_a_plan_is_generated_approved_and_executed_from_the_cli(

@@ -12,7 +12,7 @@ from tests.e2e.parley_process import RunningParley
 pytestmark = pytest.mark.timeout(120)
 
 
-async def test_a_conversation_by_keyboard_alone(person: Person, running: RunningParley) -> None:
+async def test_a_conversation_can_be_led_by_keyboard_alone(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
     keys = Keyboard(tab)
     await tab.wait_for("example")
@@ -64,14 +64,14 @@ async def test_stop_keys_stop_work_but_not_a_review(person: Person, running: Run
     await tab.wait_for_state("stopped")
     await tab.click("retry")
     await tab.wait_for("approve")
-    for key in ("Escape", "Escape", "Control+."):  # in a review these keys close things, and stop nothing
+    for key in ("Escape", "Escape", "Control+."):  # in a review these keys only close dialogs and editors
         await tab.page.keyboard.press(key)
     await tab.page.keyboard.press("Control+Enter")
     await tab.wait_for_state("code_approval")
 
 
 async def each_state(tab: Tab, running: RunningParley) -> AsyncIterator[str]:
-    """One conversation; yields the name of each state in which the page looks different."""
+    """Leads one conversation; yields the name of each state that looks different."""
     await tab.wait_for("example")
     yield "welcome"
     await running.add_fault(task="text_plan", token_delay=0.4, times=1)
@@ -140,8 +140,10 @@ async def test_the_page_has_landmarks_and_labels(person: Person) -> None:
     await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
     await expect(tab("status")).to_have_attribute("aria-live", "polite")
     await expect(page.get_by_role("list", name="Steps").get_by_role("listitem")).to_have_count(len(await tab.steps()))
-    twice = "[...document.querySelectorAll('[id]')].map((o) => o.id).filter((id, n, all) => all.indexOf(id) !== n)"
-    assert await page.evaluate(twice) == []
+    duplicate_ids = (
+        "[...document.querySelectorAll('[id]')].map((o) => o.id).filter((id, n, all) => all.indexOf(id) !== n)"
+    )
+    assert await page.evaluate(duplicate_ids) == []
     await page.keyboard.press("Tab")
     await page.locator(".skip-link").focus()
     await page.keyboard.press("Enter")

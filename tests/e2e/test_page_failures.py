@@ -33,7 +33,7 @@ async def test_a_message_sent_while_the_gateway_is_down_arrives_once(person: Per
     await running.wait_until_ready()
 
 
-async def test_the_bus_is_killed_during_a_draft(person: Person, running: RunningParley) -> None:
+async def test_a_draft_is_completed_after_the_bus_is_killed(person: Person, running: RunningParley) -> None:
     person.expected_errors = OFFLINE
     tab = await person.tab()
     await running.add_fault(task="text_plan", token_delay=0.2, times=1)
@@ -48,7 +48,7 @@ async def test_the_bus_is_killed_during_a_draft(person: Person, running: Running
     await tab.check_reload()
 
 
-async def test_a_service_is_killed_during_a_draft(person: Person, running: RunningParley) -> None:
+async def test_a_draft_is_completed_after_its_service_is_killed(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
     await running.add_fault(task="text_plan", token_delay=0.2, times=1)
     await tab.send("Help me create a simple calculator")
@@ -67,7 +67,7 @@ async def test_a_model_failure_shows_its_reason_and_can_be_retried(person: Perso
     await tab.wait_for_state("failed")
     await tab.click("retry")
     await tab.wait_for("note", "retried")
-    await tab.wait_until_gone("failure")  # only then does the next one belong to the second try
+    await tab.wait_until_gone("failure")  # so the next failure is the retry's
     await expect(tab("failure")).to_contain_text("500")
     await running.clear_faults()
     await tab.click("retry")
@@ -86,7 +86,7 @@ async def test_an_unusable_model_reply_is_shown(person: Person, running: Running
     await running.clear_faults()
 
 
-async def test_an_unknown_session(person: Person) -> None:
+async def test_an_unknown_session_is_reported_as_not_found(person: Person) -> None:
     tab = await person.tab("/s/nobody-ever-had-this")
     await tab.wait_for("missing", "Not found")
     await tab.wait_until_gone("composer")

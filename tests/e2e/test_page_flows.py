@@ -17,8 +17,8 @@ from tests.e2e.keyboard import Keyboard
 from tests.support.parley import InProcess
 
 pytestmark = pytest.mark.timeout(120)
-COSTS = "Says how costly a query is before it runs."
-OWN_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
+EXPLAIN_PLAN = "Says how costly a query is before it runs."
+EDITED_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
@@ -33,7 +33,7 @@ async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Analyst]:
         yield analyst
 
 
-async def to_query(analyst: Analyst) -> Tab:
+async def ask_until_query(analyst: Analyst) -> Tab:
     """Opens a tab whose query waits for approval."""
     tab = await analyst.ask(QUESTION)
     await tab.wait_for("flow-node")  # a late graph shifts the content below: a click may miss
@@ -42,14 +42,14 @@ async def to_query(analyst: Analyst) -> Tab:
     return tab
 
 
-async def states(tab: Tab) -> dict[str, str]:
-    """The state of each node of the graph."""
+async def node_states(tab: Tab) -> dict[str, str]:
+    """The state that the page shows for each node of the graph."""
     await tab.wait_for("flow-node")
     script = "(all) => Object.fromEntries(all.map(({ dataset }) => [dataset.node, dataset.state]))"
     return dict(await tab("flow-node").evaluate_all(script))
 
 
-async def newest(tab: Tab, kind: str) -> dict[str, Any]:
+async def newest_event(tab: Tab, kind: str) -> dict[str, Any]:
     return next(event for event in reversed(await tab.events()) if event["type"] == kind)
 
 
@@ -71,12 +71,12 @@ async def test_flow_settings_are_sent_with_the_request(ada: Analyst) -> None:
     await tab.wait_for("fallback-why", "The full graph was asked for.")
 
 
-async def test_the_graph_shows_the_progress_of_a_path(ada: Analyst) -> None:
+async def test_the_graph_shows_which_nodes_are_done_current_and_planned(ada: Analyst) -> None:
     tab = await ada.ask("Umbrellas sold?")
     await tab.wait_for("tables-question")
     await expect(tab("badges")).to_have_text("planned by the model2 examples")
     await expect(node(tab, "has_user_approved")).to_contain_text("asks you")
-    nodes = await states(tab)
+    nodes = await node_states(tab)
     assert {name for name, state in nodes.items() if state == "walked"} == set(PATH[:2])
     assert nodes["has_user_approved"] == "now"
     assert {name for name, state in nodes.items() if state == "planned"} == set(PATH[3:])
@@ -98,7 +98,7 @@ async def test_the_user_selects_tables(ada: Analyst) -> None:
     await expect(tab("tables-use")).to_have_text("Use these 2 tables")
     await tab.click("tables-use")
     await tab.wait_for("question-card", "Use orders, reviews")
-    assert json.loads((await newest(tab, "question.answered"))["text"]) == {"tables": ["orders", "reviews"]}
+    assert json.loads((await newest_event(tab, "question.answered"))["text"]) == {"tables": ["orders", "reviews"]}
     await node(tab, "has_user_approved").click()
     await expect(tab("node-output")).to_contain_text('["orders","reviews"]')
 
@@ -112,7 +112,7 @@ async def test_the_tables_question_is_answered_in_words(ada: Analyst) -> None:
 
 
 async def test_the_query_runs_as_approved(ada: Analyst) -> None:
-    tab = await to_query(ada)
+    tab = await ask_until_query(ada)
     await expect(tab("sql-request")).to_contain_text("GROUP BY status")
     await tab.click("action-approve")
     await tab.wait_for("answer", "Most orders are delivered.")
@@ -125,17 +125,17 @@ async def test_the_query_runs_as_approved(ada: Analyst) -> None:
 
 
 async def test_the_user_edits_the_query(ada: Analyst) -> None:
-    tab = await to_query(ada)
+    tab = await ask_until_query(ada)
     await tab.click("sql-edit")
     editor = tab("sql-request").get_by_role("textbox")
     await editor.press("Control+a")
-    await tab.page.keyboard.insert_text(OWN_SQL)
+    await tab.page.keyboard.insert_text(EDITED_SQL)
     await tab.click("sql-save")
     await expect(tab("badges")).to_contain_text("edited by a person")
     await expect(tab("action-approve")).to_be_visible()
     await expect(tab("sql-request")).to_contain_text("LIMIT 3")
     changed = [event for event in await tab.events() if event["type"] == "turn.changed" and event["overrides"]]
-    assert [event["overrides"] for event in changed] == [{"sql": OWN_SQL}]
+    assert [event["overrides"] for event in changed] == [{"sql": EDITED_SQL}]
     assert [action["tool"].split(".")[1] for action in changed[0]["actions"]] == [
         "validate_sql",
         "execute_sql",
@@ -149,19 +149,19 @@ async def test_the_user_edits_the_query(ada: Analyst) -> None:
 
 
 async def test_a_declined_query_does_not_run(ada: Analyst) -> None:
-    tab = await to_query(ada)
+    tab = await ask_until_query(ada)
     await tab.click("action-refuse")
     await tab("refuse-reason").fill("The wrong column")
     await tab.click("action-deny")
     await expect(node(tab, "execute_sql")).to_have_attribute("data-state", "failed")
-    assert (await newest(tab, "approval.denied"))["reason"] == "The wrong column"
+    assert (await newest_event(tab, "approval.denied"))["reason"] == "The wrong column"
 
 
 async def test_a_condition_that_changes_the_path_is_shown(ada: Analyst) -> None:
-    proposal = {"flow": "text_to_sql", "name": "explain_plan", "description": COSTS, "why": ""}
+    proposal = {"flow": "text_to_sql", "name": "explain_plan", "description": EXPLAIN_PLAN, "why": ""}
     planned = REPLIES["path"] | {"new_node": proposal}
-    lacking = {"category": "unanswerable", "reason": REFUSAL}
-    tab = await ada.ask("What will the weather be?", path=planned, classify_prompt=lacking)
+    unanswerable = {"category": "unanswerable", "reason": REFUSAL}
+    tab = await ada.ask("What will the weather be?", path=planned, classify_prompt=unanswerable)
     await tab.wait_for("answer", REFUSAL)
     await tab.wait_until_gone("findings")
     await expect(node(tab, "classify_prompt")).to_contain_text("left the path here: kind in")
@@ -188,7 +188,7 @@ async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     await tab.click("path-edit")
     await expect(tab("path-row")).to_have_count(5)
     await tab("path-remove").first.click()
-    await expect(tab("path-save")).to_be_enabled()  # generate_sql may follow
+    await expect(tab("path-save")).to_be_enabled()  # generate_sql may follow get_relevant_tables
     await tab("path-node").first.select_option("text_to_sql.trim_relevant_tables")
     await expect(tab("path-problems")).to_contain_text("Pick columns is not followed by Check SQL")
     await expect(tab("path-save")).to_be_disabled()
@@ -197,17 +197,17 @@ async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     await tab.click("path-save")
     await tab.wait_for("sql-request")
     await tab.wait_until_gone("path-form")
-    nodes = await states(tab)
+    nodes = await node_states(tab)
     assert (nodes["trim_relevant_tables"], nodes["has_user_approved"]) == ("walked", "out")
 
 
-async def test_the_user_sets_a_missing_input(ada: Analyst) -> None:
+async def test_the_page_completes_a_path_that_the_user_edits(ada: Analyst) -> None:
     tab = await ada.ask(QUESTION)
     await tab.wait_for("tables-question")
     await tab.click("path-edit")
     for _ in range(4):
         await tab("path-remove").first.click()
-    await expect(tab("path-save")).to_be_enabled()  # get_relevant_tables may end it at once
+    await expect(tab("path-save")).to_be_enabled()  # the path may end after get_relevant_tables
     await tab("path-remove").first.click()
     await tab.click("path-add")
     await tab("path-choice").filter(has_text="Pick columns").click()
@@ -227,7 +227,7 @@ async def test_a_path_is_edited_and_approved_before_it_runs(ada: Analyst) -> Non
     await tab.wait_for("path-review", "Edited by you")
     await tab.click("approve")
     await tab.wait_for("sql-request")
-    nodes = await states(tab)
+    nodes = await node_states(tab)
     assert (nodes["has_user_approved"], nodes["generate_sql"]) == ("out", "walked")
     await expect(tab("badges")).to_contain_text("edited by a person")
     await tab.wait_for("code-text")  # the editor has replaced the plain text
@@ -235,8 +235,8 @@ async def test_a_path_is_edited_and_approved_before_it_runs(ada: Analyst) -> Non
 
 
 async def test_a_flow_passes_its_result_to_the_next(ada: Analyst) -> None:
-    both = [*REPLIES["path"]["paths"], {"flow": "complaint_triage", "nodes": ["classify_complaint", "write_reply"]}]
-    tab = await ada.ask_without_stops("Orders by status, then a complaint", path={"paths": both})
+    paths = [*REPLIES["path"]["paths"], {"flow": "complaint_triage", "nodes": ["classify_complaint", "write_reply"]}]
+    tab = await ada.ask_without_stops("Orders by status, then a complaint", path={"paths": paths})
     await expect(tab("answer")).to_contain_text("We are sorry.")
     await expect(tab("flow-fold")).to_contain_text("text to sql → complaint triage")
     await node(tab, "classify_complaint").click()
@@ -256,13 +256,13 @@ async def test_the_reason_for_the_full_path_is_shown(ada: Analyst) -> None:
     await expect(tab("flow-fold").first).to_have_attribute("aria-expanded", "false")
 
 
-async def test_a_known_path_comes_from_the_cache(ada: Analyst) -> None:
+async def test_a_repeated_request_gets_its_path_from_the_cache(ada: Analyst) -> None:
     await ada.ask_without_stops("Status from the cache")
-    again = await ada.ask_without_stops("Status from the cache")
-    await expect(again("badges")).to_have_text("planned before")
+    repeated = await ada.ask_without_stops("Status from the cache")
+    await expect(repeated("badges")).to_have_text("planned before")
 
 
-async def test_a_flow_by_keyboard_alone(ada: Analyst) -> None:
+async def test_a_flow_can_be_used_by_keyboard_alone(ada: Analyst) -> None:
     tab = await ada.ask(QUESTION)
     await tab.wait_for("tables-question")
     await tab.wait_for("flow-node")
@@ -290,7 +290,7 @@ async def test_a_flow_by_keyboard_alone(ada: Analyst) -> None:
 
 
 async def each_state(tab: Tab) -> AsyncIterator[str]:
-    """One request; yields the name of each state in which the page looks different."""
+    """Takes one request through the page; yields the name of each state that looks different."""
     yield "welcome"
     await tab.click("request-settings")
     await tab.wait_for("confirm")

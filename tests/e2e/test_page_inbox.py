@@ -84,7 +84,7 @@ async def test_waiting_sessions_are_counted_and_opened_by_keyboard(ada: Customer
 
 
 async def failed_plan(parley: InProcess) -> str:
-    """The session of a plan whose only step failed."""
+    """The id of the session of a plan whose only step failed."""
     step = {"text": "Divide", "tool": "calculate", "arguments": {"expression": "1 / 0"}}
     async with httpx2.AsyncClient(base_url=f"{parley.url}/api/execution-plans", timeout=60) as http:
         stored = (await http.post("/store", json={"description": "Divide by nothing", "steps": [step]})).json()
@@ -99,19 +99,19 @@ async def test_an_unfinished_plan_is_resumed_from_the_inbox(ada: Customer) -> No
     await expect(tab("state")).to_have_text("not finished")
     row = tab("session-item").and_(tab.page.locator("[aria-current=page]"))
     await expect(row.locator(".sessions-state")).to_have_text("not finished")  # as in its header
-    other = await ada.tab()
-    await expect(other("inbox-count")).to_have_text("1")
-    await other.click("inbox")
-    await expect(other("inbox-item")).to_contain_text("finish the plan")
-    async with other.page.expect_response("**/execute") as answered:
-        await other.click("inbox-retry")
-    assert (await (await answered.value).json())["session_id"] == session_id
-    await other.wait_until_gone("inbox-panel")
-    assert other.session_id == session_id
+    inbox_tab = await ada.tab()
+    await expect(inbox_tab("inbox-count")).to_have_text("1")
+    await inbox_tab.click("inbox")
+    await expect(inbox_tab("inbox-item")).to_contain_text("finish the plan")
+    async with inbox_tab.page.expect_response("**/execute") as response:
+        await inbox_tab.click("inbox-retry")
+    assert (await (await response.value).json())["session_id"] == session_id
+    await inbox_tab.wait_until_gone("inbox-panel")
+    assert inbox_tab.session_id == session_id
     async with httpx2.AsyncClient(base_url=ada.parley.url, timeout=60) as http:
         plan = (await http.get(f"/api/execution-plans/{session_id}", params={"timeout": 30})).json()
     assert (plan["status"], plan["steps"][0]["attempt"]) == ("failed", 2)
-    await other.wait_for("failure")
+    await inbox_tab.wait_for("failure")
 
 
 async def test_an_empty_inbox_says_so(ada: Customer) -> None:
@@ -129,7 +129,7 @@ async def test_a_user_takes_over_and_hands_back(ada: Customer) -> None:
     await tab.wait_for("take-over", WHY)
     await select_tool(tab, "cancel", "cancel_pending_order")
     await tab.click("tool-run")
-    await expect(tab("tool-form")).to_contain_text("Choose one.")  # without a reason nothing is sent
+    await expect(tab("tool-form")).to_contain_text("Choose one.")  # without the required argument nothing is sent
     await tab("argument-order_id").fill(PENDING[0])
     await tab("argument-reason").select_option("no longer needed")
     await tab.click("tool-preview")
@@ -155,7 +155,7 @@ async def test_a_user_takes_over_and_hands_back(ada: Customer) -> None:
     assert requested["actions"][0]["arguments"] == {"order_id": PENDING[0], "reason": "no longer needed"}
 
 
-async def test_lists_and_problems_by_keyboard(ada: Customer) -> None:
+async def test_a_tool_form_is_filled_in_by_keyboard_and_shows_problems(ada: Customer) -> None:
     tab = await customer_tab(ada, "I want to speak with a person", ESCALATED, "escalated")
     await tab.wait_for("tool")
     keys = Keyboard(tab)

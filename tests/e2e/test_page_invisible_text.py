@@ -84,13 +84,13 @@ async def test_a_plan_and_code_show_invisible_characters(ada: Customer) -> None:
     await expect(tab("code-text").first).to_contain_text("admin<U+200B>")
     await check_page(tab, "code")
     code = next(event for event in await tab.events() if event["type"] == "code.drafted")
-    assert code["code"].strip() == CODE.strip(), "what is approved is the text itself"
+    assert code["code"].strip() == CODE.strip(), "the approved code is the original text"
 
 
 async def test_a_call_and_its_tool_show_invisible_characters(ada: Customer) -> None:
-    act = call("cancel_pending_order", f"Cancel {REVERSED}", order_id=ONE_ORDER[0], reason="no longer needed")
+    cancellation = call("cancel_pending_order", f"Cancel {REVERSED}", order_id=ONE_ORDER[0], reason="no longer needed")
     replies = cancel_replies(*ONE_ORDER) | {
-        "turn": [FIND_CUSTOMER, READ_ORDERS, turn(f"Goal {REVERSED}", act | {"depends_on": []}, final=True)]
+        "turn": [FIND_CUSTOMER, READ_ORDERS, turn(f"Goal {REVERSED}", cancellation | {"depends_on": []}, final=True)]
     }
     await ada.open_start_page(replies)
 

@@ -1,4 +1,4 @@
-"""An execution plan by keyboard alone, from the first Tab to its report, with its screen reader announcements."""
+"""A user completes an execution plan by keyboard alone; screen readers announce its progress."""
 
 import json
 from itertools import pairwise
@@ -12,11 +12,11 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
 pytestmark = pytest.mark.timeout(150)
-OWN_STORE = json.dumps(json.dumps({"workflow": "conversation", "world": "own"}))  # stored by an earlier visit
-NOWHERE = "#W0000000"
-REQUEST = f"I am {USER['email']}. Look up {PENDING[1]} and {NOWHERE}, and cancel {PENDING[0]}."
+OWN_STORE = json.dumps(json.dumps({"workflow": "conversation", "world": "own"}))  # as an earlier visit stores it
+UNKNOWN_ORDER = "#W0000000"
+REQUEST = f"I am {USER['email']}. Look up {PENDING[1]} and {UNKNOWN_ORDER}, and cancel {PENDING[0]}."
 # Records the announcements of live regions in `window.announcements`, in order, with their politeness.
-HEARD = """() => {
+RECORD_ANNOUNCEMENTS = """() => {
   window.announcements = [];
   const say = (region) => {
     const text = region.innerText.trim();
@@ -33,12 +33,12 @@ HEARD = """() => {
 }"""
 
 
-async def test_an_execution_plan_by_keyboard_alone(person: Person, running: RunningParley) -> None:
+async def test_an_execution_plan_can_be_completed_by_keyboard_alone(person: Person, running: RunningParley) -> None:
     await person.context.add_init_script(f"localStorage.setItem('parley.choice', {OWN_STORE})")
     tab = await person.tab()
     keys = Keyboard(tab)
     await tab.wait_for("example")
-    await tab.page.evaluate(HEARD)
+    await tab.page.evaluate(RECORD_ANNOUNCEMENTS)
     await keys.tab_to("workflow")
     await keys.repeat("ArrowRight", 3)
     await tab.wait_for("templates-open")
@@ -47,7 +47,7 @@ async def test_an_execution_plan_by_keyboard_alone(person: Person, running: Runn
     await tab.wait_for("plan-review", "Plan 1")
     await tab.wait_for("approve")
     await move_and_approve(tab, keys)
-    await tab.wait_for("failed-step", NOWHERE)
+    await tab.wait_for("failed-step", UNKNOWN_ORDER)
     await fix_failed_step(tab, keys)
     await tab.wait_for("answer", "steps were carried out")
     announcements = await tab.page.evaluate("window.announcements")
@@ -72,7 +72,7 @@ async def move_and_approve(tab: Tab, keys: Keyboard) -> None:
 
 async def fix_failed_step(tab: Tab, keys: Keyboard) -> None:
     """Enters another order for the failed step in its form; the focus returns to the step."""
-    number = [NOWHERE in text for text in await tab.steps()].index(True) + 1
+    number = [UNKNOWN_ORDER in text for text in await tab.steps()].index(True) + 1
     await keys.activate("plan-step", f"Change step {number}")
     await expect(tab("argument-order_id")).to_be_focused()
     await tab.page.keyboard.press("ControlOrMeta+a")

@@ -16,7 +16,9 @@ STEPS = [
 ]
 
 
-async def test_a_polling_step_raises_its_budget_and_is_skipped(person: Person, running: RunningParley) -> None:
+async def test_a_user_raises_the_budget_of_a_polling_plan_and_skips_its_step(
+    person: Person, running: RunningParley
+) -> None:
     plan = {"description": "Wait for a file", "steps": STEPS, "settings": {"call_budget": 1}}
     async with httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http:
         stored = (await http.post("/store", json=plan)).json()

@@ -1,6 +1,6 @@
-"""A question about a plan in review: answered in the journal, while the review stays open.
+"""A user asks about a plan in review. The journal shows the answer, and the review stays open.
 
-Everything is real except bus, log and model, which run in this process.
+The bus, the log and the model are fakes in this process. Everything else is real.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from tests.support.parley import InProcess, in_process
 
 pytestmark = pytest.mark.timeout(120)
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
-WORDS = "The second step tests the first."
-REPLY = {"kind": "answer", "text": WORDS}
+ANSWER_TEXT = "The second step tests the first."
+REPLY = {"kind": "answer", "text": ANSWER_TEXT}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
@@ -27,11 +27,11 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
 
 
 async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parley: InProcess) -> None:
-    replying = asyncio.Event()
+    may_reply = asyncio.Event()
     real_ask = parley.model.ask
 
-    async def later(*args: Any, **options: Any) -> Any:
-        await replying.wait()
+    async def ask_later(*args: Any, **options: Any) -> Any:
+        await may_reply.wait()
         return await real_ask(*args, **options)
 
     async with Person(browser, parley.url) as ada:
@@ -41,13 +41,13 @@ async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parl
         await tab.wait_for_state("text_plan_approval")
         steps = await tab.steps()
 
-        parley.model.ask = later  # type: ignore[method-assign]
+        parley.model.ask = ask_later  # type: ignore[method-assign]
         await tab.send("Why two steps?")
         await tab.wait_for("status", "is replying")
         assert await tab.steps() == steps
         await expect(tab("approve")).to_be_enabled()
-        replying.set()
-        await tab.wait_for("reply", WORDS)
+        may_reply.set()
+        await tab.wait_for("reply", ANSWER_TEXT)
         await tab.wait_for_state("text_plan_approval")
         await expect(tab.page.locator(".notices > *")).to_have_count(0)
         assert await tab.steps() == steps

@@ -1,4 +1,4 @@
-"""The page while the log is unavailable, and with refused or oversized input: the user never types anything twice.
+"""The page while the log is unavailable, and with refused or oversized input: it never loses what the user typed.
 
 The gateway is real, with a bus and a store in memory.
 """
@@ -15,7 +15,8 @@ from tests.support.gateway import World, serving
 
 pytestmark = pytest.mark.timeout(120)
 LISTS = ("Failed to load resource",)  # this store has no session lists
-MIDDLE = """(button) => {
+# The distance in pixels between the centres of a button and its loader.
+LOADER_OFFSET = """(button) => {
   const loader = button.querySelector('.mantine-Button-loader');
   const boxes = [button, loader].map((element) => element.getBoundingClientRect());
   const [[x, y], [at, down]] = boxes.map((box) => [box.x + box.width / 2, box.y + box.height / 2]);
@@ -33,12 +34,12 @@ async def test_an_approval_is_recorded_once_when_the_log_is_back(
     await world.story("s").plan()
     append = world.log.append
 
-    async def appends(event: SessionEvent, *, after: int, due: Due) -> int:
+    async def append_unless_down(event: SessionEvent, *, after: int, due: Due) -> int:
         if world.store.down:
             raise Indeterminate("Nobody leads the log.") if clustered else LogUnavailable("The log does not answer.")
         return await append(event, after=after, due=due)
 
-    monkeypatch.setattr(world.log, "append", appends)
+    monkeypatch.setattr(world.log, "append", append_unless_down)
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.expected_errors = LISTS
         tab = await person.tab("/s/s")
@@ -47,7 +48,7 @@ async def test_an_approval_is_recorded_once_when_the_log_is_back(
         await tab.click("approve")
         await expect(tab.page.get_by_text(words)).to_be_visible()
         await expect(tab("approve")).to_have_attribute("data-loading", "true")
-        assert await tab("approve").evaluate(MIDDLE) < 2
+        assert await tab("approve").evaluate(LOADER_OFFSET) < 2
         assert await tab.page.get_by_role("alert").count() == 0, "nothing was refused"
         world.store.down = False
         await tab.wait_for_state("code_generation")

@@ -1,4 +1,4 @@
-"""Handling a failed plan on the page: skipping a step, and comparing versions."""
+"""Execution plans on the page: skip a failed step, cancel, compare versions, edit a running plan."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,14 +15,14 @@ from tests.e2e.store_user import PENDING, USER
 from tests.support.http_server import HttpServer, Received, response
 
 pytestmark = pytest.mark.timeout(120)
-FIND, WRONG, USES, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
+FIND, FAILING, DEPENDENT, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
 EMAIL = {"email": USER["email"]}
 STEPS: list[dict[str, Any]] = [
     {"id": "s1", "text": FIND, "tool": "find_user_id_by_email", "arguments": EMAIL},
-    {"id": "s2", "text": WRONG, "tool": "get_order_details", "arguments": {"order_id": "#W0000000"}, "after": ["s1"]},
+    {"id": "s2", "text": FAILING, "tool": "get_order_details", "arguments": {"order_id": "#W0000000"}, "after": ["s1"]},
     {
         "id": "s3",
-        "text": USES,
+        "text": DEPENDENT,
         "tool": "get_order_details",
         "arguments": {"order_id": "{{steps.s2.output.order_id}}"},
     },
@@ -53,7 +53,7 @@ async def skip(tab: Tab, step: str) -> None:
 async def test_a_failed_step_gets_an_output_that_later_steps_use(browser: Browser, running: RunningParley) -> None:
     async with tab_with_failed_step(browser, running, viewport=WIDE) as tab:
         await skip(tab, "s2")
-        await expect(tab("skip-users")).to_have_text(f"3. {USES}")
+        await expect(tab("skip-users")).to_have_text(f"3. {DEPENDENT}")
         problems = await tab.visual_problems("skip dialog")
         output = tab("skip-output")
         for typed, problem in (
@@ -67,11 +67,11 @@ async def test_a_failed_step_gets_an_output_that_later_steps_use(browser: Browse
         await output.fill(f'{{"order_id": "{PENDING[0]}"}}')
         await tab.click("skip-give")
         await tab.wait_until_gone("skip-dialog")
-        await tab.wait_for("answer", f"You gave the output of “{WRONG}” instead.")
-        action = tab("action").filter(has_text=WRONG)
+        await tab.wait_for("answer", f"You gave the output of “{FAILING}” instead.")
+        action = tab("action").filter(has_text=FAILING)
         await expect(action).to_have_attribute("data-state", "skipped")
         await expect(action).to_contain_text("output given")
-        await expect(tab("action").filter(has_text=USES)).to_have_attribute("data-state", "finished")
+        await expect(tab("action").filter(has_text=DEPENDENT)).to_have_attribute("data-state", "finished")
         assert problems == []
         await tab.check_reload()
 
@@ -94,7 +94,7 @@ async def test_a_cancelled_plan_lists_finished_and_unfinished_steps(browser: Bro
         await tab.wait_for("cancelled", "The plan was cancelled")
         report = tab("stop-report").locator("ul")
         await expect(report.first).to_contain_text(FIND)
-        await expect(report.last).to_contain_text(WRONG)
+        await expect(report.last).to_contain_text(FAILING)
         await expect(report.last).to_contain_text(LAST)
         await tab.wait_until_gone("failure")
         await tab.check_reload()
@@ -127,11 +127,11 @@ async def test_a_running_plan_is_edited_and_approved_after_the_current_step(
 ) -> None:
     edited = asyncio.Event()
 
-    async def held(_: Received, writer: asyncio.StreamWriter) -> None:
+    async def respond_after_edit(_: Received, writer: asyncio.StreamWriter) -> None:
         await edited.wait()
         writer.write(response(b"tea"))
 
-    outside.answers["/held"] = held
+    outside.answers["/held"] = respond_after_edit
     steps = [
         {"id": "s1", "text": "Fetch", "tool": "fetch_url", "arguments": {"url": outside.url("/held")}},
         {"id": "s2", "text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}, "after": ["s1"]},

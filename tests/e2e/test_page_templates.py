@@ -25,19 +25,19 @@ steps:
     tool: get_order_details
     arguments: {{order_id: "{{{{params.order}}}}"}}
 """
-CHOSEN = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))
-REFUSED = ("status of 422",)
-TWICE = "name: one\nname: two\n"
+STORED_CHOICE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))
+EXPECTED_ERRORS = ("status of 422",)
+DUPLICATE_NAME = "name: one\nname: two\n"
 
 
-async def library(tab: Tab) -> None:
+async def open_templates(tab: Tab) -> None:
     await tab.click("library-open")
     await tab.click("templates-tab")
     await tab.wait_for("template")
 
 
 async def choose_file(tab: Tab, name: str, text: str) -> None:
-    """Chooses a file as the file dialog would."""
+    """Imports a file with this name and text, as if the user chose it in the file dialog."""
     async with tab.page.expect_file_chooser() as chooser:
         await tab.click("template-import")
     await (await chooser.value).set_files({"name": name, "mimeType": "text/plain", "buffer": text.encode()})
@@ -74,16 +74,16 @@ async def test_a_template_is_saved_from_a_session(browser: Browser, running: Run
 async def test_a_template_is_imported_and_exported(browser: Browser, running: RunningParley) -> None:
     async with Person(browser, running.url, viewport=WIDE) as person:
         tab = await person.tab()
-        await library(tab)
+        await open_templates(tab)
         for file, text, why in (
-            ("order.yaml", TWICE, "“name” occurs twice"),
+            ("order.yaml", DUPLICATE_NAME, "“name” occurs twice"),
             ("empty.json", "", "The file is empty."),
             ("large.yaml", "#" * 250_001, "too large"),
             ("unknown.json", json.dumps({"name": "x"}), "goal"),
         ):
             await choose_file(tab, file, text)
             await tab.wait_for("error", why)
-        person.expected_errors = REFUSED
+        person.expected_errors = EXPECTED_ERRORS
         await choose_file(tab, "order.yaml", DOCUMENT)
         template = tab("template").filter(has_text=NAME)
         await expect(template).to_have_count(1)
@@ -96,12 +96,12 @@ async def test_a_template_is_imported_and_exported(browser: Browser, running: Ru
         await expect(template).to_have_count(2)
 
 
-async def test_a_template_is_scheduled_daily_once_or_not_at_all(browser: Browser, running: RunningParley) -> None:
+async def test_a_schedule_is_daily_once_or_removed(browser: Browser, running: RunningParley) -> None:
     async with (
         httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api", timeout=60) as http,
         Person(browser, running.url, viewport=WIDE, timezone_id="Asia/Tokyo") as person,
     ):
-        await person.context.add_init_script(f"localStorage.setItem('parley.choice', {CHOSEN})")
+        await person.context.add_init_script(f"localStorage.setItem('parley.choice', {STORED_CHOICE})")
         created = (await http.post("/templates", json={"document": DOCUMENT.replace(NAME, "Every morning")})).json()
         tab = await person.tab()
         await tab.click("templates-open")  # an open form stays when the window becomes narrow
@@ -125,7 +125,7 @@ async def test_a_template_is_scheduled_daily_once_or_not_at_all(browser: Browser
         await tab("schedule-date").fill("2020-01-01T10:00")
         await tab.click("schedule-save")
         await tab.wait_for("error", "in the future")
-        person.expected_errors = REFUSED
+        person.expected_errors = EXPECTED_ERRORS
         soon = (datetime.now() + timedelta(days=3)).replace(second=0, microsecond=0)
         await tab("schedule-date").fill(soon.isoformat(timespec="minutes"))
         await tab.click("schedule-save")

@@ -50,12 +50,12 @@ READS = turn(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    """A Parley that recalls an earlier session."""
+    """A Parley with a finished earlier session, which new requests recall."""
     bus = FakeBus()
-    nothing = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is known.")
+    no_actions = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is known.")
     answer = c.GiveAnswer(text="It is on its way.", confidence=1)
     await Story("earlier", log=bus.log, user="local").commit(
-        c.Say(text=RECALLED, workflow="agentflow"), nothing, answer
+        c.Say(text=RECALLED, workflow="agentflow"), no_actions, answer
     )
     async with in_process(tmp_path_factory.mktemp("home"), bus) as parley:
         yield parley
@@ -72,7 +72,7 @@ async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
 async def tab_with_approvals(
     customer: Customer, replies: Replies, request: str = "Cancel my pending orders", **choice: Any
 ) -> Tab:
-    """Opens a tab whose changes wait for approval."""
+    """A new tab with this request, whose changes wait for approval."""
     tab = await customer.request(request, replies, **choice)
     await tab.wait_for_state("action_approval")
     await tab.wait_for("action-approve")
@@ -107,11 +107,11 @@ async def test_the_workflow_and_its_settings_are_remembered(ada: Customer) -> No
     assert first["workflow"] == "agentflow"
     settings = {"max_turns": 8, "quality": "thorough", "world": "own", "recall": False, "approval": "writes"}
     assert settings.items() <= first["settings"].items()
-    other = await ada.tab()
-    await other.wait_for("example")
-    await other("workflow").get_by_text("Plan and code").click()
-    await other.to_plan()
-    assert (await other.events())[0]["workflow"] == "conversation"
+    new_tab = await ada.tab()
+    await new_tab.wait_for("example")
+    await new_tab("workflow").get_by_text("Plan and code").click()
+    await new_tab.to_plan()
+    assert (await new_tab.events())[0]["workflow"] == "conversation"
 
 
 async def test_a_later_request_keeps_the_session_settings(ada: Customer) -> None:
@@ -130,12 +130,12 @@ async def test_a_later_request_keeps_the_session_settings(ada: Customer) -> None
 async def test_each_sub_goal_of_a_turn_has_a_verdict(ada: Customer) -> None:
     goals = "Cancel the order", "Work out the rest"
     (change,) = cancel_turn(*ONE_ORDER)["actions"]
-    halves = call("calculate", "Divide", expression="1 / 0")
-    both = turn(
-        "Do both", *({**action, "sub_goal": goal} for action, goal in zip((change, halves), goals, strict=True))
+    division = call("calculate", "Divide", expression="1 / 0")
+    two_goals = turn(
+        "Do both", *({**action, "sub_goal": goal} for action, goal in zip((change, division), goals, strict=True))
     )
     replies = cancel_replies(*ONE_ORDER) | {
-        "turn": [FIND_CUSTOMER, READ_ORDERS, both, {"reason": "The rest cannot be worked out."}]
+        "turn": [FIND_CUSTOMER, READ_ORDERS, two_goals, {"reason": "The rest cannot be worked out."}]
     }
     tab = await tab_with_approvals(ada, replies, "Cancel one order, and divide")
     await tab.click("action-approve")
@@ -253,7 +253,7 @@ async def test_the_user_completes_a_request(ada: Customer) -> None:
 async def test_a_second_request_continues_the_turn_numbers(ada: Customer) -> None:
     tab = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER))
     await expect(tab("progress")).to_contain_text("3 of 5 turns used · 2 of 3 goals done")
-    await expect(tab("progress")).to_contain_text(f"now: {GOALS[2]}")  # a sub-goal, not a button
+    await expect(tab("progress")).to_contain_text(f"now: {GOALS[2]}")  # the sub-goal, not the label of a button
     await tab.click("action-approve")
     await tab.wait_for("next")
     before = await tab("turn").count()
@@ -262,7 +262,7 @@ async def test_a_second_request_continues_the_turn_numbers(ada: Customer) -> Non
     await tab.wait_for_state("action_approval")
     await expect(tab("turn")).to_have_count(before + 2)
     await expect(tab("turn").last).to_contain_text(f"turn {before + 2}")
-    await expect(tab("progress")).to_contain_text("2 of 5 turns used")  # none of this request's turns is turn 2
+    await expect(tab("progress")).to_contain_text("2 of 5 turns used")  # counts only the turns of this request
 
 
 async def test_approve_and_do_not_ask_again(ada: Customer) -> None:
@@ -353,7 +353,7 @@ async def test_no_layout_shift_while_turns_stream_in(ada: Customer) -> None:
 
 
 async def states(tab: Tab, parley: InProcess) -> AsyncIterator[str]:
-    """One request; yields the name of each state in which the page looks different."""
+    """Drives one session through its states, and yields the name of each when the page shows it."""
     yield "welcome"
     await tab.click("request-settings")
     await tab.wait_for("max-turns")

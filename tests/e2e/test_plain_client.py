@@ -1,4 +1,4 @@
-"""A client in another language, written from docs/protocol.md alone, follows each workflow in both protocols."""
+"""A JavaScript client, written from docs/protocol.md alone, follows each workflow in both protocols."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ REQUESTS = {
     "agentflow": ORDER,
     "flow": "Which 5 states have the most pending orders?",
 }
-TOLD = {
+EXPECTED_TYPES = {
     "conversation": ("text_plan_review", "code_review"),
     "agentflow": ("approval_request", "answer"),
     "flow": ("question", "answer"),
@@ -38,15 +38,15 @@ async def run_client(url: str, workflow: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("workflow", REQUESTS)
-async def test_by_protocol_1(running: RunningParley, workflow: str) -> None:
+async def test_a_workflow_by_protocol_1(running: RunningParley, workflow: str) -> None:
     result = await run_client(running.socket_url, workflow)
     assert not result.get("failure"), result
-    assert set(TOLD[workflow]) < set(result["kinds"])
+    assert set(EXPECTED_TYPES[workflow]) < set(result["kinds"])
     assert result["kinds"][-1] == "continue"
 
 
 @pytest.mark.parametrize("workflow", REQUESTS)
-async def test_by_protocol_2(running: RunningParley, workflow: str) -> None:
+async def test_a_workflow_by_protocol_2(running: RunningParley, workflow: str) -> None:
     result = await run_client(f"{running.socket_url}?view=2", workflow)
     assert not result["failure"], result["failure"]
     assert set(result["kinds"]) == {"event"}

@@ -1,4 +1,4 @@
-"""The workflow `agentflow` over a real bus and the real store: turns, approvals, writes, verdicts, the answer."""
+"""The workflow `agentflow` on a real bus and the real retail store: turns, approvals, writes, verdicts, answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -66,7 +66,7 @@ async def allow(ann: Person, session: Session) -> None:
 
 
 async def stored(settings: Settings, world: str) -> Any:
-    """The order as it is in this world now."""
+    """The order as this world has it now."""
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     try:
@@ -75,7 +75,7 @@ async def stored(settings: Settings, world: str) -> Any:
         await worlds.close()
 
 
-async def test_a_request_is_looked_into_approved_done_and_answered(
+async def test_a_request_is_planned_approved_carried_out_and_answered(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer("It is cancelled.", "3.1", "9.9"))
@@ -97,7 +97,7 @@ async def test_a_request_is_looked_into_approved_done_and_answered(
         assert ORDER["user_id"] in model.prompts[1].text
 
 
-async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
+async def test_a_query_needs_approval_and_its_result_reaches_the_generator(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     query = Planned(tool="query_database", arguments={"sql": "SELECT count(*) AS n FROM orders"})
@@ -116,10 +116,10 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
         assert "query_database answers one read-only SQL query" in model.prompts[0].text
 
 
-async def test_a_call_that_breaks_the_rules_is_recorded_as_such_and_escalated(
+async def test_a_call_that_breaks_the_packs_rules_is_recorded_and_escalated(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The planner skips its check; the executor records which rule the call breaks."""
+    """The planner's check is switched off; the executor still records which rule the call breaks."""
 
     async def nothing(*_: object) -> tuple[str, ...]:
         return ()
@@ -150,7 +150,9 @@ async def test_a_denied_action_is_not_run_and_the_planner_gets_the_reason(
         assert waiting.counts.turns == 3
 
 
-async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_session_with_its_own_world_does_not_change_the_shared_one(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer())
     async with open_session(settings, bus, session_id, *replies, world="own", approval="never") as (ann, _):
         await ann.phase("resting", "failed")
@@ -171,20 +173,20 @@ async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settin
 async def test_an_invalid_proposal_goes_back_with_the_reason(
     settings: Settings, bus: Bus, session_id: str, bad: TurnDraft, correction: str
 ) -> None:
-    before = [turn(WHO)] if bad == turn(WHO) else []
-    replies = [*before, bad, turn(WHO) if not before else turn(LOOK), NothingToDo(reason="That is all."), answer("x")]
+    first = [turn(WHO)] if bad == turn(WHO) else []
+    replies = [*first, bad, turn(WHO) if not first else turn(LOOK), NothingToDo(reason="That is all."), answer("x")]
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
         session = await ann.phase("resting", "failed")
         assert session.failure is None
-        sent_back = model.prompts[len(before) + 1].text
+        sent_back = model.prompts[len(first) + 1].text
         assert "<nudge>" in sent_back
         assert correction in sent_back
         assert not [event for event in await ann.events() if isinstance(event, facts.ApprovalGiven)]
 
 
-async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings, bus: Bus, session_id: str) -> None:
-    again = [turn(WHO)] * 6
-    replies = (*again, NothingToDo(reason="Done."), answer("Here you are."))
+async def test_a_planner_that_repeats_itself_asks_the_user(settings: Settings, bus: Bus, session_id: str) -> None:
+    repeated = [turn(WHO)] * 6
+    replies = (*repeated, NothingToDo(reason="Done."), answer("Here you are."))
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
         paused = await ann.phase("awaiting_input")
         assert paused.question
@@ -208,11 +210,11 @@ async def test_the_user_is_asked_only_once_about_the_same_problem(
         assert "I could not go on." in model.prompts[-1].text
 
 
-async def test_arguments_are_repaired_and_every_repair_is_recorded(
+async def test_misnamed_arguments_are_repaired_and_every_repair_is_recorded(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    odd = Planned(tool="get_order_details", arguments={"orderId": ORDER["order_id"], "mood": "good"})
-    replies = (turn(WHO), turn(odd), NothingToDo(reason="Seen."), answer("x"))
+    misnamed = Planned(tool="get_order_details", arguments={"orderId": ORDER["order_id"], "mood": "good"})
+    replies = (turn(WHO), turn(misnamed), NothingToDo(reason="Seen."), answer("x"))
     async with open_session(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("resting", "failed")
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][1].actions[0]
@@ -220,7 +222,7 @@ async def test_arguments_are_repaired_and_every_repair_is_recorded(
         assert (planned.decision, len(planned.repairs)) == ("mutate", 2)
 
 
-async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_turns_are_limited_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:
     replies = (turn(WHO), turn(LOOK), answer("I did not get to it."))
     async with open_session(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
         session = await ann.phase("resting", "failed")
@@ -228,7 +230,7 @@ async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus:
         assert "All 2 turns are used up" in model.prompts[-1].text
 
 
-async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
+async def test_an_escalated_session_waits_until_a_person_takes_over_and_hands_back(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     transfer = Planned(tool="transfer_to_human_agents", arguments={"summary": "wants a loan"})
@@ -254,10 +256,10 @@ async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, 
         assert len(model.prompts) == 1
 
 
-async def test_sub_goals_that_do_not_need_each_other_share_a_turn_and_only_what_failed_is_tried_again(
+async def test_independent_sub_goals_share_a_turn_and_only_the_failed_one_is_retried(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    """The next prompt has the state of each sub-goal, so that reached ones are not planned again."""
+    """The next prompt has the state of each sub-goal, so the planner does not repeat completed ones."""
     cancel = CANCEL.model_copy(update={"sub_goal": "Cancel the order"})
     price = Planned(tool="calculate", arguments={"expression": "1 / 0"}, sub_goal="Tell the price")
     again = Planned(tool="calculate", arguments={"expression": "2 * 3"})

@@ -14,9 +14,9 @@ from tests.support.store import STORE
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
-WHO = f"My name is {USER['name']['first_name']} {USER['name']['last_name']}, zip {USER['address']['zip']}"
+INTRODUCTION = f"My name is {USER['name']['first_name']} {USER['name']['last_name']}, zip {USER['address']['zip']}"
 REQUEST = (
-    f"{WHO}; tell me what is in order {ORDER['order_id']}, what does the cheapest yoga mat cost, "
+    f"{INTRODUCTION}; tell me what is in order {ORDER['order_id']}, what does the cheapest yoga mat cost, "
     "and cancel it, I no longer need it."
 )
 

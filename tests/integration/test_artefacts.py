@@ -59,7 +59,7 @@ async def test_different_bytes_replace_the_old_ones(bus: Bus) -> None:
     await bus.keep("s/1/1.1", b"new")
     assert await bus.fetch("s/1/1.1") == b"new"
     await bus.drop("s/")
-    assert (await stream_state(bus))["messages"] == 0, "the chunks of the old ones are gone with those of the new ones"
+    assert (await stream_state(bus))["messages"] == 0, "the chunks of the older artefacts are deleted, too"
 
 
 async def test_two_writers_can_store_the_same_artefact_concurrently(settings: Settings, bus: Bus) -> None:
@@ -68,7 +68,7 @@ async def test_two_writers_can_store_the_same_artefact_concurrently(settings: Se
     await asyncio.gather(bus.keep("s/1/1.1", LARGE), other_bus.keep("s/1/1.1", LARGE))
     assert await other_bus.fetch("s/1/1.1") == LARGE
     await bus.drop("s/")
-    assert (await stream_state(bus))["messages"] == 0, "the chunks of the slower one are gone too"
+    assert (await stream_state(bus))["messages"] == 0, "the chunks of the slower upload are deleted, too"
     await other_bus.stop()
 
 
@@ -81,7 +81,7 @@ async def test_chunks_left_by_a_crash_are_deleted(bus: Bus, monkeypatch: pytest.
         with pytest.raises(KeyboardInterrupt):
             await bus.keep("s/1/1.1", LARGE)
     assert (await stream_state(bus))["messages"] > 10
-    assert await bus.fetch("s/1/1.1") is None, "it was never wholly kept"
+    assert await bus.fetch("s/1/1.1") is None, "no complete artefact was ever stored"
     await bus.keep("s/1/1.1", LARGE)
     assert await bus.fetch("s/1/1.1") == LARGE
     await bus.drop("s/")

@@ -28,7 +28,7 @@ from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 from tests.support.stories import STEPS, Conversation
 
-BEFORE = 300  # messages that are there when the backup begins
+BEFORE = 300  # messages in the log when the backup begins
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def other_server(tmp_path: Path) -> Iterator[NatsServer]:
 
 
 @pytest.fixture
-def there(other_server: NatsServer, tmp_path: Path) -> Settings:
-    """The settings of another, empty Parley."""
+def target(other_server: NatsServer, tmp_path: Path) -> Settings:
+    """The settings of another Parley without data."""
     return Settings(nats_url=other_server.url, parley_home=tmp_path / "elsewhere", graceful_timeout=1)
 
 
@@ -55,85 +55,87 @@ async def connected(settings: Settings) -> AsyncIterator[Bus]:
 
 async def stored(bus: Bus, session_id: str) -> list[tuple[object, ...]]:
     """The session's messages, without headers that the server adds to answers."""
-    found = await bus.log.read(session_id, limit=100_000)
-    own = (EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID)
-    return [(raw.position, raw.subject, raw.data, raw.at, *(raw.headers.get(name) for name in own)) for raw in found]
+    messages = await bus.log.read(session_id, limit=100_000)
+    names = (EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID)
+    return [
+        (raw.position, raw.subject, raw.data, raw.at, *(raw.headers.get(name) for name in names)) for raw in messages
+    ]
 
 
-async def test_a_backup_is_restored_unchanged(settings: Settings, bus: Bus, there: Settings, tmp_path: Path) -> None:
+async def test_a_backup_is_restored_unchanged(settings: Settings, bus: Bus, target: Settings, tmp_path: Path) -> None:
     service = PlanStore(settings)
     await service.start()
-    before, log = {}, cast("InMemoryLog", bus.log)  # a story can be written to any log
+    before, log = {}, cast("InMemoryLog", bus.log)  # `Conversation` works with any log
     for name in ("one", "two"):
         before[name] = await Conversation(log, name).whole()
-    await bus.log.purge("one")  # positions have gaps now
+    await bus.log.purge("one")  # leaves gaps between the positions
     await bus.keep("two/1/1.1", b"a long result" * 50_000)
     loaded = await PlanStoreClient(bus).load("two")
     await service.stop()
     await bus.arm("two", "probe", datetime.now(UTC) + timedelta(seconds=4), b"wake up")
 
     assert await create_backup(settings, tmp_path / "copy") == 0
-    assert await restore_backup(there, tmp_path / "copy") == 0
+    assert await restore_backup(target, tmp_path / "copy") == 0
 
-    assert await check(there) == []
-    async with connected(there) as other:
-        timers = await other.client.jetstream().subscribe("timerfired.>", stream=TIMERS, ordered_consumer=True)
+    assert await check(target) == []
+    async with connected(target) as target_bus:
+        timers = await target_bus.client.jetstream().subscribe("timerfired.>", stream=TIMERS, ordered_consumer=True)
         assert (await timers.next_msg(timeout=15)).subject == "timerfired.two.probe"
-        assert await stored(other, "two") == await stored(bus, "two") != []
-        assert await stored(other, "one") == []
-        assert await other.fetch("two/1/1.1") == b"a long result" * 50_000
-        report = await rebuild(there, lambda _, __: None)
+        assert await stored(target_bus, "two") == await stored(bus, "two") != []
+        assert await stored(target_bus, "one") == []
+        assert await target_bus.fetch("two/1/1.1") == b"a long result" * 50_000
+        report = await rebuild(target, lambda _, __: None)
         assert (report.sessions, report.parked) == (1, 0)
-        service = PlanStore(there)
+        service = PlanStore(target)
         await service.start()
         try:
-            again = await PlanStoreClient(other).load("two")
-            assert again == loaded
-            after, _ = await commit(other.log, again, c.Rename(title="Goes on"), person())
+            restored = await PlanStoreClient(target_bus).load("two")
+            assert restored == loaded
+            after, _ = await commit(target_bus.log, restored, c.Rename(title="Goes on"), person())
             assert after.session.version == before["two"].version + 1
-            assert (await PlanStoreClient(other).load("two", at_least=after.position)).session.title == "Goes on"
+            assert (await PlanStoreClient(target_bus).load("two", at_least=after.position)).session.title == "Goes on"
         finally:
             await service.stop()
 
 
 async def test_a_backup_is_consistent_while_events_are_stored(
-    settings: Settings, bus: Bus, there: Settings, tmp_path: Path
+    settings: Settings, bus: Bus, target: Settings, tmp_path: Path
 ) -> None:
-    done, enough = asyncio.Event(), asyncio.Event()
+    done, ready = asyncio.Event(), asyncio.Event()
 
     async def write() -> None:
         loaded, _ = await commit(bus.log, SessionAtPosition(Session("s"), 0), c.Say(text="begin"), person())
         while not done.is_set():
             loaded, _ = await commit(bus.log, loaded, c.Rename(title=f"{loaded.position}"), person())
             if loaded.position >= BEFORE:
-                enough.set()
+                ready.set()
 
     writing = asyncio.create_task(write())
-    await enough.wait()
+    await ready.wait()
     await create_backup(settings, tmp_path / "copy")
     done.set()
     await writing
-    await restore_backup(there, tmp_path / "copy")
-    async with connected(there) as other:
-        copied, all_of_it = await stored(other, "s"), await stored(bus, "s")
-        assert BEFORE <= len(copied) < len(all_of_it)
-        assert copied == all_of_it[: len(copied)]
-        assert (await InMemoryStore(other.log).load("s")).session.version == len(copied)
+    await restore_backup(target, tmp_path / "copy")
+    async with connected(target) as target_bus:
+        copied, original = await stored(target_bus, "s"), await stored(bus, "s")
+        assert BEFORE <= len(copied) < len(original)
+        assert copied == original[: len(copied)]
+        assert (await InMemoryStore(target_bus.log).load("s")).session.version == len(copied)
 
 
-async def test_a_backup_includes_databases_that_are_files(settings: Settings, there: Settings, tmp_path: Path) -> None:
+async def test_a_backup_includes_databases_that_are_files(settings: Settings, target: Settings, tmp_path: Path) -> None:
     with closing(connect(settings.parley_home / "retail.db")) as store:
         store.execute("CREATE TABLE told (word TEXT)")
         store.execute("INSERT INTO told VALUES ('kept')")
         store.commit()
         await create_backup(settings, tmp_path / "copy")
-    await restore_backup(there, tmp_path / "copy")
-    with closing(connect(there.parley_home / "retail.db")) as found:
-        assert found.execute("SELECT word FROM told").fetchall() == [("kept",)]
+    await restore_backup(target, tmp_path / "copy")
+    with closing(connect(target.parley_home / "retail.db")) as restored:
+        assert restored.execute("SELECT word FROM told").fetchall() == [("kept",)]
 
 
 async def test_existing_files_and_streams_are_not_overwritten(
-    settings: Settings, bus: Bus, there: Settings, tmp_path: Path
+    settings: Settings, bus: Bus, target: Settings, tmp_path: Path
 ) -> None:
     await commit(bus.log, SessionAtPosition(Session("s"), 0), c.Say(text="begin"), person())
     await create_backup(settings, tmp_path / "copy")
@@ -141,25 +143,25 @@ async def test_existing_files_and_streams_are_not_overwritten(
         await create_backup(settings, tmp_path / "copy")
     with pytest.raises(Declined, match="SESSIONS already"):
         await restore_backup(settings, tmp_path / "copy")
-    await provision(there)  # streams without messages are not in the way
-    await restore_backup(there, tmp_path / "copy")
-    assert await check(there) == []
+    await provision(target)  # empty streams may exist
+    await restore_backup(target, tmp_path / "copy")
+    assert await check(target) == []
 
 
-async def test_an_interrupted_backup_is_refused(there: Settings, tmp_path: Path) -> None:
+async def test_an_interrupted_backup_is_refused(target: Settings, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "SESSIONS.snapshot").write_bytes(b"half")
     with pytest.raises(Declined, match="no backup"):
-        await restore_backup(there, tmp_path / "copy")
+        await restore_backup(target, tmp_path / "copy")
     (tmp_path / "copy" / "contents.json").write_text('{"format": 7}')
     with pytest.raises(Declined, match="another version"):
-        await restore_backup(there, tmp_path / "copy")
+        await restore_backup(target, tmp_path / "copy")
 
 
 async def test_a_database_ahead_of_the_restored_log_is_refused(
-    settings: Settings, bus: Bus, there: Settings, tmp_path: Path
+    settings: Settings, bus: Bus, target: Settings, tmp_path: Path
 ) -> None:
-    """NATS was restored from an older backup: the newer rows would count its new messages as projected."""
+    """Otherwise plan_store would take the restored log's next messages for ones that it has projected."""
     service = PlanStore(settings)
     await service.start()
     story = Conversation(bus.log, "s")
@@ -169,41 +171,41 @@ async def test_a_database_ahead_of_the_restored_log_is_refused(
     await story.commit(c.DraftPlan(goal="A calculator", steps=STEPS))
     await PlanStoreClient(bus).load("s", at_least=2)
     await service.stop()
-    await restore_backup(there, tmp_path / "copy")
-    survived = there.model_copy(update={"database_url": settings.sql_url.replace("+aiosqlite", "")})
+    await restore_backup(target, tmp_path / "copy")
+    newer_database = target.model_copy(update={"database_url": settings.sql_url.replace("+aiosqlite", "")})
 
-    ahead = PlanStore(survived)
+    ahead = PlanStore(newer_database)
     with pytest.raises(DatabaseAheadOfLog, match=r"up to position 2, the log only up to 1: .* run `parley rebuild`"):
         await ahead.start()
     await ahead.stop()
-    report = await rebuild(survived, lambda *_: None)
+    report = await rebuild(newer_database, lambda *_: None)
     assert (report.sessions, report.events) == (1, 1)
-    service = PlanStore(survived)
+    service = PlanStore(newer_database)
     await service.start()
-    async with connected(there) as other:
-        assert (await PlanStoreClient(other).load("s")).session.work == c.Work(service="planner", version=1)
+    async with connected(target) as target_bus:
+        assert (await PlanStoreClient(target_bus).load("s")).session.work == c.Work(service="planner", version=1)
     await service.stop()
 
 
 async def test_the_copied_retail_store_has_every_write_of_the_copied_log(
     settings: Settings, bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = settings.parley_home / "retail.db"
-    with closing(connect(world)) as db:
+    retail_path = settings.parley_home / "retail.db"
+    with closing(connect(retail_path)) as db:
         db.execute("create table effects (key text)")
         db.commit()
     saved = snapshot.save
 
-    async def acts_first(bus: Bus, stream: str, path: Path) -> snapshot.State | None:
+    async def write_then_save(bus: Bus, stream: str, path: Path) -> snapshot.State | None:
         """Write to the retail store and record it, just before the log is copied."""
         if stream == SESSIONS:
-            with closing(connect(world)) as db:
+            with closing(connect(retail_path)) as db:
                 db.execute("insert into effects values ('s/1/1.1')")
                 db.commit()
             await Conversation(bus.log, "s").commit(c.Say(text="It is done"))
         return await saved(bus, stream, path)
 
-    monkeypatch.setattr("cli.backup.save", acts_first)
+    monkeypatch.setattr("cli.backup.save", write_then_save)
     await create_backup(settings, tmp_path / "copy")
     with closing(connect(tmp_path / "copy" / "retail.db")) as db:
         assert db.execute("select key from effects").fetchall() == [("s/1/1.1",)]

@@ -38,7 +38,7 @@ async def test_drift_is_reported_and_corrected(settings: Settings, bus: Bus) -> 
     await api(bus, "CONSUMER.DELETE.SESSIONS.executor", {})
     await api(bus, "STREAM.DELETE.TIMERS", {})
     differences = await check(settings)
-    assert differences == await check(settings), "telling changes nothing"
+    assert differences == await check(settings), "a check changes nothing"
     assert [line.split(":")[0] for line in differences] == [
         "stream SESSIONS",
         "stream TIMERS",
@@ -92,7 +92,9 @@ async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bu
         await store(bus, *(b"%d" % n for n in range(6)))
         await busy.until(2)
         info = await bus.client.jetstream().consumer_info("SESSIONS", "planner")
-        assert (info.num_ack_pending, info.num_pending) == (2, 4), "nothing is fetched that no slot is free for"
+        assert (info.num_ack_pending, info.num_pending) == (2, 4), (
+            "the subscriber fetches only as many messages as it has free slots"
+        )
         async with consuming(settings, idle, limit=2):
             await idle.until(4)
             assert busy.bodies == [b"0", b"1"]
@@ -239,7 +241,9 @@ async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
         assert "consumer_gone" in caplog.text
         busy = time.process_time()
         await asyncio.sleep(1)  # the CPU time of one idle second is measured
-        assert time.process_time() - busy < 0.5, "nothing loops while it is gone"
+        assert time.process_time() - busy < 0.5, (
+            "the subscriber does not retry in a busy loop while its consumer is missing"
+        )
         assert await provision(settings) == ["consumer SESSIONS/planner: made"]
         await store(bus, b"after")
         await inbox.until(3)  # a new consumer starts at the first message

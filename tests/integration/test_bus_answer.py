@@ -59,4 +59,4 @@ async def test_only_an_unexpected_error_is_logged_with_a_traceback(bus: Bus, cap
     first, second = await log_lines(caplog, "request_failed")
     assert UNANSWERED in first
     assert "Traceback" not in first
-    assert "request_failed" in second, "a fault of ours keeps its traceback"
+    assert "request_failed" in second, "an error of the handler is logged with its traceback"

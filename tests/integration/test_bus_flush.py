@@ -1,4 +1,4 @@
-"""A server that answers late, and a subscriber that does not wait for it: the connection stays."""
+"""A subscriber stops waiting for a slow server, and the connection stays open."""
 
 import asyncio
 from contextlib import suppress
@@ -21,12 +21,12 @@ async def test_a_cancelled_wait_for_a_slow_server_keeps_the_connection(nats: Nat
     with frozen(nats):
         with suppress(TimeoutError):  # as when a client leaves while its session is being opened
             await asyncio.wait_for(bus.subscribe("some.thing", listen), 0.2)
-        late = await bus.subscribe("another.thing", listen)  # which gives up by itself
+        subscription = await bus.subscribe("another.thing", listen)  # returns after its own timeout
     async with asyncio.timeout(10):
-        await bus.client.flush(timeout=10)  # answered after both of the others were
+        await bus.client.flush(timeout=10)  # the server answers the two subscriptions first
     await bus.publish("another.thing", b"")
     async with asyncio.timeout(10):
         await received.wait()
     assert bus.ready
     assert not lost.is_set()
-    await late.stop()
+    await subscription.stop()

@@ -43,4 +43,6 @@ async def test_a_planner_recalls_an_earlier_session(settings: Settings, bus: Bus
     assert await recall(store, off, replace(current, owner="eve")) == ()
     await service.stop()
     impatient = PlanStoreClient(bus, wait=0.5)
-    assert await asyncio.wait_for(recall(impatient, off, current), 5) == (), "nobody answers, and the plan goes on"
+    assert await asyncio.wait_for(recall(impatient, off, current), 5) == (), (
+        "recall gets no answer, and the plan is made without it"
+    )

@@ -21,7 +21,7 @@ CRASH_POINTS = (
     ("planner", CrashPoint(2, "before")),
     ("verifier", CrashPoint(1, "after")),
     ("executor", CrashPoint(1, "after", "actions.started 3.1")),  # the write has started
-    ("executor", CrashPoint(1, "before", "actions.finished 3.1")),  # the write took effect, but only its key tells
+    ("executor", CrashPoint(1, "before", "actions.finished 3.1")),  # the write took effect, but only its key shows it
 )
 # The user stopped the session during the write; the executor crashes before it reports the outcome.
 UNREPORTED = CrashPoint(1, "before", "actions.finished noted")

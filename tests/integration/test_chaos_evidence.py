@@ -50,13 +50,13 @@ async def test_replayed_effects_are_compared_with_their_recorded_results(url: st
     worlds = Worlds(url, lambda: STORE)
     await worlds.open()
     cancel = {"order_id": order, "reason": "no longer needed"}
-    done = result_of(await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/9/9.1"))
+    cancelled = result_of(await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/9/9.1"))
     refused = result_of(await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/10/10.1"))
     await worlds.close()
     effects = await read_effects(url)
-    current, replayed, answers = await read_worlds(url, effects)
+    current, replayed, results = await read_worlds(url, effects)
     assert current == replayed != {}
-    assert answers == {"s1/9/9.1": done, "s1/10/10.1": refused}
-    assert [effect.result for effect in effects] == [done, refused] != [done, done]
-    _, _, alone = await read_worlds(url, effects[1:])
-    assert alone == {"s1/10/10.1": done}, "replayed alone, the refused call succeeds"
+    assert results == {"s1/9/9.1": cancelled, "s1/10/10.1": refused}
+    assert [effect.result for effect in effects] == [cancelled, refused] != [cancelled, cancelled]
+    _, _, only_second = await read_worlds(url, effects[1:])
+    assert only_second == {"s1/10/10.1": cancelled}, "the refused call succeeds if it is replayed alone"

@@ -33,7 +33,9 @@ async def names(server: PostgresProcess) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-async def test_it_refuses_connections_until_it_is_started(database: PostgresProcess, how: str) -> None:
+async def test_a_server_that_was_stopped_or_killed_refuses_connections_until_it_is_started(
+    database: PostgresProcess, how: str
+) -> None:
     await getattr(database, how)()
     with pytest.raises(RuntimeError, match="is not running"):
         await database.pause()

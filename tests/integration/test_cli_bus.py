@@ -1,4 +1,4 @@
-"""The commands that use the bus, on a real nats-server, with a canned plan_store."""
+"""The `parley` commands that use the bus, on a real nats-server, with a scripted plan_store."""
 
 import asyncio
 import io
@@ -30,7 +30,7 @@ AT = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def silence() -> Iterator[None]:
+def silent_logs() -> Iterator[None]:
     """Silence logs, as the command line does before each command."""
     silence_logs()
     yield
@@ -39,14 +39,14 @@ def silence() -> Iterator[None]:
 
 @pytest.fixture
 async def store(bus: Bus) -> None:
-    """A plan_store for these commands: journals from the log, canned answers otherwise."""
+    """Answer for plan_store: journals come from the log, other answers are fixed."""
     fake = FakeStore(bus.log)
-    canned: dict[str, Any] = {"session.list": page(), "session.get": page().sessions[0], "dead.list": letters()}
+    answers: dict[str, Any] = {"session.list": page(), "session.get": page().sessions[0], "dead.list": dead_letters()}
 
     async def answer(subject: str, body: bytes) -> bytes:
         verb = subject.removeprefix("plan_store.")
-        if verb in canned:
-            return canned[verb].model_dump_json().encode()  # type: ignore[no-any-return]
+        if verb in answers:
+            return answers[verb].model_dump_json().encode()  # type: ignore[no-any-return]
         if verb == "session.purge":
             return b'{"error": {"code": "busy", "message": "The planner is at work."}}'
         return json.dumps(await fake.ask(verb, **json.loads(body))).encode()
@@ -63,21 +63,21 @@ def page() -> SessionPage:
     return SessionPage(sessions=(summary,), total=1)
 
 
-def letters() -> DeadPage:
+def dead_letters() -> DeadPage:
     parked = ParkedRecord(
         position=7, session_id="s1", subject="session.s1.nobody.x", reason="unreadable: no", preview="{", at=AT
     )
-    letter = DeadRecord(
+    dead_letter = DeadRecord(
         stream="SESSIONS", consumer="planner", stream_seq=9, reason="given up", session_id="s1",
         subject="session.s1.planner.x", at=AT, phase="failed",
     )  # fmt: skip
-    orphan = letter.model_copy(update={"stream_seq": 10, "session_id": "zzz", "phase": ""})
-    over = letter.model_copy(update={"stream_seq": 11, "phase": "resting"})
-    return DeadPage(parked=(parked,), parked_total=1, dead=(letter, orphan, over), dead_total=3)
+    orphan = dead_letter.model_copy(update={"stream_seq": 10, "session_id": "zzz", "phase": ""})
+    resting = dead_letter.model_copy(update={"stream_seq": 11, "phase": "resting"})
+    return DeadPage(parked=(parked,), parked_total=1, dead=(dead_letter, orphan, resting), dead_total=3)
 
 
-async def begin(settings: Settings, session_id: str, words: str = "A calculator") -> None:
-    await publish.begin_session(settings, words, workflow=None, session_id=session_id)
+async def begin(settings: Settings, session_id: str, text: str = "A calculator") -> None:
+    await publish.begin_session(settings, text, workflow=None, session_id=session_id)
 
 
 async def loaded(bus: Bus, session_id: str) -> Session:
@@ -90,7 +90,7 @@ def rename(session_id: str, version: int, title: str = "Mine") -> facts.SessionR
     )
 
 
-async def test_a_text_begins_a_session_once(
+async def test_publish_begins_a_session_only_once(
     settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await begin(settings, session_id)
@@ -106,9 +106,7 @@ async def test_a_text_begins_a_session_once(
         await begin(settings, session_id)
 
 
-async def test_an_event_is_published_with_its_guard_and_refused_on_a_version_conflict(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_an_event_is_published_only_as_the_next_version(settings: Settings, bus: Bus, session_id: str) -> None:
     await begin(settings, session_id)
     assert await publish.publish_event(settings, dump_event(rename(session_id, 2))) == 0
     assert (await loaded(bus, session_id)).title == "Mine"
@@ -129,7 +127,7 @@ async def test_a_command_is_decided_on_the_session_in_the_log(
     def approve(version: int, hash_: str) -> str:
         return json.dumps({"approve": {"version": version, "hash": hash_}})
 
-    for said, why in (
+    for command, why in (
         (approve(9, reviewed.plan.hash), "version 2 is"),
         (approve(2, "deadbeef"), "content differs"),
         ('{"approve": {}}', "`version` is missing: give it"),
@@ -137,7 +135,7 @@ async def test_a_command_is_decided_on_the_session_in_the_log(
         ("approve", "A command is written"),
     ):
         with pytest.raises(Declined, match=why):
-            await publish.send_command(settings, said, session_id=session_id)
+            await publish.send_command(settings, command, session_id=session_id)
     assert await publish.send_command(settings, approve(2, reviewed.plan.hash), session_id=session_id, user="ann") == 0
     assert capsys.readouterr().out == f"stored plan.approved as version 3 of {session_id}\n"
     [*_, event] = await InMemoryStore(bus.log).events(session_id)
@@ -145,7 +143,9 @@ async def test_a_command_is_decided_on_the_session_in_the_log(
     assert (await loaded(bus, session_id)).phase == "coding"
 
 
-async def test_a_session_of_a_newer_release_is_left_to_it(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_command_to_a_session_of_a_newer_release_is_refused(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     newer = json.loads(dump_event(rename(session_id, 1))) | {"needs": 99}
     await publish.publish_bytes(settings, f"session.{session_id}.nobody.{newer['type']}", json.dumps(newer).encode())
     with pytest.raises(Declined, match="A newer release of Parley has continued"):
@@ -165,7 +165,7 @@ async def test_an_event_that_readers_would_reject_is_not_published(
     assert (await loaded(bus, session_id)).version == 2
 
 
-async def test_raw_bytes_are_stored_unguarded_and_quarantined(
+async def test_raw_bytes_are_stored_without_a_guard_and_skipped_by_readers(
     settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await begin(settings, session_id)
@@ -173,13 +173,12 @@ async def test_raw_bytes_are_stored_unguarded_and_quarantined(
     assert "No guard" in capsys.readouterr().err
     with pytest.raises(Declined, match="no stream"):
         await publish.publish_bytes(settings, "nowhere.x", b"garbage")
-    assert (
-        await publish.publish_event(settings, dump_event(rename(session_id, 2))) == 0
-    )  # the position has moved with it
+    # The guard of the next event counts the garbage, which moved the session's last position.
+    assert await publish.publish_event(settings, dump_event(rename(session_id, 2))) == 0
     assert (await loaded(bus, session_id)).title == "Mine"
 
 
-class Watched(io.StringIO):
+class WatchedOutput(io.StringIO):
     """A stdout that lets a test wait for a line."""
 
     def __init__(self) -> None:
@@ -190,9 +189,9 @@ class Watched(io.StringIO):
         self._changed.set()
         return super().write(text)
 
-    async def has(self, words: str) -> None:
+    async def wait_for(self, text: str) -> None:
         async with asyncio.timeout(10):
-            while words not in self.getvalue():
+            while text not in self.getvalue():
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -201,15 +200,15 @@ async def test_tail_prints_the_journal_and_then_new_events_each_once(
     settings: Settings, store: None, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begin(settings, session_id)
-    out = Watched()
+    out = WatchedOutput()
     monkeypatch.setattr(sys, "stdout", out)
     running = asyncio.create_task(tail.tail(settings, session_id, as_json=True))
-    await out.has("message.received")
+    await out.wait_for("message.received")
     await publish.publish_event(settings, dump_event(rename(session_id, 2)))
-    await out.has("session.renamed")
+    await out.wait_for("session.renamed")
     await publish.publish_bytes(settings, f"session.{session_id}.nobody.x", b"garbage")
     await publish.publish_event(settings, dump_event(rename(session_id, 3, "Last")))
-    await out.has("Last")
+    await out.wait_for("Last")
     running.cancel()
     lines = [json.loads(line) for line in out.getvalue().splitlines() if line.startswith("{")]
     assert [line["version"] for line in lines] == [1, 2, 3]
@@ -222,7 +221,7 @@ async def test_tail_of_an_unknown_session_is_refused(settings: Settings, store: 
     assert await tail.tail(settings, "known", follow=False) == 0
 
 
-async def test_tail_fills_gaps_of_the_feed(
+async def test_tail_reads_events_that_the_feed_missed_from_the_journal(
     bus: Bus, settings: Settings, store: None, session_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await begin(settings, session_id)
@@ -277,7 +276,7 @@ async def test_dead_letters_are_listed_with_advice(
     assert json.loads(capsys.readouterr().out)["dead_total"] == 3
 
 
-async def test_a_retry_that_cannot_work_says_why(
+async def test_a_retry_that_is_not_possible_is_refused_with_the_reason(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("cli.dead.PlanStoreClient", lambda bus: InMemoryStore(bus.log))
@@ -295,7 +294,9 @@ async def test_a_retry_that_cannot_work_says_why(
         await dead.dismiss(settings, session_id)
 
 
-async def test_drift_is_reported_and_repaired(settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_missing_consumer_is_reported_and_restored(
+    settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert await provision(settings, check=True) == 0
     await bus.client.jetstream().delete_consumer("SESSIONS", "planner")
     assert await provision(settings, check=True) == 1

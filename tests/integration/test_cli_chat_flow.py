@@ -83,7 +83,7 @@ async def test_a_script_with_command_line_options() -> None:
         session = await world.story(out_session(err)).load()
         assert (session.workflow, session.settings.confirm) == ("flow", "path")
         assert session.settings.planning.flow == "text_to_sql"
-        assert session.answer.saved  # the last line of the script was done, too
+        assert session.answer.saved  # the script's last line was carried out, too
 
 
 def out_session(err: str) -> str:
@@ -91,7 +91,7 @@ def out_session(err: str) -> str:
     return err.split("--session ")[1].split(maxsplit=1)[0]
 
 
-async def test_tables_by_number_by_name_or_by_text_in_a_pipe() -> None:
+async def test_a_script_picks_tables_by_number_or_name() -> None:
     async with _flows() as (url, _):
         code, out, err = await script(url, "--workflow", "flow", REQUEST, stdin="2, orders\nno\n")
         assert code == 0, out + err

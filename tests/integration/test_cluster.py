@@ -63,7 +63,7 @@ async def test_a_service_reads_the_replica_count_from_the_stream_and_not_a_setti
     unset = settings.model_copy(update={"nats_replicas": 1})
     bus = Bus(unset, "early")
     await bus.connect()
-    assert bus.log.clustered, "without a stream to ask it is the cautious reading"
+    assert bus.log.clustered, "without a stream the log counts as replicated, to be safe"
     await provision(settings)
     async with consuming(unset, DeliveryRecorder()) as worker:
         assert worker.log.clustered
@@ -94,7 +94,7 @@ async def test_the_doctor_uses_the_remaining_servers(cluster: Cluster, settings:
     await provision(settings)
     first = cluster.nodes[0]
     await first.kill()
-    assert settings.nats_url.startswith(first.url), "whoever tries one server only tries this one"
+    assert settings.nats_url.startswith(first.url), "a client that tries only one server tries the first"
     assert probe(settings.nats_url).jetstream
     broker = await asyncio.to_thread(check_nats, settings, is_up=False)
     assert broker.outcome == "ok"

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
 
 pytest_plugins = ("tests.support.postgres",)
-CANCEL = next(wish.content for wish in scenarios() if wish.name == "retail")
-HURRY = 100  # milliseconds that SQLite waits for another writer, instead of ten seconds
+CANCEL = next(scenario.content for scenario in scenarios() if scenario.name == "retail")
+BUSY_MS = 100  # SQLite waits so long for another writer, instead of ten seconds
 
 
 async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = 10) -> None:
-    """Wait for a line in the service's log: a wait for a database causes no event."""
+    """Wait until the service logs these words: a wait for a database causes no event."""
     async with asyncio.timeout(seconds):
         while words not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-async def asked_to_approve(bus: Bus) -> tuple[Person, c.Approve]:
-    """A session that asks Ann to approve the cancellation of an order, and her approval."""
+async def session_awaiting_approval(bus: Bus) -> tuple[Person, c.Approve]:
+    """Ann, whose session asks her to approve that an order is cancelled, and the approval she can send."""
     ann = Person(bus, "ann-1")
     await ann.does(c.Say(text=CANCEL, workflow="agentflow", settings=SessionSettings()))
     waiting = await ann.phase("awaiting_approval")
@@ -50,7 +50,7 @@ async def asked_to_approve(bus: Bus) -> tuple[Person, c.Approve]:
     return ann, c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash)
 
 
-async def cancelled_once(url: str) -> bool:
+async def is_cancelled_once(url: str) -> bool:
     """Whether exactly one order was cancelled, and nothing else was changed."""
     worlds = Worlds(url, lambda: STORE)
     await worlds.open()
@@ -59,23 +59,23 @@ async def cancelled_once(url: str) -> bool:
     before: Any = STORE["orders"]
     [(name, order)] = changed.items()
     refunds = [entry for entry in order["payment_history"] if entry["transaction_type"] == "refund"]
-    done = [effect.tool for effect in await read_effects(url)]
-    return (done, len(refunds)) == (["cancel_pending_order"], len(before[name]["payment_history"]))
+    tools = [effect.tool for effect in await read_effects(url)]
+    return (tools, len(refunds)) == (["cancel_pending_order"], len(before[name]["payment_history"]))
 
 
 async def test_a_write_waits_for_a_locked_retail_store(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(packs.retail.database, "BUSY_TIMEOUT_MS", HURRY)
+    monkeypatch.setattr(packs.retail.database, "BUSY_TIMEOUT_MS", BUSY_MS)
     async with rehearsal_server(settings) as model, working(model.settings, model.model):
-        ann, yes = await asked_to_approve(bus)
+        ann, approval = await session_awaiting_approval(bus)
         async with database_locked(settings.parley_home / "retail.db"):
-            await ann.does(yes)
+            await ann.does(approval)
             await wait_for_log(caplog, "WorldsUnavailable")
         ended = await ann.phase("resting", "failed")
     assert "database is locked" in caplog.text
     assert ended.rest_reason == "answered", ended.failure
-    assert await cancelled_once(settings.retail_url)
+    assert await is_cancelled_once(settings.retail_url)
 
 
 @pytest.mark.timeout(120)
@@ -84,20 +84,20 @@ async def test_a_write_waits_for_an_unavailable_retail_store(
 ) -> None:
     settings = settings.model_copy(update={"retail_database_url": own_postgres.url})
     async with rehearsal_server(settings) as model, working(model.settings, model.model):
-        ann, yes = await asked_to_approve(bus)
+        ann, approval = await session_awaiting_approval(bus)
         await asyncio.to_thread(own_postgres.stop)
-        await ann.does(yes)
+        await ann.does(approval)
         await wait_for_log(caplog, "WorldsUnavailable")
         await asyncio.to_thread(own_postgres.start)
         ended = await ann.phase("resting", "failed", seconds=40)
     assert ended.rest_reason == "answered", ended.failure
-    assert await cancelled_once(settings.retail_url)
+    assert await is_cancelled_once(settings.retail_url)
 
 
-async def test_sessions_wait_for_a_locked_database(
+async def test_plan_store_waits_for_a_locked_database_and_still_answers(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(services.plan_store.database, "BUSY_MS", HURRY)
+    monkeypatch.setattr(services.plan_store.database, "BUSY_MS", BUSY_MS)
     plan_store, store = PlanStore(settings), PlanStoreClient(bus)
     await plan_store.start()
     async with database_locked(settings.parley_home / "parley.db"):
@@ -105,7 +105,7 @@ async def test_sessions_wait_for_a_locked_database(
             bus.log, SessionAtPosition(Session("a"), 0), c.Say(text="Write a calculator"), person()
         )
         await wait_for_log(caplog, "database is locked")
-        assert await store.load("a", at_least=loaded.position) == loaded, "what the log tells needs no database"
+        assert await store.load("a", at_least=loaded.position) == loaded, "a session is loaded from the log alone"
         assert (await store.ask("session.list"))["sessions"] == []
     await until_idle(bus, "plan_store")
     assert [row["version"] for row in (await store.ask("session.list"))["sessions"]] == [1]

@@ -28,7 +28,7 @@ def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
     return {**call, "arguments": {"expression": expression}, **more}
 
 
-async def test_a_hundred_steps_and_no_more(settings: Settings, bus: Bus) -> None:
+async def test_a_plan_has_at_most_a_hundred_steps(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings) as there:
         steps = [adds(number) for number in range(1, 102)]
         refused = await there.post("/store", description="Much", steps=steps)
@@ -42,13 +42,13 @@ async def test_a_hundred_steps_and_no_more(settings: Settings, bus: Bus) -> None
 
 
 async def test_a_cycle_of_orders_and_references_is_reported_with_its_steps(settings: Settings, bus: Bus) -> None:
-    circles = (
+    cycles = (
         [adds(1, after=["s2"]), adds(2, after=["s1"])],
         [adds(1, "{{steps.s2.output}} + 1"), adds(2, after=["s1"])],
         [adds(1, "{{steps.s2.output}}"), adds(2, "{{steps.s1.output}}")],
     )
     async with serving_plans(settings) as there:
-        for steps in circles:
+        for steps in cycles:
             refused = await there.post("/store", description="Round", steps=[*steps, adds(3)])
             assert (there.status, refused["message"]) == (422, "Steps 1 (s1), 2 (s2) wait for each other.")
         itself = await there.post("/store", description="Round", steps=[adds(1, after=["s1"])])
@@ -56,7 +56,7 @@ async def test_a_cycle_of_orders_and_references_is_reported_with_its_steps(setti
         assert (await there.get())["total"] == 0
 
 
-async def test_the_steps_in_the_documents_are_a_plan(settings: Settings, bus: Bus) -> None:
+async def test_the_steps_in_the_documentation_are_a_valid_plan(settings: Settings, bus: Bus) -> None:
     (steps,) = re.findall(
         r"```json\n(\[.*?\])\n```", (ROOT / "docs" / "execution-plans.md").read_text("utf-8"), re.DOTALL
     )
@@ -75,10 +75,8 @@ async def test_only_an_approval_approves_a_plan(settings: Settings, bus: Bus) ->
         assert (await there.get())["total"] == 0
 
 
-async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is_done_twice(
-    settings: Settings, bus: Bus
-) -> None:
-    """The first one wins, the others are notified, and the approved version runs exactly once."""
+async def test_when_tabs_approve_and_edit_at_once_the_plan_runs_at_most_once(settings: Settings, bus: Bus) -> None:
+    """A request for an outdated version is refused with a message."""
     async with (
         serving_plans(settings) as there,
         Parley(there.url) as parley,
@@ -107,16 +105,17 @@ async def test_of_tabs_that_approve_and_edit_at_once_one_is_first_and_nothing_is
                 sum(taken[2:]),
             )
             assert [event.plan_version for event in approved] in ([observed], [])
-            overtaken = bool(approved) and edited[-1].version > approved[0].version  # an edit begins nothing more
+            # An edit after the approval may prevent the start.
+            overtaken = bool(approved) and edited[-1].version > approved[0].version
             assert len(started) in ((0, 1) if overtaken else (len(approved),))
             if approved and not any(taken[2:]):
                 assert answers[taken.index(True)].json()["steps"][0]["output"] == "2.0"
 
 
-async def test_a_step_that_never_ends_is_stopped_and_tried_again_by_a_retry(
+async def test_a_step_that_never_ends_can_be_stopped_and_retried(
     settings: Settings, bus: Bus, session_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A read is cut off at once. (A change is waited for, up to its deadline, so that its outcome is known.)"""
+    """A stop cancels a running read at once. It waits for a running change until its deadline, to know its outcome."""
     install_plugins(tmp_path, monkeypatch)
     began: asyncio.Queue[str] = asyncio.Queue()
 
@@ -137,6 +136,6 @@ async def test_a_step_that_never_ends_is_stopped_and_tried_again_by_a_retry(
             assert [action.status for action in stopped.turn.actions] == ["finished", "failed", "skipped"]
             assert stopped.turn.actions[1].attempt == attempt
             await ann.does(c.Retry())
-        started = [one for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
-        assert [one.action_id for one in started][:2] == [f"{stopped.task}.s1", f"{stopped.task}.s2"]
+        started = [action for e in await ann.events() if isinstance(e, facts.ActionsStarted) for action in e.actions]
+        assert [action.action_id for action in started][:2] == [f"{stopped.task}.s1", f"{stopped.task}.s2"]
         assert await order_status(settings) == "pending"

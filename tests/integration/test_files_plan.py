@@ -43,10 +43,10 @@ def append(number: int, *after: str) -> StepDraft:
 
 
 @asynccontextmanager
-async def planned(
+async def session_with_plan(
     settings: Settings, bus: Bus, session_id: str, *steps: StepDraft, with_executor: bool = True
 ) -> AsyncIterator[Person]:
-    """A person who has asked for this plan. Without `with_executor` the caller runs an executor."""
+    """A user whose session drafts this plan. Without `with_executor` the caller runs an executor."""
     plan = StepsDraft(goal="Keep notes", steps=list(steps))
     services: tuple[Service, ...] = ("planner", "verifier", "generator", *(("executor",) if with_executor else ()))
     async with working(settings, ScriptedModel(plan), *services):
@@ -74,11 +74,11 @@ async def file_text(bus: Bus, session: Session, name: str) -> str:
     return stored.decode()
 
 
-async def test_a_plan_writes_and_reads_a_file_and_deletes_it_once_that_is_approved(
+async def test_a_plan_writes_and_reads_a_file_and_deletes_it_after_approval(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     steps = (WRITE, read(), delete(after=["s2"]))
-    async with planned(settings, bus, session_id, *steps) as ann:
+    async with session_with_plan(settings, bus, session_id, *steps) as ann:
         await approve(ann)
         waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
         (action,) = undecided_actions(waiting.turn)
@@ -105,7 +105,7 @@ async def test_a_plan_writes_and_reads_a_file_and_deletes_it_once_that_is_approv
 
 async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, bus: Bus, session_id: str) -> None:
     steps = (append(1), append(2), append(3))
-    async with planned(settings, bus, session_id, *steps) as ann:
+    async with session_with_plan(settings, bus, session_id, *steps) as ann:
         await approve(ann)
         session = await completed(ann)
         started = [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
@@ -114,10 +114,10 @@ async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, 
 
 
 @pytest.mark.parametrize("stored_part", ["C", "M"], ids=["chunk stored", "whole object stored"])
-async def test_a_text_is_appended_once_though_its_executor_is_killed(
+async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
     settings: Settings, bus: Bus, session_id: str, stored_part: str
 ) -> None:
-    """Killed before it records the outcome: the next executor writes the whole file again, under a name of its own."""
+    """The executor is killed before it records the outcome; the next one writes a whole new object for the file."""
     settings = settings.model_copy(update={"ack_wait": 2})  # seconds until the work is redelivered
     written = asyncio.Event()
 
@@ -128,7 +128,7 @@ async def test_a_text_is_appended_once_though_its_executor_is_killed(
     await plan_store.start()
     victim = await executor(settings)
     try:
-        async with planned(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann:
+        async with session_with_plan(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann:
             await bus.subscribe(f"$O.ARTEFACTS.{stored_part}.>", stored)
             await approve(ann)
             async with asyncio.timeout(60):
@@ -147,7 +147,7 @@ async def test_a_text_is_appended_once_though_its_executor_is_killed(
 
 @asynccontextmanager
 async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """An HTTP client of Ann's, on a gateway that loads sessions from plan_store."""
+    """Ann's HTTP client of a gateway that loads sessions from plan_store."""
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
     gateway_config = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
     plan_store, gateway_bus = PlanStore(settings), Bus(gateway_config, "gateway")
@@ -167,7 +167,7 @@ async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def test_a_fork_keeps_its_files_when_its_parent_is_purged(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with planned(settings, bus, session_id, WRITE) as ann, gateway(settings) as http:
+    async with session_with_plan(settings, bus, session_id, WRITE) as ann, gateway(settings) as http:
         await approve(ann)
         parent = await completed(ann)
         (ref,) = parent.files.values()

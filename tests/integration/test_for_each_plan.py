@@ -7,7 +7,7 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import undecided_actions
 from shared.settings import Settings
-from tests.integration.test_waiting_plan import planned, results
+from tests.integration.test_waiting_plan import approved_plan, results
 
 LIST = "import json\nprint(json.dumps({'notes': [{'name': f'{n}.md', 'text': 'x' * n} for n in range(1, 4)]}))"
 
@@ -16,12 +16,14 @@ def step(number: int, tool: str, for_each: str | None = None, **arguments: Any) 
     return StepDraft(id=f"s{number}", tool=tool, arguments=arguments, text=f"Step {number}", for_each=for_each)
 
 
-async def test_it_writes_and_reads_each_and_gathers(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_steps_write_and_read_each_item_and_a_later_step_gets_all_results(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     listed = step(1, "run_program", code=LIST)
     write = step(2, "write_file", "{{steps.s1.output.notes}}", name="{{item.name}}", text="{{item.text}}")
     read = step(3, "read_file", "{{steps.s2.output}}", name="{{item.name}}")
     total = step(4, "run_program", code="print(len(input()))", inputs={"all": "{{steps.s3.output}}"})
-    async with planned(settings, bus, session_id, listed, write, read, total) as ann:
+    async with approved_plan(settings, bus, session_id, listed, write, read, total) as ann:
         session = await ann.phase("awaiting_approval", "failed")
         assert [action.spec.arguments["name"] for action in undecided_actions(session.turn)] == ["1.md", "2.md", "3.md"]
         for action in undecided_actions(session.turn):
@@ -35,12 +37,12 @@ async def test_it_writes_and_reads_each_and_gathers(settings: Settings, bus: Bus
         assert results(ended)["s4"] > 100
 
 
-async def test_what_is_no_list_or_too_long_fails_before_it_begins(
+async def test_a_step_for_a_list_of_more_than_50_items_fails_before_it_begins(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    many = step(1, "run_program", code="import json\nprint(json.dumps(list(range(51))))")
+    long_list = step(1, "run_program", code="import json\nprint(json.dumps(list(range(51))))")
     each = step(2, "read_file", "{{steps.s1.output}}", name="{{item}}")
-    async with planned(settings, bus, session_id, many, each) as ann:
+    async with approved_plan(settings, bus, session_id, long_list, each) as ann:
         session = await ann.phase("resting", "failed")
         assert session.turn
         assert session.turn.actions[1].error == "{{steps.s1.output}} has 51 items, and a step can be done for 50."
@@ -52,11 +54,11 @@ async def test_a_failing_item_is_reported_and_the_others_are_done(
     names = step(1, "run_program", code='print(\'["a.md", "b.md"]\')')
     write = step(5, "write_file", name="a.md", text="x")
     each = step(2, "read_file", "{{steps.s1.output}}", name="{{item}}").model_copy(update={"after": ["s5"]})
-    async with planned(settings, bus, session_id, names, write, each) as ann:
+    async with approved_plan(settings, bus, session_id, names, write, each) as ann:
         session = await ann.phase("resting", "failed")
         assert session.turn
         status = {action.spec.id.partition(".")[2]: action.status for action in session.turn.actions}
         assert (status["s2[0]"], status["s2[1]"], status["s2"]) == ("finished", "failed", "skipped")
         await ann.does(c.Skip(action_id=next(a.spec.id for a in session.turn.actions if a.status == "failed")))
-        left = await ann.phase("resting", "failed")
-        assert [result and result["text"] for result in results(left)["s2"]] == ["x", None]
+        skipped = await ann.phase("resting", "failed")
+        assert [result and result["text"] for result in results(skipped)["s2"]] == ["x", None]

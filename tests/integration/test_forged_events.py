@@ -87,7 +87,7 @@ async def test_a_forged_plan_approval_starts_no_coding(
         ]
         await ann.does(approve)
         await ann.phase("verifying")
-        assert len(model.prompts) == 1, "asked for the one approval that was"
+        assert len(model.prompts) == 1, "the generator asked the model once, for the one stored approval"
         assert [event.type for event in await ann.events()].count("plan.approved") == 1
 
 

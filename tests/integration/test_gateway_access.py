@@ -400,7 +400,7 @@ async def test_concurrent_readiness_requests_run_the_checks_once(monkeypatch: py
         checker = readiness.ReadinessChecker(world.app.state.gateway.core)
         for _ in range(2):
             await checker.checks()
-        assert reads == 3, "an old answer is no answer"
+        assert reads == 3, "a cached answer must not be used"
 
 
 async def test_each_page_has_its_own_nonce(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ async def test_feedback_is_refused_when_nothing_is_in_review_or_at_work() -> Non
         await her.error("not_now")
 
 
-async def test_an_approval_without_a_version_means_the_one_last_shown_on_this_socket() -> None:
+async def test_an_approval_without_a_version_means_the_version_last_shown_on_this_socket() -> None:
     world = World()
     story = world.story("s")
     await story.plan()
@@ -142,7 +142,7 @@ async def test_an_approval_without_a_version_means_the_one_last_shown_on_this_so
         await her.error("nothing_shown")
         await her.send("resume", session_id="s", after=2)
         await her.until("snapshot")
-        world.bus.lossy = True  # the newer version has not reached this screen
+        world.bus.lossy = True  # this client does not receive the newer version
         session = await story.load()
         assert session.plan is not None
         await story.commit(c.EditPlan(base=2, steps=session.plan.steps[:2]))
@@ -176,14 +176,14 @@ async def test_a_message_sent_twice_is_carried_out_once() -> None:
 async def test_a_second_approval_of_the_same_plan_is_refused() -> None:
     world = World()
     await world.story("s").plan()
-    async with serving(world.app) as address, client(address) as her, client(address) as other:
-        for screen in (her, other):
+    async with serving(world.app) as address, client(address) as her, client(address) as second:
+        for screen in (her, second):
             await screen.send("resume", session_id="s")
             await screen.until("snapshot")
         await her.send("approval", approved=True, version=2)
         await her.event("plan.approved")
-        await other.send("approval", approved=True, version=2, id="second")
-        error = await other.error("already_done")
+        await second.send("approval", approved=True, version=2, id="second")
+        error = await second.error("already_done")
         assert (error["reply_to"], error["message"]) == (
             "second",
             "Version 2 is approved already; nothing was done twice.",
@@ -191,7 +191,7 @@ async def test_a_second_approval_of_the_same_plan_is_refused() -> None:
     assert len(world.log.messages) == 3
 
 
-async def test_unavailable_features_are_reported_without_a_promise() -> None:
+async def test_a_missing_session_is_reported_without_mentioning_sharing() -> None:
     async with serving(World().app) as address, client(address) as her:
         await her.send("stop", session_id="nope")
         error = await her.error("not_found")
@@ -208,5 +208,5 @@ async def test_too_many_messages_at_once_are_refused() -> None:
         errors = [await her.until("error") for _ in range(30)]
         codes = [error["code"] for error in errors]
         assert codes.count("slow_down") >= 4
-        assert codes[:6] == ["not_now"] * 6  # the handshake counted, too, and so do the bytes of the answers
+        assert codes[:6] == ["not_now"] * 6  # the handshake and the bytes of the answers count, too
         assert {error["retry_after"] for error in errors} == {None, 1}

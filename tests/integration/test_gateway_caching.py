@@ -88,11 +88,13 @@ def test_accept_encoding_is_parsed(header: str, encodings: set[str]) -> None:
     assert accepted_encodings(header) == encodings
 
 
-def page(**more: object) -> SessionPage:
+def page(**overrides: object) -> SessionPage:
     fields = {"id": "s", "owner": "ann", "title": "T", "request": "r" * 50_000, "workflow": "flow", "phase": "resting"}
-    two = {"state": "completed", "paused": False, "version": 3, "position": 7, "parent": None, "work_since": None}
-    when = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
-    row = SessionSummary.model_validate(fields | two | when | {"work_service": None, "work_version": None} | more)
+    state = {"state": "completed", "paused": False, "version": 3, "position": 7, "parent": None, "work_since": None}
+    times = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+    row = SessionSummary.model_validate(
+        fields | state | times | {"work_service": None, "work_version": None} | overrides
+    )
     return SessionPage(sessions=(row,), total=1)
 
 

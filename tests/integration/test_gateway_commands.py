@@ -1,4 +1,4 @@
-"""The gateway decides commands with its cached session: it saves loads, and a stale cache does no harm."""
+"""The gateway decides commands with its cached session, which saves loads. A stale cache does no harm."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,7 +18,7 @@ from tests.support.gateway import FakeStore, World, client, gateway_settings, se
 
 
 class CountingWorld(World):
-    """Counts the loads from plan_store and the reads of the log's leader."""
+    """A world that counts loads from plan_store and reads from the log's leader."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ async def test_a_command_to_a_followed_session_causes_no_load(world: CountingWor
         await her.send("resume", session_id="s")
         await her.until("event", version=2)
         world.loads = 0
-        world.store.down = True  # and it needs no plan_store
+        world.store.down = True  # the command must not need plan_store
         await her.send("approval", session_id="s", approved=True)
         await her.event("plan.approved")
         await her.send("stop", session_id="s")
@@ -70,7 +70,7 @@ async def test_a_command_to_a_followed_session_causes_no_load(world: CountingWor
 
 
 async def test_a_stale_cached_session_causes_no_wrong_refusal(world: CountingWorld, address: str) -> None:
-    """The bus drops the feed, so another writer's event is only in the log."""
+    """The bus drops the live events, so another writer's event is only in the log."""
     story = world.story("s")
     await story.commit(c.Say(text="A calculator"))
     async with client(address) as her:
@@ -99,8 +99,8 @@ async def test_a_command_that_another_gateway_has_carried_out_is_not_repeated(
     world: CountingWorld, address: str
 ) -> None:
     await world.story("s").plan()
-    other = build(gateway_settings(), world.bus, FakeStore(world.log), world.log)
-    async with serving(other) as other_address, client(address) as her, client(other_address) as him:
+    other_app = build(gateway_settings(), world.bus, FakeStore(world.log), world.log)
+    async with serving(other_app) as other_address, client(address) as her, client(other_address) as him:
         for person in (her, him):
             await person.send("resume", session_id="s")
             await person.until("event", version=2)

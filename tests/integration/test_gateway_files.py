@@ -126,5 +126,5 @@ async def test_files_copied_by_a_fork_count_as_stored_bytes() -> None:
         assert (await fork(http)).status_code == 200
         before = set(world.bus.objects)
         assert (await fork(http)).status_code == 429
-    assert len(before) == 2, "one body, in each of the two sessions"
+    assert len(before) == 2, "one object in each of the two sessions"
     assert set(world.bus.objects) == before

@@ -15,9 +15,9 @@ from tests.support.floods import FLOODS
 pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
 
 SECONDS, CONNECTIONS = 2, 5
-P95_LIMIT = 2.0  # seconds at the 95th percentile; a machine that does nothing else needs a tenth of it at most
-MEMORY = 400  # megabytes
-A_QUERY = 0.02  # seconds between two requests: half of what one user may ask
+P95_LIMIT = 2.0  # seconds at the 95th percentile; an idle machine needs at most a tenth
+MEMORY_LIMIT = 400  # megabytes
+REQUEST_INTERVAL = 0.02  # seconds; half of a user's rate limit
 
 
 @pytest.fixture
@@ -33,15 +33,15 @@ async def test_other_clients_are_served_during_a_flood(flood: str, gateway: Floo
         assert (await bob.get("/api/me")).status_code == 200
         arguments = (flood, gateway.address, KEYS["alice"], str(SECONDS), str(CONNECTIONS))
         flooding = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.support.floods", *arguments)
-        waits, memory = [], 0.0
+        latencies, memory = [], 0.0
         while flooding.returncode is None:
             began = time.monotonic()
             assert (await bob.get("/api/me")).status_code == 200
-            waits.append(time.monotonic() - began)
+            latencies.append(time.monotonic() - began)
             memory = max(memory, gateway.megabytes())
-            await asyncio.sleep(A_QUERY)
-    p95 = statistics.quantiles(waits, n=20)[-1]
-    print(f"{flood}: p95 {p95 * 1000:.0f} ms, max {max(waits) * 1000:.0f} ms of {len(waits)}, {memory:.0f} MB")
+            await asyncio.sleep(REQUEST_INTERVAL)
+    p95 = statistics.quantiles(latencies, n=20)[-1]
+    print(f"{flood}: p95 {p95 * 1000:.0f} ms, max {max(latencies) * 1000:.0f} ms of {len(latencies)}, {memory:.0f} MB")
     assert await flooding.wait() == 0
     assert p95 < P95_LIMIT
-    assert memory < MEMORY
+    assert memory < MEMORY_LIMIT

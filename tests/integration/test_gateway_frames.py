@@ -17,15 +17,15 @@ FLOOD = 64 * 1024  # bytes
 @asynccontextmanager
 async def connected(**options: Any) -> AsyncIterator[tuple[Client, World]]:
     world = World()
-    async with serving(world.app) as address, client(address, **options) as her:
-        yield her, world
+    async with serving(world.app) as address, client(address, **options) as peer:
+        yield peer, world
 
 
-async def _closed(her: Client) -> tuple[int, str]:
+async def _closed(peer: Client) -> tuple[int, str]:
     """The code and reason with which the gateway closes the socket."""
-    code = await her.closed()
+    code = await peer.closed()
     assert code
-    return code, her.connection.close_reason or ""
+    return code, peer.connection.close_reason or ""
 
 
 def _frames(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
@@ -43,41 +43,41 @@ FLOODS = {
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 async def test_too_many_frames_in_a_second_close_the_socket(flood: bytes) -> None:
-    async with connected() as (her, _):
-        her.connection.transport.write(flood)
-        code, reason = await _closed(her)
+    async with connected() as (peer, _):
+        peer.connection.transport.write(flood)
+        code, reason = await _closed(peer)
         assert code == 1008
         assert reason in {
             f"more than {FRAMES_PER_SECOND} frames in a second",
-            f"a message in more than {MAX_FRAGMENTS} frames",  # where it takes longer than a second to read them
+            f"a message in more than {MAX_FRAGMENTS} frames",  # on a machine that reads them over more than a second
         }
 
 
 async def test_too_many_fragments_of_a_message_close_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.gateway.live.websocket_protocol.FRAMES_PER_SECOND", 1_000_000)
-    async with connected() as (her, _):
-        her.connection.transport.write(FLOODS["empty fragments"])
-        assert await _closed(her) == (1008, f"a message in more than {MAX_FRAGMENTS} frames")
+    async with connected() as (peer, _):
+        peer.connection.transport.write(FLOODS["empty fragments"])
+        assert await _closed(peer) == (1008, f"a message in more than {MAX_FRAGMENTS} frames")
 
 
 async def test_messages_are_read_no_faster_than_they_are_refused() -> None:
-    async with connected() as (her, world):
-        her.connection.transport.write(_frames(Opcode.TEXT, b"{}"))
+    async with connected() as (peer, world):
+        peer.connection.transport.write(_frames(Opcode.TEXT, b"{}"))
         for _ in range(20):
-            await her.until("error", code="slow_down")
-        unread = FLOOD // len(Frame(Opcode.TEXT, b"{}").serialize(mask=True)) - len(her.received)
-        assert unread > FLOOD // 20, "all of it was read"
-        await world.story("s").plan()  # and the gateway goes on
+            await peer.until("error", code="slow_down")
+        unread = FLOOD // len(Frame(Opcode.TEXT, b"{}").serialize(mask=True)) - len(peer.received)
+        assert unread > FLOOD // 20, "the gateway has read the whole message"
+        await world.story("s").plan()  # the gateway still works
 
 
 async def test_a_fragmented_message_is_one_message() -> None:
-    async with connected(compression=None) as (her, _):
+    async with connected(compression=None) as (peer, _):
         text = '{"type": "user_message", "content": "' + "A calculator. " * 100 + '"}'
-        await her.connection.send(text[at : at + 2] for at in range(0, len(text), 2))
-        await her.event("message.received")
+        await peer.connection.send(text[at : at + 2] for at in range(0, len(text), 2))
+        await peer.event("message.received")
 
 
 async def test_the_size_limit_applies_to_decompressed_messages() -> None:
-    async with connected() as (her, _):
-        await her.connection.send("x" * (50 * MAX_FRAME_BYTES))
-        assert (await _closed(her))[0] == 1009
+    async with connected() as (peer, _):
+        await peer.connection.send("x" * (50 * MAX_FRAME_BYTES))
+        assert (await _closed(peer))[0] == 1009

@@ -71,7 +71,7 @@ async def test_switching_to_another_user_needs_confirmation(site: str) -> None:
         page = await browser.open("/?token=kb", site)
         assert "Log in to Parley as <bdi>bob</bdi>? You are logged in as <bdi>alice</bdi> now." in page.text
         assert await browser.user() == "alice"
-        assert (await browser.open("/?token=ka")).status_code == 303, "the same user again is no change"
+        assert (await browser.open("/?token=ka")).status_code == 303, "a second login of the same user changes nothing"
         await browser.confirm(page)
         assert await browser.user() == "bob"
 

@@ -56,7 +56,7 @@ async def test_logout_invalidates_the_cookie_and_other_browsers_stay_logged_in()
         assert await status(address, stolen) == 200
         answer = await http.post("/api/logout")
         assert answer.status_code == 204
-        assert not http.cookies, "the browser forgets it"
+        assert not http.cookies, "the response deletes the cookie"
         assert await status(address, stolen) == 401
         with pytest.raises(InvalidStatus):
             async with client(address, additional_headers=stolen):

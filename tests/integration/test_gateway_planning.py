@@ -32,8 +32,8 @@ KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_sec
 
 
 @asynccontextmanager
-async def _there(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.AsyncClient, Services, str]]:
-    """A gateway whose services follow paths by rules."""
+async def _connected(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.AsyncClient, Services, str]]:
+    """An HTTP client of a gateway, its services (which plan by fixed rules, without a model) and its address."""
     world.bus.answers[FLOWS_LIST] = flows_for
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with (
@@ -44,15 +44,15 @@ async def _there(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.Asyn
         yield http, services, address
 
 
-async def _chat(http: httpx2.AsyncClient, words: str, **more: Any) -> dict[str, Any]:
-    got = await http.post("/chat", json={"messages": [{"role": "user", "content": words}], **more})
+async def _chat(http: httpx2.AsyncClient, text: str, **more: Any) -> dict[str, Any]:
+    got = await http.post("/chat", json={"messages": [{"role": "user", "content": text}], **more})
     assert got.status_code == 200, got.text
     reply: dict[str, Any] = got.json()
     return reply
 
 
 async def _refused(http: httpx2.AsyncClient, status: int, path: str, body: Any) -> dict[str, Any]:
-    """The problem of a response, which must have this status."""
+    """The problem in the response, whose status must be this one."""
     got = await http.post(path, json=body)
     assert got.status_code == status, got.text
     problem: dict[str, Any] = got.json()
@@ -61,7 +61,7 @@ async def _refused(http: httpx2.AsyncClient, status: int, path: str, body: Any) 
 
 
 def _events(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream: names ("" for none) and data."""
+    """The name ("" for none) and data of each event of a stream."""
     events = []
     for block in text.strip().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.split("\n"))
@@ -70,7 +70,7 @@ def _events(text: str) -> list[tuple[str, Any]]:
 
 
 async def test_flows_are_listed() -> None:
-    async with _there(World()) as (http, _, _):
+    async with _connected(World()) as (http, _, _):
         listed = (await http.get("/planning/flows")).json()
         assert [flow["name"] for flow in listed["flows"]] == ["text_to_sql", "complaint_triage"]
         assert listed["troubles"] == ["broken.yaml: the node “x” cannot be reached."]
@@ -84,14 +84,14 @@ async def test_flows_are_listed() -> None:
 
 async def test_a_planned_path_awaits_approval() -> None:
     world = World()
-    async with _there(world) as (http, _, _):
-        asked = {
+    async with _connected(world) as (http, _, _):
+        body = {
             "request": "How many orders are pending?",
             "temperature": 0,
             "max_retries": 5,
             "messages": ASK["messages"],
         }
-        plan = (await http.post("/planning/plan", json=asked)).json()
+        plan = (await http.post("/planning/plan", json=body)).json()
         assert plan["path"] == plan["planned_execution_path"] == PATH
         assert [path["flow"] for path in plan["paths"]] == ["text_to_sql"]
         assert plan["paths"][0]["nodes"] == [tool.partition(".")[2] for tool in PATH]
@@ -103,16 +103,16 @@ async def test_a_planned_path_awaits_approval() -> None:
         session = await world.story(plan["session_id"]).load()
         assert (session.settings.planning.temperature, session.settings.planning.max_retries) == (0, 5)
         assert session.words.knowledge[0].text == "user: How many orders are pending?"
-        where = f"/sessions/{plan['session_id']}"
-        yes = {"type": "approval", "approved": True, "version": plan["version"], "hash": plan["hash"]}
-        assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
-        done = await _until_answered(http, where)
+        session_path = f"/sessions/{plan['session_id']}"
+        approval = {"type": "approval", "approved": True, "version": plan["version"], "hash": plan["hash"]}
+        assert (await http.post(f"{session_path}/messages", json=approval)).status_code == 200
+        done = await _until_answered(http, session_path)
         assert done["path"]["walked"] == PATH
 
 
-async def _until_answered(http: httpx2.AsyncClient, where: str) -> dict[str, Any]:
-    """Approve everything (tables as proposed, the query by its hash) until there is an answer."""
-    session_id = where.rpartition("/")[2]
+async def _until_answered(http: httpx2.AsyncClient, session_path: str) -> dict[str, Any]:
+    """Approve everything until there is an answer: the tables as proposed, the query by its hash."""
+    session_id = session_path.rpartition("/")[2]
     address = str(http.base_url.netloc, "ascii")
     async with client(address) as her:
         await her.send("resume", session_id=session_id)
@@ -122,12 +122,12 @@ async def _until_answered(http: httpx2.AsyncClient, where: str) -> dict[str, Any
             if waiting := message if message["type"] == "approval_request" else message.get("approval_request"):
                 action = waiting["actions"][0]
                 await her.send("approval", approved=True, action_id=action["action_id"], hash=action["hash"])
-    snapshot: dict[str, Any] = (await http.get(where)).json()
+    snapshot: dict[str, Any] = (await http.get(session_path)).json()
     return snapshot
 
 
 async def test_a_chat_is_answered_in_a_session_that_can_be_opened() -> None:
-    async with _there(World()) as (http, _, address):
+    async with _connected(World()) as (http, _, address):
         reply = await _chat(http, "How many orders are pending?")
         assert (reply["answer"], reply["state"]) == ("163 orders are pending.", "completed")
         assert (reply["sql"], reply["result"]["rows"]) == (SQL, [[163]])
@@ -141,9 +141,9 @@ async def test_a_chat_is_answered_in_a_session_that_can_be_opened() -> None:
             assert snapshot["path"]["current_path_index"] == len(PATH) - 1
 
 
-async def test_the_earlier_messages_of_a_chat_come_with_its_request() -> None:
+async def test_the_earlier_messages_of_a_chat_are_given_to_the_model() -> None:
     world = World()
-    async with _there(world) as (http, _, _):
+    async with _connected(world) as (http, _, _):
         messages = [{"role": "assistant", "content": "416"}, {"role": "user", "content": "Only in Oregon"}]
         got = await http.post("/chat", json={"messages": [*ASK["messages"], *messages]})
         session = await world.story(got.json()["session_id"]).load()
@@ -152,36 +152,36 @@ async def test_the_earlier_messages_of_a_chat_come_with_its_request() -> None:
 
 
 async def test_without_planning_the_full_graph_runs() -> None:
-    async with _there(World()) as (http, _, _):
+    async with _connected(World()) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", use_planning=False)
         assert (reply["fallback"], reply["why"]) == (True, "The full graph was asked for.")
 
 
 async def test_a_chat_continues_its_session_and_keeps_its_settings() -> None:
     world = World()
-    async with _there(world) as (http, _, _):
+    async with _connected(world) as (http, _, _):
         first = await _chat(http, "How many orders are pending?", max_retries=7, confirm="nodes")
         assert first["question"]["form"]["tables"][0]["name"] == "orders"
         assert (first["answer"], first["metadata"]["current_path_index"]) == ("", 2)
-        there = {"session_id": first["session_id"]}
-        second = await _chat(http, '{"tables": ["orders"]}', **there)
+        same_session = {"session_id": first["session_id"]}
+        second = await _chat(http, '{"tables": ["orders"]}', **same_session)
         assert second["approval"]["actions"][0]["arguments"] == {"sql": SQL}
         assert (second["sql"], second["result"]) == (SQL, None)
         await world.story(first["session_id"]).commit(c.Stop())
-        third = await _chat(http, "Only in Texas", flow="complaint_triage", **there)
+        third = await _chat(http, "Only in Texas", flow="complaint_triage", **same_session)
         assert (third["answer"], third["path"]) == ("We are sorry.", ["complaint_triage.write_reply"])
         session = await world.story(first["session_id"]).load()
         assert (session.settings.confirm, session.settings.planning.max_retries) == ("nodes", 7)
 
 
 async def test_a_chat_can_require_approval_of_the_path() -> None:
-    async with _there(World()) as (http, _, _):
+    async with _connected(World()) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", confirm="path")
         assert (reply["review"]["kind"], reply["walked"], reply["path"]) == ("path", [], PATH)
 
 
-async def test_a_question_and_a_failure_are_returned() -> None:
-    async with _there(World()) as (http, _, _):
+async def test_a_chat_returns_a_question_or_a_failure() -> None:
+    async with _connected(World()) as (http, _, _):
         asked = await _chat(http, "which one?")
         assert asked["question"]["options"] == ["text_to_sql", "complaint_triage"]
         assert (await _chat(http, "text_to_sql", session_id=asked["session_id"]))["answer"]
@@ -192,7 +192,7 @@ async def test_a_question_and_a_failure_are_returned() -> None:
 
 
 async def test_a_stream_sends_messages_and_ends_with_the_result() -> None:
-    async with _there(World()) as (http, _, _):
+    async with _connected(World()) as (http, _, _):
         got = await http.post("/chat", json=ASK | {"stream": True})
         assert got.headers["content-type"].startswith("text/event-stream")
         events = _events(got.text)
@@ -205,9 +205,9 @@ async def test_a_stream_sends_messages_and_ends_with_the_result() -> None:
         assert {message["session_id"] for message in messages} == {result["session_id"]}
 
 
-async def test_disconnecting_from_a_stream_does_not_stop_the_session() -> None:
+async def test_a_session_continues_when_the_client_leaves_its_stream() -> None:
     world = World()
-    async with _there(world) as (http, services, address):
+    async with _connected(world) as (http, services, address):
         slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "stream": True}
         async with http.stream("POST", "/chat", json=slow) as got:
             line = await anext(got.aiter_lines())
@@ -219,9 +219,9 @@ async def test_disconnecting_from_a_stream_does_not_stop_the_session() -> None:
         assert world.app.state.gateway.quotas.waiting.in_use == 0
 
 
-async def test_a_timeout_names_the_session_which_goes_on() -> None:
+async def test_a_timeout_names_the_session_and_the_session_continues() -> None:
     world = World()
-    async with _there(world) as (http, services, address):
+    async with _connected(world) as (http, services, address):
         slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "timeout": MIN_WAIT}
         late, streamed, unplanned = await asyncio.gather(
             _refused(http, 504, "/chat", slow | {"id": "one"}),
@@ -235,7 +235,7 @@ async def test_a_timeout_names_the_session_which_goes_on() -> None:
         busy = await _refused(http, 409, "/chat", ASK | {"session_id": late["session_id"]})
         assert "user_message" in busy["hint"]
         services.go.set()
-        again = (await http.post("/chat", json=slow | {"id": "one"})).json()  # sent twice, it is done once
+        again = (await http.post("/chat", json=slow | {"id": "one"})).json()  # the same id: no second session
         assert (again["session_id"], again["answer"]) == (late["session_id"], "163 orders are pending.")
         assert (await http.post("/chat", json=slow | {"id": "one"})).json() == again
         async with client(address) as her:
@@ -268,7 +268,7 @@ async def test_a_timeout_names_the_session_which_goes_on() -> None:
 )
 async def test_invalid_chats_are_refused_and_create_no_session(body: Any, status: int, words: str) -> None:
     world = World()
-    async with _there(world) as (http, _, _):
+    async with _connected(world) as (http, _, _):
         problem = await _refused(http, status, "/chat", body)
         assert words in problem["message"]
         assert world.app.state.gateway.quotas.waiting.in_use == 0
@@ -277,7 +277,7 @@ async def test_invalid_chats_are_refused_and_create_no_session(body: Any, status
 
 async def test_other_users_sessions_are_not_accessible() -> None:
     world = World(**KEYS)
-    async with _there(world, "ka") as (http, _, address):
+    async with _connected(world, "ka") as (http, _, address):
         mine = await _chat(http, "How many orders are pending?")
         async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
             await _refused(bob, 404, "/chat", ASK | {"session_id": mine["session_id"]})
@@ -290,7 +290,7 @@ async def test_other_users_sessions_are_not_accessible() -> None:
 
 async def test_paused_sessions_and_missing_executors_are_reported() -> None:
     world = World()
-    async with _there(world) as (http, _, _):
+    async with _connected(world) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", confirm="nodes")
         await world.story(reply["session_id"]).commit(c.Pause())
         busy = await _refused(http, 409, "/chat", ASK | {"session_id": reply["session_id"]})

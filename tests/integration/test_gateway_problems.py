@@ -32,7 +32,7 @@ async def address() -> AsyncIterator[str]:
         yield address
 
 
-def checked(body: bytes, status: int, code: str) -> None:
+def check_problem(body: bytes, status: int, code: str) -> None:
     problem = json.loads(body)
     assert (problem["status"], problem["code"], problem["type"]) == (status, code, f"urn:parley:problem:{code}")
     assert problem["title"]
@@ -40,30 +40,32 @@ def checked(body: bytes, status: int, code: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "code"), REFUSED)
-async def test_a_refused_request(address: str, method: str, path: str, body: Any, status: int, code: str) -> None:
+async def test_a_refused_request_gets_a_problem(
+    address: str, method: str, path: str, body: Any, status: int, code: str
+) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         answer = await http.request(method, path, json=body, headers=LOGGED_IN)
     assert (answer.status_code, answer.headers["content-type"]) == (status, MEDIA_TYPE)
-    checked(answer.content, status, code)
+    check_problem(answer.content, status, code)
 
 
 async def test_every_api_route_refuses_an_unauthenticated_request_with_a_problem(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
-        described = (await http.get("/openapi.json")).json()["paths"]
-        routes = [(path, method) for path in described if path.startswith("/api/") for method in described[path]]
+        paths = (await http.get("/openapi.json")).json()["paths"]
+        routes = [(path, method) for path in paths if path.startswith("/api/") for method in paths[path]]
         assert len(routes) > 20
         for path, method in routes:
             answer = await http.request(method, re.sub(r"{\w+}", "1", path))
             assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE), (path, method)
-            checked(answer.content, 401, "unauthorized")
+            check_problem(answer.content, 401, "unauthorized")
 
 
 async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
-        described = (await http.get("/openapi.json")).json()["paths"]
+        paths = (await http.get("/openapi.json")).json()["paths"]
     refusals = [
         answer["content"]
-        for path, operations in described.items()
+        for path, operations in paths.items()
         for operation in operations.values()
         for status, answer in operation["responses"].items()
         if path.startswith("/api/") and status >= "4"
@@ -73,14 +75,14 @@ async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> N
     assert all(content == {MEDIA_TYPE: problem} for content in refusals)
 
 
-async def test_an_unauthenticated_request(address: str) -> None:
+async def test_an_unauthenticated_request_gets_a_problem(address: str) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         answer = await http.get("/api/sessions")
     assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE)
-    checked(answer.content, 401, "unauthorized")
+    check_problem(answer.content, 401, "unauthorized")
 
 
-async def test_malformed_http(address: str) -> None:
+async def test_malformed_http_gets_a_problem(address: str) -> None:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\x00: 1\r\n\r\n")
@@ -89,14 +91,16 @@ async def test_malformed_http(address: str) -> None:
     writer.close()
     assert f"content-type: {MEDIA_TYPE}".encode() in head.lower()
     assert str(HTTPStatus.BAD_REQUEST.value).encode() in head.splitlines()[0]
-    checked(body, 400, "bad_request")
+    check_problem(body, 400, "bad_request")
 
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [("PUT", "/api/sessions", "GET, POST"), ("DELETE", "/api/sessions/s1/plans/3", "GET"), ("PATCH", "/api/me", "GET")],
 )
-async def test_a_wrong_method(method: str, path: str, allowed: str, address: str) -> None:
+async def test_a_wrong_method_gets_a_problem_that_names_the_allowed_ones(
+    method: str, path: str, allowed: str, address: str
+) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}", headers=LOGGED_IN) as http:
         answer = await http.request(method, path)
         nowhere = await http.request(method, "/api/nowhere")

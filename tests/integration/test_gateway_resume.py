@@ -1,4 +1,4 @@
-"""Resume by version: every event exactly once and in order, whatever gets lost."""
+"""A client that resumes at a version gets each event once and in order, even if the feed loses messages."""
 
 import asyncio
 import random
@@ -41,7 +41,7 @@ async def test_a_resume_sends_a_snapshot_then_missed_events_then_live_events(wor
 
 
 async def test_reconnecting_at_random_points_shows_each_event_once(world: World) -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     story = world.story("s")
     await story.plan()
     total = 120
@@ -57,7 +57,7 @@ async def test_reconnecting_at_random_points_shows_each_event_once(world: World)
         while not versions or versions[-1] < total:
             async with client(address) as her:
                 await her.send("resume", session_id="s", after=versions[-1] if versions else 0)
-                for _ in range(dice.randint(2, 30)):
+                for _ in range(rng.randint(2, 30)):
                     if versions and her.versions and her.versions[-1] == total:
                         break
                     await her.next()
@@ -139,7 +139,7 @@ async def test_a_session_can_be_resumed_again_on_the_same_socket(world: World) -
 
 
 async def test_resending_the_first_message_sends_a_snapshot(world: World) -> None:
-    """The session has begun, and may be idle already: no later event would tell the sender so."""
+    """The session may already be idle: without a snapshot the sender would learn nothing of its state."""
     first = {"session_id": "s", "id": "m1", "content": "Help me create a simple calculator"}
     async with serving(world.app) as address:
         async with client(address) as her:
@@ -196,7 +196,7 @@ async def test_requests_fail_while_the_store_is_down_and_work_afterwards(world: 
         await her.until("event", version=2)
 
 
-async def test_a_slow_client_is_disconnected_without_other_effects(
+async def test_a_slow_client_is_disconnected_and_others_get_every_event(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.gateway.live.socket.SendQueue", partial(SendQueue, messages=20))
@@ -208,7 +208,7 @@ async def test_a_slow_client_is_disconnected_without_other_effects(
         async with client(address, max_queue=1, compression=None) as slow:
             await slow.send("resume", session_id="s")
             await slow.until("event", version=2)
-            notes = "x" * 200_000  # what the system buffers for a reader is some MB
+            notes = "x" * 200_000  # the operating system buffers some MB for a slow reader
             for number in range(40):
                 session = await story.load()
                 assert session.plan is not None

@@ -1,4 +1,4 @@
-"""One-time tickets: what they open, for whom, how often and how long."""
+"""One-time tickets open one WebSocket for one user, once, for a limited time."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ CLAIMS = {"sub": "alice", "aud": TICKET, "iat": NOW, "exp": NOW + 30, "jti": "a"
 KEY = derive_key(SECRET.encode(), TICKET)
 
 
-async def ticket(address: str, key: str = "ka") -> str:
+async def issue_ticket(address: str, key: str = "ka") -> str:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         answer = await http.post("/api/tickets", headers={"authorization": f"Bearer {key}"})
         assert (answer.status_code, answer.json()["seconds"]) == (201, TICKET_SECONDS)
@@ -34,7 +34,7 @@ async def ticket(address: str, key: str = "ka") -> str:
 
 
 async def user_of(address: str, path: str, **options: Any) -> str:
-    """The authenticated user; "" and the error's message if refused."""
+    """The authenticated user; if the handshake is refused, its status and body."""
     try:
         async with client(address, path, **options) as connection:
             return str(connection.received[0]["user"])
@@ -45,12 +45,12 @@ async def user_of(address: str, path: str, **options: Any) -> str:
 async def test_a_ticket_opens_one_socket_once() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address:
-        path = f"/ws?ticket={await ticket(address)}"
+        path = f"/ws?ticket={await issue_ticket(address)}"
         assert await user_of(address, path) == "alice"
-        again = await user_of(address, path)
-        assert again.startswith("401")
-        assert "has been used" in again
-        assert "POST /api/tickets" in again
+        second_use = await user_of(address, path)
+        assert second_use.startswith("401")
+        assert "has been used" in second_use
+        assert "POST /api/tickets" in second_use
 
 
 @pytest.mark.parametrize("mode", ["keys", "token", "jwt", "none"])
@@ -59,7 +59,7 @@ async def test_tickets_work_with_every_authentication_mode(mode: str) -> None:
     carol = jwt.encode({"sub": "carol", "exp": int(time.time()) + 600}, SECRET, algorithm="HS256")
     secret = {"keys": "kb", "token": TOKEN, "jwt": carol, "none": "x"}[mode]
     async with serving(world.app) as address:
-        path = f"/ws?ticket={await ticket(address, secret)}"
+        path = f"/ws?ticket={await issue_ticket(address, secret)}"
         assert await user_of(address, path) == {"keys": "bob", "jwt": "carol"}.get(mode, "local")
 
 
@@ -67,13 +67,12 @@ async def test_tickets_are_not_issued_to_unauthenticated_requests_or_foreign_pag
     world = World(**KEYS)
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
         assert (await http.post("/api/tickets")).status_code == 401
-        await http.get(
-            "/", params={"token": "ka"}, headers={"sec-fetch-site": "none"}
-        )  # from here on the browser's cookie says who it is
+        # This sets a cookie, which authenticates the requests that follow.
+        await http.get("/", params={"token": "ka"}, headers={"sec-fetch-site": "none"})
         assert (await http.post("/api/tickets")).status_code == 403
         assert (await http.post("/api/tickets", headers={"origin": "http://evil.example"})).status_code == 403
-        own = await http.post("/api/tickets", headers={"origin": f"http://{address}"})
-        path = f"/ws?ticket={own.json()['ticket']}"
+        same_origin = await http.post("/api/tickets", headers={"origin": f"http://{address}"})
+        path = f"/ws?ticket={same_origin.json()['ticket']}"
         assert (await user_of(address, path, origin="http://evil.example")).startswith("403")
         assert await user_of(address, path, origin=f"http://{address}") == "alice"
 
@@ -103,23 +102,24 @@ async def test_invalid_tickets_are_refused(text: str, reason: str) -> None:
         assert world.bus.redeemed == set()
 
 
-async def test_a_ticket_expires_and_ends_with_its_key() -> None:
+async def test_a_ticket_is_refused_after_its_time_or_without_its_key() -> None:
     now = [float(NOW)]
     world = World(**KEYS)
-    world.app.state.gateway.authenticator._clock = lambda: now[0] - TICKET_SECONDS - 1  # it was issued so long ago
+    # The clock is slow while the ticket is issued, so the ticket has already expired.
+    world.app.state.gateway.authenticator._clock = lambda: now[0] - TICKET_SECONDS - 1
     async with serving(world.app) as address:
-        assert (await user_of(address, f"/ws?ticket={await ticket(address)}")).startswith("401")
+        assert (await user_of(address, f"/ws?ticket={await issue_ticket(address)}")).startswith("401")
         world.app.state.gateway.authenticator._clock = time.time
-        fresh = await ticket(address)
+        valid = await issue_ticket(address)
     changed = World(**KEYS | {"parley_api_keys": "alice=another"})
     async with serving(changed.app) as address:
-        assert (await user_of(address, f"/ws?ticket={fresh}")).startswith("401")
+        assert (await user_of(address, f"/ws?ticket={valid}")).startswith("401")
 
 
 async def test_a_ticket_is_bound_to_its_user_and_not_consumed_by_others() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address:
-        path = f"/ws?ticket={await ticket(address)}"
+        path = f"/ws?ticket={await issue_ticket(address)}"
         result = await user_of(address, path, additional_headers={"Authorization": "Bearer kb"})
         assert result.startswith("401")
         assert "another user" in result
@@ -130,7 +130,7 @@ async def test_a_ticket_is_bound_to_its_user_and_not_consumed_by_others() -> Non
 async def test_tickets_are_refused_while_the_broker_is_unavailable() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address:
-        path = f"/ws?ticket={await ticket(address)}"
+        path = f"/ws?ticket={await issue_ticket(address)}"
         world.bus.down = True
         result = await user_of(address, path)
         assert result.startswith("503")
@@ -140,7 +140,7 @@ async def test_tickets_are_refused_while_the_broker_is_unavailable() -> None:
 async def test_tickets_and_cookies_are_not_interchangeable() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
-        issued = await ticket(address)
+        issued = await issue_ticket(address)
         assert (await http.get("/api/me", headers={"authorization": f"Bearer {issued}"})).status_code == 401
         name = world.app.state.gateway.authenticator.cookie_name(secure=False)
         assert (await http.get("/api/me", headers={"cookie": f"{name}={issued}"})).status_code == 401
@@ -152,9 +152,9 @@ async def test_a_socket_closes_when_its_login_expires() -> None:
     world = World(**KEYS | {"parley_auth": "jwt"})
     short = jwt.encode({"sub": "carol", "exp": int(time.time()) + 5}, SECRET, algorithm="HS256")
     async with serving(world.app) as address:
-        path = f"/ws?ticket={await ticket(address, short)}"
-        async with client(address, path) as by_ticket:
-            assert await by_ticket.closed() == 4401
+        path = f"/ws?ticket={await issue_ticket(address, short)}"
+        async with client(address, path) as connection:
+            assert await connection.closed() == 4401
 
 
 async def test_the_sdk_gives_a_socket_url_with_a_ticket() -> None:
@@ -165,16 +165,18 @@ async def test_the_sdk_gives_a_socket_url_with_a_ticket() -> None:
 
 
 async def test_a_ticket_is_accepted_once_across_gateways(settings: Settings, nats: NatsServer) -> None:
-    """Two gateways, twenty concurrent handshakes with each of five tickets: one succeeds, and none later."""
-    chosen = gateway_settings(**KEYS, nats_url=nats.url)
-    buses = [Bus(chosen, "gateway"), Bus(chosen, "gateway")]
-    first, other = (build(chosen, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
-    async with serving(first) as here, serving(other) as there:
+    """Twenty concurrent handshakes at two gateways share each of five tickets: one succeeds, and none later."""
+    shared_settings = gateway_settings(**KEYS, nats_url=nats.url)
+    buses = [Bus(shared_settings, "gateway"), Bus(shared_settings, "gateway")]
+    first, second = (build(shared_settings, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
+    async with serving(first) as first_address, serving(second) as second_address:
         for bus in buses:
             await bus.connect()
         for _ in range(5):
-            path = f"/ws?ticket={await ticket(here)}"
-            results = await asyncio.gather(*(user_of(address, path) for address in (here, there) * 10))
+            path = f"/ws?ticket={await issue_ticket(first_address)}"
+            results = await asyncio.gather(
+                *(user_of(address, path) for address in (first_address, second_address) * 10)
+            )
             assert results.count("alice") == 1
-            assert sum("has been used" in each for each in results) == 19
-            assert "has been used" in await user_of(there, path)
+            assert sum("has been used" in result for result in results) == 19
+            assert "has been used" in await user_of(second_address, path)

@@ -1,4 +1,4 @@
-"""Hostile HTTP: oversized or malformed requests are refused at once with a reason, and nothing waits forever."""
+"""Hostile HTTP clients: the gateway refuses bad requests at once with a reason, and closes slow connections."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ class Connection:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+    async def response(self) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of the next response."""
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
@@ -75,11 +75,11 @@ async def gateway(**settings: Any) -> AsyncIterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websocket_protocol, "LINGER_SECONDS", 0.2)
 
 
-TOO_MUCH = [
+REFUSED = [
     (b"GET /" + b"a" * (MAX_URL_BYTES + 1), 414),
     (b"GET /" + b"a" * (MAX_URL_BYTES + 1) + b" HTTP/1.1\r\n\r\n", 414),
     (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING_BYTES + 2 * PIECE_BYTES), 431),
@@ -99,11 +99,11 @@ TOO_MUCH = [
 ]
 
 
-@pytest.mark.parametrize(("data", "status"), TOO_MUCH, ids=range(len(TOO_MUCH)))
+@pytest.mark.parametrize(("data", "status"), REFUSED, ids=range(len(REFUSED)))
 async def test_oversized_or_malformed_requests_are_refused_with_a_reason(data: bytes, status: int) -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(data)
-        actual, headers, body = await connection.answer()
+        actual, headers, body = await connection.response()
         problem = json.loads(body)
         assert (actual, headers["connection"]) == (status, "close")
         assert problem["message"]
@@ -117,34 +117,34 @@ async def test_a_body_in_small_chunks_is_accepted() -> None:
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 64]), body[at : at + 64]) for at in range(0, len(body), 64))
     async with gateway() as address, connected(address) as connection:
         await connection.send(POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n" + ME)
-        assert (await connection.answer())[0] == 201
-        assert (await connection.answer())[0] == 200  # the connection lives on
+        assert (await connection.response())[0] == 201
+        assert (await connection.response())[0] == 200  # the connection stays open
 
 
 async def test_many_chunks_do_not_delay_the_response() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(CHUNKED + b"1\r\n \r\n" * 200_000)
-        assert (await connection.answer())[0] == 401
+        assert (await connection.response())[0] == 401
         assert await connection.rest() == b""
 
 
 async def test_trailers_are_ignored() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(CHUNKED + b"0\r\n" + ALICE + b"\r\n")
-        assert (await connection.answer())[0] == 401
+        assert (await connection.response())[0] == 401
 
 
 async def test_pipelined_requests_are_limited() -> None:
     async with gateway() as address:
         async with connected(address) as connection:
             await connection.send(ME * MAX_PIPELINED)
-            assert [(await connection.answer())[0] for _ in range(MAX_PIPELINED)] == [200] * MAX_PIPELINED
+            assert [(await connection.response())[0] for _ in range(MAX_PIPELINED)] == [200] * MAX_PIPELINED
         async with connected(address) as connection:
             await connection.send(ME * 5_000)
             assert (await connection.rest()).count(b"HTTP/1.1 200") <= MAX_PIPELINED
 
 
-HONEST = [
+UNUSUAL = [
     b"GET /api/me HTTP/1.0\r\nHost: h\r\n",
     b"\r\nGET /api/me HTTP/1.1\r\nHost: h\r\n",
     b"GET http://h/api/me HTTP/1.1\r\nHost: h\r\n",
@@ -154,19 +154,19 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("head", HONEST, ids=range(len(HONEST)))
+@pytest.mark.parametrize("head", UNUSUAL, ids=range(len(UNUSUAL)))
 async def test_unusual_requests_are_answered_correctly(head: bytes) -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(head + ALICE + b"\r\n")
-        assert (await connection.answer())[0] == 200
+        assert (await connection.response())[0] == 200
 
 
-async def test_expect_continue_requires_a_login() -> None:
+async def test_the_gateway_asks_for_a_body_only_after_authentication() -> None:
     expecting = POST + b"Expect: 100-continue\r\nContent-Length: 30\r\n"
     async with gateway() as address:
         async with connected(address) as connection:
             await connection.send(expecting + b"\r\n")
-            assert (await connection.answer())[0] == 401
+            assert (await connection.response())[0] == 401
         async with connected(address) as connection:
             await connection.send(expecting + ALICE + b"\r\n")
             assert await connection.line() == b"HTTP/1.1 100 Continue\r\n"
@@ -175,8 +175,8 @@ async def test_expect_continue_requires_a_login() -> None:
 async def test_a_large_body_is_refused_and_the_connection_stays_open() -> None:
     async with gateway() as address, connected(address) as connection:
         await connection.send(POST + ALICE + b"Content-Length: 400000\r\n\r\n" + b" " * 400_000 + ME)
-        assert (await connection.answer())[0] == 413
-        assert (await connection.answer())[0] == 200
+        assert (await connection.response())[0] == 413
+        assert (await connection.response())[0] == 200
 
 
 async def test_an_invalid_handshake_closes_the_connection() -> None:
@@ -185,29 +185,29 @@ async def test_an_invalid_handshake_closes_the_connection() -> None:
     )
     async with gateway() as address, connected(address) as connection:
         await connection.send(upgrade + b"\r\n" + b"\x81\x80\0\0\0\0" * 1_000)
-        assert (await connection.answer())[0] == 400
+        assert (await connection.response())[0] == 400
         assert await connection.rest() == b""
 
 
-LATE = b"HTTP/1.1 408 Request Timeout"
-HALF = [
+TIMED_OUT = b"HTTP/1.1 408 Request Timeout"
+INCOMPLETE = [
     (b"", b""),
     (b"\r\n", b""),
-    (b"GET /api/me HT", LATE),
-    (b"GET /api/me HTTP/1.1\r\nHost: h\r\nA: ", LATE),
-    (POST + ALICE + b"Content-Length: 50\r\n\r\n{", LATE),
+    (b"GET /api/me HT", TIMED_OUT),
+    (b"GET /api/me HTTP/1.1\r\nHost: h\r\nA: ", TIMED_OUT),
+    (POST + ALICE + b"Content-Length: 50\r\n\r\n{", TIMED_OUT),
     (POST + b"Content-Length: 50\r\n\r\n{", b"HTTP/1.1 401 Unauthorized"),
-    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{", LATE),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{", TIMED_OUT),
 ]
 
 
-@pytest.mark.parametrize(("data", "expected"), HALF, ids=range(len(HALF)))
+@pytest.mark.parametrize(("data", "expected"), INCOMPLETE, ids=range(len(INCOMPLETE)))
 @pytest.mark.parametrize("before", [b"", ME], ids=["first", "second"])
 async def test_an_incomplete_request_times_out(data: bytes, expected: bytes, before: bytes) -> None:
     async with gateway(request_timeout=0.3) as address, connected(address) as connection:
         if before:
             await connection.send(before)
-            assert (await connection.answer())[0] == 200
+            assert (await connection.response())[0] == 200
         await connection.send(data)
         assert (await connection.rest()).split(b"\r\n")[0] == expected
 
@@ -222,7 +222,7 @@ async def test_a_slow_request_times_out() -> None:
                 await asyncio.sleep(0.05)
 
         dripping = asyncio.create_task(drip())
-        assert (await connection.answer())[0] == 408
+        assert (await connection.response())[0] == 408
         dripping.cancel()
 
 
@@ -232,11 +232,11 @@ async def test_a_client_that_does_not_read_the_response_is_cut_off(
     lost = asyncio.Event()
     connection_lost = HttpProtocol.connection_lost
 
-    def noticed(self: HttpProtocol, error: Exception | None) -> None:
+    def signal_lost(self: HttpProtocol, error: Exception | None) -> None:
         connection_lost(self, error)
         lost.set()
 
-    monkeypatch.setattr(HttpProtocol, "connection_lost", noticed)
+    monkeypatch.setattr(HttpProtocol, "connection_lost", signal_lost)
     (tmp_path / "index.html").touch()
     (tmp_path / "large.js").write_bytes(bytes(30_000_000))
     world = World(request_timeout=0.3)
@@ -252,7 +252,7 @@ async def test_the_oldest_idle_connection_is_closed_for_a_new_one() -> None:
         assert await oldest.rest() == b""
         for connection in others:
             await connection.send(ME)
-            assert (await connection.answer())[0] == 200
+            assert (await connection.response())[0] == 200
 
 
 async def test_authentication_precedes_the_body() -> None:

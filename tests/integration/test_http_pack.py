@@ -123,7 +123,7 @@ async def test_secrets_are_sent_to_their_server_only_and_masked_in_results(monke
         result = [await call(registry, "GET", server.url(path)) for path in ("/x", "/bad", "/broken", "/away", "/back")]
         result += [await call(registry, "POST", server.url(path)) for path in ("/x", "/bad", "/broken")]
         assert [item.ok for item in result] == [True, False, False, True, True, True, False, False]
-        assert "open-s" not in str(result), "also not the beginning of it, where a text is cut"
+        assert "open-s" not in str(result), "a truncated text does not contain the beginning of the secret either"
         assert all("you sent" in str(item) and "***" in str(item) for item in result if item is not result[3])
         assert "open-sesame-42" not in str([(tool.spec.description, tool.spec) for tool in registry.all().values()])
         assert {item.headers["authorization"] for item in server.received} == {"Bearer open-sesame-42"}
@@ -178,7 +178,7 @@ async def test_an_allowed_address_and_a_name_marked_private_are_reached() -> Non
         result = await call(await tools({"origin": origin, "private": True}, resolver=names), "GET", f"{origin}/x")
         assert result.ok, result.error
         assert server.received[-1].headers["host"] == f"shop.test:{server.port}"
-        assert names.asked == ["shop.test"], "a second answer could be another one"
+        assert names.asked == ["shop.test"], "a second resolution could give another address"
 
 
 async def test_an_unknown_name_is_a_failure() -> None:
@@ -205,7 +205,7 @@ async def test_the_certificate_must_match_the_name(tmp_path: Path) -> None:
             assert (wrong.ok, wrong.unknown) == (False, False), "nothing was sent"
             assert "CERTIFICATE_VERIFY_FAILED" in wrong.error
         strange = await call(await tools(*entries, resolver=names), "POST", f"{urls[0]}/x")
-        assert "CERTIFICATE_VERIFY_FAILED" in strange.error, "the system does not know this authority"
+        assert "CERTIFICATE_VERIFY_FAILED" in strange.error, "the system does not trust this certificate authority"
         assert len(server.received) == 1
 
 

@@ -18,7 +18,7 @@ TOKEN = "whisper-it-softly"
 
 
 async def stock(request: Received, writer: StreamWriter) -> None:
-    """What there is, and who asks, as servers for debugging do."""
+    """Answer with the stock and, as debugging servers do, with the request's headers."""
     result = {"items": [{"id": 7, "name": "tea"}], "headers": request.headers}
     writer.write(response(json.dumps(result).encode(), "Content-Type: application/json"))
 
@@ -38,7 +38,7 @@ def plan(server: HttpServer) -> StepsDraft:
     return StepsDraft(goal="Order tea", steps=[look, order])
 
 
-def allowing(settings: Settings, server: HttpServer) -> Settings:
+def with_allowed_server(settings: Settings, server: HttpServer) -> Settings:
     headers = {"Authorization": "Bearer ${TEA_TOKEN}"}
     entry = {"origin": server.url(""), "methods": ["GET", "POST"], "headers": headers}
     return settings.model_copy(update={"parley_http_allow": json.dumps([entry])})
@@ -51,9 +51,9 @@ def allowing(settings: Settings, server: HttpServer) -> Settings:
         (response(b"no more of it", status="409 Conflict"), "failed", False),
         (response(status="502 Bad Gateway"), "", True),
     ],
-    ids=["created", "refused", "nobody knows"],
+    ids=["created", "refused", "uncertain"],
 )
-async def test_a_plan_reads_and_sends_what_it_has_read(
+async def test_a_plan_sends_what_an_earlier_step_has_read(
     settings: Settings,
     bus: Bus,
     session_id: str,
@@ -65,7 +65,7 @@ async def test_a_plan_reads_and_sends_what_it_has_read(
     monkeypatch.setenv("TEA_TOKEN", TOKEN)
     async with (
         http_server(stock=stock, orders=answer) as server,
-        working(allowing(settings, server), ScriptedModel(plan(server))),
+        working(with_allowed_server(settings, server), ScriptedModel(plan(server))),
     ):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="Order tea", workflow="execution_plan"))

@@ -1,4 +1,4 @@
-"""Redirects that the pack `http` is sent through: by which method, how often, and where to."""
+"""How the pack `http` follows redirects: with which method, how many, and to which servers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.support.http_tools import METHODS, Names, asked, call, tools
 
 
 @pytest.mark.parametrize(
-    ("status", "method", "then"),
+    ("status", "method", "next_method"),
     [
         *((status, "GET", "GET") for status in (301, 302, 303, 307, 308)),
         *((status, "HEAD", "HEAD") for status in (301, 303, 307)),
@@ -19,7 +19,7 @@ from tests.support.http_tools import METHODS, Names, asked, call, tools
         *(((303, method, "GET")) for method in ("PUT", "PATCH", "DELETE")),
     ],
 )
-async def test_a_redirect_is_followed_by_the_method_it_asks_for(status: int, method: str, then: str) -> None:
+async def test_the_status_of_a_redirect_decides_the_next_method(status: int, method: str, next_method: str) -> None:
     async with http_server(x=moved("/y#part", status), y=response(b"there")) as server:
         arguments: dict[str, Any] = {} if method in ("GET", "HEAD") else {"body": {"a": 1}}
         registry = await tools({"origin": server.url(""), "methods": METHODS})
@@ -27,13 +27,13 @@ async def test_a_redirect_is_followed_by_the_method_it_asks_for(status: int, met
         assert isinstance(result.value, dict), result.error
         assert result.value["url"] == server.url("/y")
         first, second = server.received
-        assert (first.method, second.method) == (method, then)
-        stored = then not in ("GET", "HEAD")
-        assert (second.body, "content-type" in second.headers) == (first.body if stored else b"", stored)
-        assert ("idempotency-key" in second.headers) is stored
+        assert (first.method, second.method) == (method, next_method)
+        resends_body = next_method not in ("GET", "HEAD")
+        assert (second.body, "content-type" in second.headers) == (first.body if resends_body else b"", resends_body)
+        assert ("idempotency-key" in second.headers) is resends_body
 
 
-async def test_three_redirects_are_followed_and_no_more() -> None:
+async def test_at_most_three_redirects_are_followed() -> None:
     async with http_server(a=moved("/b", 302), b=moved("c", 302), c=moved("/d", 302), d=response(b"end")) as server:
         assert (await asked(server, path="/a")).ok
         server.answers["/d"] = moved("/a", 302)
@@ -53,26 +53,26 @@ async def test_three_redirects_are_followed_and_no_more() -> None:
         ("http://a:x/", "no URL"),
     ],
 )
-async def test_a_redirect_is_held_against_the_list_as_the_first_url_is(location: str, why: str) -> None:
+async def test_the_target_of_a_redirect_must_be_allowed_too(location: str, why: str) -> None:
     async with http_server(read=moved(location, 302), taken=moved(location, 303), again=moved(location, 307)) as server:
         entries = {"origin": server.url(""), "methods": METHODS}, {"origin": "http://shop.test"}
         registry = await tools(*entries, resolver=Names(shop_test="10.0.0.1"))
         read = await call(registry, "GET", server.url("/read"))
         assert (read.ok, read.unknown) == (False, False)
         assert why.replace("[::ffff:7f00:1]", "[::ffff:127.0.0.1]") in read.error.replace("7f00:1", "127.0.0.1")
-        assert (await call(registry, "POST", server.url("/taken"))).unknown, "the server may have done it"
+        assert (await call(registry, "POST", server.url("/taken"))).unknown, "the server may have made the change"
         again = await call(registry, "POST", server.url("/again"))
         assert (again.ok, again.unknown) == (False, "no URL" in why)
 
 
-async def test_a_change_stays_uncertain_until_its_answer_is_here() -> None:
+async def test_a_redirected_change_is_uncertain_unless_the_last_response_succeeds() -> None:
     async with http_server(x=moved("/y", 303), y=moved("/z", 302), z=response(status="404 Gone")) as server:
         assert (await asked(server, "POST")).unknown
         server.answers["/z"] = response(b"done")
         assert (await asked(server, "POST")).ok
 
 
-async def test_a_change_is_not_passed_on_to_another_server_that_is_allowed_too() -> None:
+async def test_a_change_is_not_redirected_to_another_server_even_an_allowed_one() -> None:
     async with http_server() as other, http_server(x=moved(other.url("/y"), 307)) as server:
         entries = [{"origin": item.url(""), "methods": METHODS} for item in (server, other)]
         result = await call(await tools(*entries), "DELETE", server.url("/x"))

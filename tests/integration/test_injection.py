@@ -258,7 +258,7 @@ async def test_instructions_in_results_and_requests_change_nothing(
         assert not [event for events in results for event in events if isinstance(event, facts.ApprovalGiven)]
         assert not any((await worlds.world("shared").changes()).values())
         missed = [texts[at] for at in range(len(texts)) if ORDERS[at]["order_id"] not in model.obeyed]
-        assert missed == [harmless], "the model was not gullible enough: these texts prove nothing"
+        assert missed == [harmless], "the model did not follow the injected texts, so this test proves nothing"
         assert not [prompt for prompt in model.prompts if not assert_consistent(prompt.data)]
 
 

@@ -55,9 +55,9 @@ async def test_a_log_of_another_format_is_refused_and_unchanged(
     await store(bus, b"what only the other release can read")
     await mark(bus, **metadata)
     before = await stream(bus)
-    for provisions in (provision, check):
+    for operation in (provision, check):
         with pytest.raises(ProvisionError, match=f"{why}.*Nothing was changed"):
-            await provisions(settings)
+            await operation(settings)
     other = Bus(settings, "planner")
     with pytest.raises(WrongFormat, match=why):
         await other.start()
@@ -90,11 +90,11 @@ async def test_a_process_reports_another_format_and_exits(
     )
     try:
         async with asyncio.timeout(60):
-            _, after = await process.communicate()
+            _, stderr = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
-    lines = [json.loads(line) for line in after.decode().splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in stderr.decode().splitlines() if line.startswith("{")]
     assert LATER in next(line["reason"] for line in lines if line["event"] == "wrong_format")
     assert process.returncode != 0
 
@@ -107,9 +107,9 @@ async def test_a_backup_of_another_format_is_not_restored(settings: Settings, bu
     contents["streams"]["SESSIONS"]["config"]["metadata"][FORMAT_KEY] = "99"
     (tmp_path / "copy" / "contents.json").write_text(json.dumps(contents))
     with nats_server(tmp_path / "elsewhere") as other:
-        there = Settings(nats_url=other.url, parley_home=tmp_path / "there")
+        target = Settings(nats_url=other.url, parley_home=tmp_path / "there")
         with pytest.raises(Declined, match=LATER):
-            await restore_backup(there, tmp_path / "copy")
+            await restore_backup(target, tmp_path / "copy")
 
 
 async def test_a_process_that_starts_before_the_log_exists_waits_for_it(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Services beside those of a newer release: work that only these can do is left to them, and users are informed."""
+"""Services that run beside a newer release leave the work that only it can do to it, and inform users."""
 
 import asyncio
 import json
@@ -39,13 +39,13 @@ PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
 
 def planner(log: InMemoryLog, model: ScriptedModel) -> Worker:
-    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
-    return Worker(kit, draft_plan)
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    return Worker(deps, draft_plan)
 
 
 def newest(log: InMemoryLog, deliveries: int = 1) -> Delivery:
-    raw = log.messages[-1]
-    return Delivery(raw.subject, raw.data, raw.position, deliveries, raw.headers, raw.at)
+    message = log.messages[-1]
+    return Delivery(message.subject, message.data, message.position, deliveries, message.headers, message.at)
 
 
 @pytest.mark.parametrize("changes", [NEEDS, NEEDS | {"type": "message.dreamt"}, NEEDS | {"text": {}}])
@@ -72,27 +72,27 @@ async def test_an_invalid_message_that_claims_a_newer_format_is_quarantined() ->
         await planner(log, ScriptedModel()).on_delivery(newest(log))
 
 
-async def test_a_worker_that_is_overtaken_by_a_newer_release_records_no_failure() -> None:
-    """Its result is not recorded, but the session does not fail: the work is delivered again."""
+async def test_a_worker_records_no_failure_if_a_newer_release_appends_first() -> None:
+    """Its result is not recorded, but the session does not fail: the broker delivers the work again."""
     log, model = InMemoryLog(), ScriptedModel(PLAN)
     story = Story("s", log=log)
     await story.commit(c.Say(text="A calculator"))
     work = newest(log)
 
-    async def slow(context: Any) -> Any:
+    async def overtaken(context: Any) -> Any:
         log.publish(*newer_message(await story.load_at_position()))
         return await draft_plan(context)
 
-    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
     with pytest.raises(UpgradeNeeded):
-        await Worker(kit, slow).on_delivery(work)
+        await Worker(deps, overtaken).on_delivery(work)
     assert len(log.messages) == 2
 
 
 # --- the gateway
 
 
-async def test_users_get_a_readable_refusal() -> None:
+async def test_users_of_a_session_that_a_newer_release_continued_get_a_clear_refusal() -> None:
     world = World()
     story = world.story("s")
     async with serving(world.app) as address, client(address) as her:
@@ -100,19 +100,19 @@ async def test_users_get_a_readable_refusal() -> None:
         await her.send("resume", session_id="s", after=0)
         await her.event("plan.drafted")
         world.log.publish(*newer_message(await story.load_at_position()))
-        messages = await her.error("upgrade_needed")
-        assert "newer release of Parley has continued session s" in messages["message"]
-        assert "Upgrade" in messages["hint"]
+        error = await her.error("upgrade_needed")
+        assert "newer release of Parley has continued session s" in error["message"]
+        assert "Upgrade" in error["hint"]
         await her.send("rename", id="r1", session_id="s", title="Mine")
         assert (await her.error("upgrade_needed"))["reply_to"] == "r1"
         await her.send("resume", session_id="s", after=0)
         await her.error("upgrade_needed")
         async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
-            asked = [
+            responses = [
                 await http.get("/api/sessions/s"),
                 await http.post("/api/sessions/s/messages", json={"type": "stop"}),
             ]
-            assert {(item.status_code, item.json()["code"]) for item in asked} == {(409, "upgrade_needed")}
+            assert {(item.status_code, item.json()["code"]) for item in responses} == {(409, "upgrade_needed")}
         async with Parley(f"http://{address}") as parley:
             with pytest.raises(RequestRefused, match="newer release") as refused:
                 await parley.session("s").stop()
@@ -122,7 +122,7 @@ async def test_users_get_a_readable_refusal() -> None:
         await her.event("message.received")
 
 
-async def test_a_request_waiting_for_its_session_is_refused_at_once() -> None:
+async def test_a_streamed_chat_ends_at_once_when_a_newer_release_continues_its_session() -> None:
     world = World()
     ask = {"messages": [{"role": "user", "content": "How many orders?"}], "id": "one", "timeout": 60, "stream": True}
     async with (
@@ -131,15 +131,15 @@ async def test_a_request_waiting_for_its_session_is_refused_at_once() -> None:
         http.stream("POST", "/api/chat", json=ask) as answer,
     ):
         lines = answer.aiter_lines()
-        messages = [await anext(lines)]
+        received = [await anext(lines)]
         session_id = world.log.messages[-1].subject.split(".")[1]
         world.log.publish(*newer_message(await InMemoryStore(world.log).load(session_id)))
-        messages += [line async for line in lines]
-    assert "event: error" in messages
-    assert json.loads(messages[messages.index("event: error") + 1].removeprefix("data: "))["code"] == "upgrade_needed"
+        received += [line async for line in lines]
+    assert "event: error" in received
+    assert json.loads(received[received.index("event: error") + 1].removeprefix("data: "))["code"] == "upgrade_needed"
 
 
-async def test_readiness_names_sessions_that_wait_and_does_not_count_them() -> None:
+async def test_a_gateway_stays_ready_while_sessions_wait_for_an_upgrade() -> None:
     world = World()
     ask = world.store.ask
 
@@ -167,15 +167,15 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
         await store.stop()
 
 
-async def put_off(bus: Bus, position: int, times: int) -> None:
-    """Wait until this message has been left to a newer executor so often."""
+async def wait_until_put_off(bus: Bus, position: int, times: int) -> None:
+    """Wait until the executor has left this message to a newer one so many times."""
     strikes, reply = WatchdogStrikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
     async with asyncio.timeout(30):
-        while (found := await strikes.newest(reply)) is None or found.put_off < times:  # noqa: ASYNC110  there is no event for it
+        while (strike := await strikes.newest(reply)) is None or strike.put_off < times:  # noqa: ASYNC110  there is no event for it
             await asyncio.sleep(0.05)
 
 
-async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
+async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings.model_copy(update={"max_deliver": 2, "stuck_work_timeout": 1.0})
@@ -187,7 +187,7 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
     subject, body, headers = newer_message(before, turn)
     ack = await bus.client.jetstream().publish(subject, body, headers=headers)
     async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
-        await put_off(bus, ack.seq, 3)
+        await wait_until_put_off(bus, ack.seq, 3)
         with pytest.raises(UpgradeNeeded):
             await store.load(session_id)
         with pytest.raises(UpgradeNeeded):
@@ -204,24 +204,24 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
         assert (await store.ask(DEAD_LIST.name, limit=100, offset=0))["dead"] == []
 
 
-async def test_a_message_that_cannot_be_handled_is_given_up_after_its_tries(
+async def test_a_message_that_cannot_be_handled_is_terminated_after_max_deliver_attempts(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service counts the tries itself, as the broker has no limit."""
+    """The service counts the attempts itself: the broker has no limit."""
     settings = settings.model_copy(update={"max_deliver": 2})
     monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
-    tried: list[int] = []
+    attempts: list[int] = []
 
     async def fails(delivery: Delivery) -> None:
-        tried.append(delivery.deliveries)
+        attempts.append(delivery.deliveries)
         raise RuntimeError("again")
 
     terminated = asyncio.Event()
 
-    async def gave_up(_: str, __: bytes) -> None:
+    async def on_terminated(_: str, __: bytes) -> None:
         terminated.set()
 
-    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner", gave_up)
+    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner", on_terminated)
     replica = Bus(settings, "planner")
     replica.broker.subscriber(durable="planner")(fails)
     await replica.start()
@@ -231,4 +231,4 @@ async def test_a_message_that_cannot_be_handled_is_given_up_after_its_tries(
             await terminated.wait()
     finally:
         await replica.stop()
-    assert tried == [1, 2]
+    assert attempts == [1, 2]

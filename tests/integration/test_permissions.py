@@ -261,7 +261,9 @@ async def test_no_reply_of_the_server_can_forge_an_event(
         allowed_subject = f"session.other.nobody.{types_made_by(user)[0]}"
         assert await connected.publishes(allowed_subject, body=body, reply=approval_subject(body, loaded)) == []
         answer = await connected.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
-        assert json.loads(answer.data)["message"], "answered after all the others, so they have been"
+        assert json.loads(answer.data)["message"], (
+            "the service answered this request last, so it has handled all others"
+        )
     assert await accepted(bus, loaded) == []
     assert (await state(bus))[SESSIONS]["state"]["first_seq"] == 1, "nothing was purged"
 

@@ -61,37 +61,37 @@ def store(bus: Bus) -> PlanStoreClient:
     return PlanStoreClient(bus)
 
 
-async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> SessionAtPosition:
-    """Commit these commands in turn, by the user or the due service, on the session in the log."""
+async def commit_all(bus: Bus, session_id: str, *commands: AnyCommand) -> SessionAtPosition:
+    """Commit these commands to a new session, each by the user or by the service that is due. Returns the session."""
     loaded = SessionAtPosition(Session(session_id), 0)
     for command in commands:
         work = loaded.session.work
-        asks = isinstance(command, c.DraftPlan | c.DraftCode)
-        by = CommandMeta(work.service, datetime.now(UTC), work=work) if asks and work else person()
+        by_service = isinstance(command, c.DraftPlan | c.DraftCode)
+        by = CommandMeta(work.service, datetime.now(UTC), work=work) if by_service and work else person()
         loaded, _ = await commit(bus.log, loaded, command, by)
     return loaded
 
 
 @asynccontextmanager
 async def next_message(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
-    """Wait for the next stored event of this subject."""
-    found: asyncio.Queue[bytes] = asyncio.Queue()
+    """Yield a function that waits for the next stored event with this subject."""
+    messages: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def on_message(_: str, body: bytes) -> None:
-        found.put_nowait(body)
+        messages.put_nowait(body)
 
     subscription = await bus.subscribe(f"feed.{subject}", on_message)
 
     async def wait() -> bytes:
         async with asyncio.timeout(15):
-            return await found.get()
+            return await messages.get()
 
     yield wait
     await subscription.stop()
 
 
 async def eventually[T](attempt: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
-    """Retry until the first good answer, where there is no event to wait for."""
+    """The first good answer of repeated attempts, for changes that no event announces."""
     async with asyncio.timeout(30):
         while True:
             with suppress(StoreUnavailable, LogUnavailable):
@@ -107,7 +107,7 @@ PLAN = c.DraftPlan(goal="A calculator", steps=STEPS)
 async def test_a_session_is_loaded_read_and_purged(
     service: PlanStore, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
-    loaded = await act(bus, session_id, c.Say(text="Write a calculator"), PLAN)
+    loaded = await commit_all(bus, session_id, c.Say(text="Write a calculator"), PLAN)
     assert await store.load(session_id, at_least=loaded.position) == loaded
     assert (await store.load(session_id, version=1)).session.phase == "planning"
     page = api.JournalPage.model_validate(await store.ask("journal.read", session_id=session_id))
@@ -119,9 +119,11 @@ async def test_a_session_is_loaded_read_and_purged(
     assert refusal.value.code == "purged"
 
 
-async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: PlanStoreClient, bus: Bus) -> None:
+async def test_events_are_projected_as_the_bus_delivers_them(
+    service: PlanStore, store: PlanStoreClient, bus: Bus
+) -> None:
     ids = [f"s{n}" for n in range(10)]
-    await asyncio.gather(*(act(bus, session_id, c.Say(text="Write it"), PLAN) for session_id in ids))
+    await asyncio.gather(*(commit_all(bus, session_id, c.Say(text="Write it"), PLAN) for session_id in ids))
     await eventually(
         lambda: store.ask("session.list", states=["text_plan_approval"]), lambda page: bool(page["total"] == 10)
     )
@@ -129,7 +131,7 @@ async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: PlanSto
     assert len(before["journal"]) == 20
 
 
-async def test_garbage_on_the_stream_is_quarantined_and_the_rest_goes_on(
+async def test_garbage_on_the_stream_is_quarantined_and_later_events_are_projected(
     service: PlanStore, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
     jetstream = bus.client.jetstream()
@@ -148,12 +150,12 @@ async def test_garbage_on_the_stream_is_quarantined_and_the_rest_goes_on(
 async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus: Bus, session_id: str) -> None:
     async with next_message(bus, f"{session_id}.*.approval.expired") as expired:
         settings = SessionSettings(approval_timeout=1)
-        await act(bus, session_id, c.Say(text="Write a calculator", settings=settings), PLAN)
+        await commit_all(bus, session_id, c.Say(text="Write a calculator", settings=settings), PLAN)
         event = json.loads(await expired())
     assert (event["actor"], event["requested_version"]) == ("keeper", 2)
 
 
-async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
+async def test_a_session_whose_worker_gives_up_fails_and_can_be_retried(
     service: PlanStore, store: PlanStoreClient, settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async def give_up(_: Delivery) -> None:
@@ -164,20 +166,20 @@ async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
     await worker.start()
     try:
         async with next_message(bus, f"{session_id}.*.session.failed") as failed:
-            loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
+            loaded = await commit_all(bus, session_id, c.Say(text="Write a calculator"))
             event = json.loads(await failed())
     finally:
         await worker.stop()
     assert "cannot do this" in event["reason"]
     dead = api.DeadPage.model_validate(await store.ask("dead.list")).dead
-    assert [(letter.consumer, letter.stream_seq) for letter in dead] == [("planner", loaded.position)]
-    now = await store.load(session_id)
-    again, _ = await commit(bus.log, now, c.Retry(), person())
-    assert again.session.phase == "planning"
+    assert [(dead_letter.consumer, dead_letter.stream_seq) for dead_letter in dead] == [("planner", loaded.position)]
+    failed_session = await store.load(session_id)
+    retried, _ = await commit(bus.log, failed_session, c.Retry(), person())
+    assert retried.session.phase == "planning"
 
 
 async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_id: str) -> None:
-    """Although its service has other work in progress, which is not lost."""
+    """The planner works on another session meanwhile; that work is not lost."""
 
     async def lose(delivery: Delivery) -> None:
         if delivery.subject.startswith("session.other."):
@@ -190,12 +192,12 @@ async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_i
     worker.broker.subscriber(durable="planner")(lose)
     await worker.start()
     try:
-        impatient = settings.model_copy(update={"stuck_work_timeout": 0.4})
-        await act(bus, session_id, c.Say(text="Write a calculator"))
+        short_timeout = settings.model_copy(update={"stuck_work_timeout": 0.4})
+        await commit_all(bus, session_id, c.Say(text="Write a calculator"))
         await taken.wait()
-        await act(bus, "other", c.Say(text="Write another"))
+        await commit_all(bus, "other", c.Say(text="Write another"))
         await busy.wait()
-        async with next_message(bus, f"{session_id}.*.session.failed") as failed, serving(impatient) as service:
+        async with next_message(bus, f"{session_id}.*.session.failed") as failed, serving(short_timeout) as service:
             event = json.loads(await failed())
             assert (await PlanStoreClient(service.bus).load("other")).session.phase == "planning"
     finally:
@@ -203,13 +205,13 @@ async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_i
     assert "lost" in event["reason"]
 
 
-# --- trouble
+# --- outages and restarts
 
 
-async def test_an_outage_of_nats_is_survived(
+async def test_plan_store_continues_after_an_outage_of_nats(
     service: PlanStore, store: PlanStoreClient, bus: Bus, nats: NatsServer, session_id: str
 ) -> None:
-    first = await act(bus, session_id, c.Say(text="Write a calculator"))
+    first = await commit_all(bus, session_id, c.Say(text="Write a calculator"))
     kill9(nats)
     await asyncio.to_thread(nats.restart)
     second, _ = await eventually(
@@ -218,23 +220,23 @@ async def test_an_outage_of_nats_is_survived(
     assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
 
 
-async def test_outages_of_postgresql_at_the_start_and_later_are_survived(
+async def test_plan_store_continues_after_outages_of_postgresql_at_the_start_and_later(
     own_postgres: "PostgresServer", settings: Settings, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
-    server, impatient = own_postgres, PlanStoreClient(bus, wait=0.5)
+    server, short_wait_client = own_postgres, PlanStoreClient(bus, wait=0.5)
     await asyncio.to_thread(server.stop)
     service = PlanStore(settings.model_copy(update={"database_url": server.url}))
     starting = asyncio.create_task(service.start())
     with pytest.raises(StoreUnavailable):
-        await impatient.load(session_id)
+        await short_wait_client.load(session_id)
     await asyncio.to_thread(server.start)
     await asyncio.wait_for(starting, 20)
     try:
-        first = await act(bus, session_id, c.Say(text="Write a calculator"))
+        first = await commit_all(bus, session_id, c.Say(text="Write a calculator"))
         assert await store.load(session_id) == first
         await asyncio.to_thread(server.stop)
         with pytest.raises(StoreUnavailable):
-            await impatient.load(session_id)
+            await short_wait_client.load(session_id)
         second, _ = await commit(
             bus.log, first, PLAN, CommandMeta("planner", datetime.now(UTC), work=first.session.work)
         )
@@ -265,7 +267,7 @@ async def process(
         await child.communicate()
 
 
-async def ready(child: asyncio.subprocess.Process) -> None:
+async def wait_until_ready(child: asyncio.subprocess.Process) -> None:
     assert child.stderr
     async with asyncio.timeout(20):
         async for line in child.stderr:
@@ -279,20 +281,22 @@ async def test_after_a_kill_and_restart_the_rows_match_the_log(
 ) -> None:
     ids = [f"s{n}" for n in range(30)]
 
-    async def tell() -> None:
+    async def write_events() -> None:
         for session_id in ids:
-            await act(bus, session_id, c.Say(text="Write it"), PLAN, c.Rename(title="One"), c.Rename(title="Two"))
+            await commit_all(
+                bus, session_id, c.Say(text="Write it"), PLAN, c.Rename(title="One"), c.Rename(title="Two")
+            )
 
     async with process(settings) as first:
-        await ready(first)
-        telling = asyncio.create_task(tell())
-        async with next_message(bus, f"{ids[len(ids) // 2]}.>") as half:
-            await half()
+        await wait_until_ready(first)
+        writing = asyncio.create_task(write_events())
+        async with next_message(bus, f"{ids[len(ids) // 2]}.>") as middle_event:
+            await middle_event()
         first.kill()
         await first.wait()
-        await telling
+        await writing
     async with process(settings) as second:
-        await ready(second)
+        await wait_until_ready(second)
         await eventually(lambda: store.ask("session.list", query="two"), lambda page: bool(page["total"] == len(ids)))
         database = ProjectionDatabase(settings.sql_url)
         before = await rows(database)
@@ -307,9 +311,9 @@ async def test_after_a_kill_and_restart_the_rows_match_the_log(
         assert await asyncio.wait_for(second.wait(), 10) == 0
 
 
-async def test_it_can_be_stopped_while_it_waits_for_its_database(settings: Settings) -> None:
-    nowhere = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
-    async with process(nowhere) as child:
+async def test_plan_store_can_be_stopped_while_it_waits_for_its_database(settings: Settings) -> None:
+    unreachable = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
+    async with process(unreachable) as child:
         assert child.stderr
         line = json.loads(await asyncio.wait_for(child.stderr.readline(), 20))
         assert (line["event"], line["reason"]) == ("waiting", "DatabaseUnavailable")
@@ -320,7 +324,7 @@ async def test_it_can_be_stopped_while_it_waits_for_its_database(settings: Setti
 async def test_a_rebuild_on_the_wrong_server_changes_nothing(
     service: PlanStore, store: PlanStoreClient, settings: Settings, bus: Bus, session_id: str, tmp_path: Path
 ) -> None:
-    loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
+    loaded = await commit_all(bus, session_id, c.Say(text="Write a calculator"))
     await store.load(session_id)
     with NatsServer(tmp_path / "other") as other:
         other_settings = settings.model_copy(update={"nats_url": other.url})

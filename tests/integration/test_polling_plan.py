@@ -17,44 +17,46 @@ from shared.domain.polling import polls_by_action
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.integration.test_waiting_plan import SERVICES, planned, results, step
+from tests.integration.test_waiting_plan import SERVICES, approved_plan, results, step
 from tests.support.stack import Person, working
 
-OTHERS = tuple(service for service in SERVICES if service != "executor")
+WITHOUT_EXECUTOR = tuple(service for service in SERVICES if service != "executor")
 
 
 def polls(**more: Any) -> StepDraft:
-    """A step that looks at the session's files until there are any."""
+    """A step that lists the session's files until there is one."""
     looks = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 10, "at_most": 600}
     return StepDraft(id="s1", tool="poll_until", arguments=looks | more, text="Wait for a file")
 
 
 async def wait_for_poll(ann: Person, looks: int = 1) -> Session:
-    """The session after so many recorded polls."""
+    """The session when `looks` polls are recorded."""
     return await ann.sees(lambda session: any(poll.looks >= looks for poll in polls_by_action(session).values()))
 
 
 async def fire_poll_timer(bus: Bus, session: Session, looks: int) -> int:
-    """Make the plan store poll now, as if its timer had fired after so many polls; returns the new number of polls."""
+    """Fire the plan store's timer now, as after `looks` polls. Returns the number of polls afterwards."""
     rearmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    async def armed(_: str, data: bytes) -> None:
+    async def on_timer(_: str, data: bytes) -> None:
         if not rearmed.done():
             rearmed.set_result(read_timer(data).polls["t2.s1"].looks)
 
     began = polls_by_action(session)["t2.s1"].began
     past = datetime.now(UTC) - timedelta(seconds=1)
     timer = WakeTimer(at=past, polls={"t2.s1": PollProgress(began=began, looks=looks, next_look=past)})
-    hears = await bus.subscribe(f"timer.{session.id}.{WAKE}", armed)
+    subscription = await bus.subscribe(f"timer.{session.id}.{WAKE}", on_timer)
     try:
         await bus.client.publish(f"timerfired.{session.id}.{WAKE}", timer.model_dump_json().encode())
         return await asyncio.wait_for(rearmed, 30)
     finally:
-        await hears.stop()
+        await subscription.stop()
 
 
-async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with planned(settings, bus, session_id, polls(at_most=10)) as ann:
+async def test_a_poll_fails_when_its_condition_is_not_met_in_time(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with approved_plan(settings, bus, session_id, polls(at_most=10)) as ann:
         session = await ann.phase("resting", "failed")
         assert session.turn
         action = session.turn.actions[0]
@@ -64,13 +66,13 @@ async def test_what_never_holds_is_given_up(settings: Settings, bus: Bus, sessio
         assert polled[1].at - polled[0].at > timedelta(seconds=9)
 
 
-async def test_it_looks_on_while_others_run_and_gives_what_it_saw(
+async def test_polling_continues_while_other_steps_run_and_outputs_the_last_result(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     questions = step(2, "ask_person", question="Shall I go on?")
     writes = step(3, "write_file", "s2", name="tea.md", text="Green")
     reads = step(4, "read_file", "s1", name="{{steps.s1.output.files[0].name}}")
-    async with planned(settings, bus, session_id, polls(), questions, writes, reads) as ann:
+    async with approved_plan(settings, bus, session_id, polls(), questions, writes, reads) as ann:
         await ann.phase("awaiting_input")
         first = await wait_for_poll(ann)
         assert polls_by_action(first)["t2.s1"].value == {"files": [], "bytes": 0}
@@ -83,7 +85,9 @@ async def test_it_looks_on_while_others_run_and_gives_what_it_saw(
         assert session.plan.status == "completed", session.answer.text
         assert results(session)["s1"]["files"][0]["name"] == "tea.md"
         polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
-        assert [(event.looks, event.end) for event in polled] == [(1, None), (6, "met")], "the fifth showed nothing new"
+        assert [(event.looks, event.end) for event in polled] == [(1, None), (6, "met")], (
+            "the fifth poll changed nothing"
+        )
         assert (session.spent.tool_calls, session.spent.seconds > 0) == (8, True)
 
 
@@ -97,21 +101,19 @@ async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
         await store.stop()
 
 
-async def test_an_executor_that_is_ended_between_two_looks_is_not_missed(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
+async def test_polling_continues_while_the_executor_is_down(settings: Settings, bus: Bus, session_id: str) -> None:
     plan = StepsDraft(goal="Wait", steps=[polls(condition="output == 'never' or files")])
     ann = Person(bus, session_id)
-    async with running_plan_store(settings), working(settings, ScriptedModel(plan), *OTHERS):
+    async with running_plan_store(settings), working(settings, ScriptedModel(plan), *WITHOUT_EXECUTOR):
         async with working(settings, ScriptedModel(), "executor"):
             await ann.does(c.Say(text="Wait", workflow="execution_plan"))
             session = await ann.phase("awaiting_approval", "failed")
             assert session.plan, session.failure
             await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
             first = await wait_for_poll(ann)
-        assert await fire_poll_timer(bus, first, looks=1) == 2, "the next timer is armed before anybody is asked"
+        assert await fire_poll_timer(bus, first, looks=1) == 2, "the next timer is set before the executor is asked"
         still = (await ann.load()).session
-        assert (still.phase, still.version) == ("waiting", first.version), "that nobody answers is no value"
+        assert (still.phase, still.version) == ("waiting", first.version), "a missing reply is not recorded as a value"
         async with working(settings, ScriptedModel(), "executor"):
             assert await fire_poll_timer(bus, still, looks=999) == 1_000
             ended = await ann.phase("resting", "failed")
@@ -119,8 +121,8 @@ async def test_an_executor_that_is_ended_between_two_looks_is_not_missed(
     assert ended.turn.actions[0].error == "gave up after 1,000 checks: the condition was not met"
 
 
-async def test_a_pause_holds_the_looks_and_a_stop_ends_them(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with planned(settings, bus, session_id, polls()) as ann:
+async def test_a_pause_suspends_polling_and_a_stop_ends_it(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with approved_plan(settings, bus, session_id, polls()) as ann:
         first = await wait_for_poll(ann)
         await ann.does(c.Pause())
         assert await fire_poll_timer(bus, first, looks=7) == 7
@@ -131,8 +133,10 @@ async def test_a_pause_holds_the_looks_and_a_stop_ends_them(settings: Settings, 
         assert polls_by_action(stopped) == {}
 
 
-async def test_what_may_not_be_polled_fails_before_it_begins(settings: Settings, bus: Bus, session_id: str) -> None:
-    for wrong, why in (
+async def test_a_plan_with_an_invalid_polling_step_fails_before_it_begins(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    for wrong, reason in (
         ({"tool": "write_file", "arguments": {"name": "a", "text": "b"}}, "does more than read"),
         ({"condition": "output.status == 1"}, "more than a condition may hold"),
         ({"condition": "1 < 2"}, "names nothing"),
@@ -142,9 +146,9 @@ async def test_what_may_not_be_polled_fails_before_it_begins(settings: Settings,
         ({"arguments": {"x": 1}}, "list_files"),
     ):
         draft = StepsDraft(goal="Wait", steps=[polls(**wrong)])
-        ann = Person(bus, f"{session_id}{abs(hash(why))}")
+        ann = Person(bus, f"{session_id}{abs(hash(reason))}")
         async with working(settings, ScriptedModel(*[draft] * 5), *SERVICES):
             await ann.does(c.Say(text="Wait", workflow="execution_plan", settings=SessionSettings(recall=False)))
             failed = await ann.phase("awaiting_approval", "failed")
-        assert failed.failure, why
-        assert why in failed.failure.reason
+        assert failed.failure, reason
+        assert reason in failed.failure.reason

@@ -1,4 +1,4 @@
-"""The command that records logs works: one play, with the services and the rehearsal model."""
+"""The command that records logs works: it runs one play with the services and the rehearsal model."""
 
 from pathlib import Path
 

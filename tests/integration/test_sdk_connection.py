@@ -1,4 +1,4 @@
-"""The connection against a scripted gateway on a real socket: lost, repeated and refused messages, refused clients."""
+"""The SDK's connection to a scripted gateway on a real socket: reconnects, repeated and refused messages, logins."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ from services.gateway.views.messages import snapshot
 from shared.domain import commands as c
 from tests.unit.test_cli_chat_view import PLAN, ChatScenario, greeting
 
-Act = Callable[["GatewayConnection"], Awaitable[None]]
+Script = Callable[["GatewayConnection"], Awaitable[None]]
 
 
 class GatewayConnection:
@@ -39,14 +39,14 @@ class GatewayConnection:
 
 
 @asynccontextmanager
-async def gateway(*acts: Act) -> AsyncIterator[str]:
-    """Run one script per connection. Returns the URL. A failed script fails the test."""
-    left = iter(acts)
+async def gateway(*scripts: Script) -> AsyncIterator[str]:
+    """The URL of a gateway that runs one script per connection. A failed script fails the test."""
+    remaining = iter(scripts)
     failures: list[BaseException] = []
 
     async def play(connection: ServerConnection) -> None:
         try:
-            await next(left)(GatewayConnection(connection))
+            await next(remaining)(GatewayConnection(connection))
         except BaseException as error:
             failures.append(error)
             raise
@@ -61,7 +61,7 @@ def url_of(server: Server) -> str:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "FIRST_PAUSE", 0.01)
 
 
@@ -69,9 +69,11 @@ def connected(url: str, session_id: str | None = None, *, token: str = "") -> Co
     return Connection(endpoint.Endpoint(url, token), session_id=session_id)
 
 
-async def hear(client: Connection, kind: str, count: int = 1, *, says: str = "") -> list[str]:
-    """The types of what comes, until `count` of this kind have come; links as they are. The first greeting is
-    answered with the request `says`."""
+async def receive_until(client: Connection, kind: str, count: int = 1, *, says: str = "") -> list[str]:
+    """The types of the received messages, up to the `count`th of this kind. Changes of the link are listed, too.
+
+    Answers the first greeting with the user message `says`.
+    """
     types: list[str] = []
     async with asyncio.timeout(10):
         async for message in client:
@@ -90,30 +92,30 @@ def session_in_review() -> ChatScenario:
     return story
 
 
-def event_message() -> list[s.ServerMessage]:
+def review_messages() -> list[s.ServerMessage]:
     return session_in_review().messages
 
 
-def where_it_stands() -> s.Snapshot:
+def review_snapshot() -> s.Snapshot:
     return snapshot(session_in_review().session)
 
 
-async def test_after_a_lost_connection_it_resumes_after_the_last_event() -> None:
+async def test_a_lost_connection_resumes_after_the_last_received_event() -> None:
     resumed: list[m.AnyClientMessage] = []
 
-    async def first(line: GatewayConnection) -> None:
-        await line.send_messages(greeting(), *event_message()[:1])
-        await line.connection.close()
+    async def first(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting(), *review_messages()[:1])
+        await socket.connection.close()
 
-    async def second(line: GatewayConnection) -> None:
-        await line.send_messages(greeting().model_copy(update={"session_id": "another"}))
-        resumed.append(await line.receive())
-        await line.send_messages(event_message()[2])  # the socket is not on the session yet
-        await line.send_messages(where_it_stands(), *event_message())
-        await line.wait_closed()
+    async def second(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting().model_copy(update={"session_id": "another"}))
+        resumed.append(await socket.receive())
+        await socket.send_messages(review_messages()[2])  # not expected: this socket has not joined the session yet
+        await socket.send_messages(review_snapshot(), *review_messages())
+        await socket.wait_closed()
 
     async with gateway(first, second) as url, connected(url) as client:
-        kinds = await hear(client, "text_plan_review")
+        kinds = await receive_until(client, "text_plan_review")
     assert kinds == ["up", "greeting", "event", "down", "up", "greeting", "snapshot", "event", "text_plan_review"]
     assert isinstance(resumed[0], m.Resume)
     assert (resumed[0].session_id, resumed[0].after) == ("s1", 1)
@@ -122,21 +124,21 @@ async def test_after_a_lost_connection_it_resumes_after_the_last_event() -> None
 async def test_unacknowledged_messages_are_sent_again_with_the_same_id() -> None:
     received: list[m.AnyClientMessage] = []
 
-    async def first(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        received.append(await line.receive())
-        await line.connection.close()
+    async def first(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        received.append(await socket.receive())
+        await socket.connection.close()
 
-    async def second(line: GatewayConnection) -> None:
-        await line.send_messages(greeting().model_copy(update={"session_id": "another"}))
-        received.append(await line.receive())
-        await line.send_messages(where_it_stands())  # as for a message that begins a session which has begun
-        received.append(await line.receive())
-        await line.send_messages(where_it_stands(), *event_message())
-        await line.wait_closed()
+    async def second(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting().model_copy(update={"session_id": "another"}))
+        received.append(await socket.receive())
+        await socket.send_messages(review_snapshot())  # the gateway's answer when the session exists already
+        received.append(await socket.receive())
+        await socket.send_messages(review_snapshot(), *review_messages())
+        await socket.wait_closed()
 
     async with gateway(first, second) as url, connected(url) as client:
-        kinds = await hear(client, "text_plan_review", says="calc")
+        kinds = await receive_until(client, "text_plan_review", says="calc")
     assert received[0] == received[1]
     assert received[0].session_id == "s1"
     assert isinstance(received[2], m.Resume)
@@ -144,39 +146,39 @@ async def test_unacknowledged_messages_are_sent_again_with_the_same_id() -> None
 
 
 async def test_acknowledged_messages_are_not_sent_again() -> None:
-    async def first(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        message = await line.receive()
-        event = event_message()[0]
+    async def first(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        message = await socket.receive()
+        event = review_messages()[0]
         assert isinstance(event, s.EventMessage)
-        mine = event.event.model_copy(update={"id": f"s1:{message.id}"})
-        await line.send_messages(event.model_copy(update={"event": mine}))
-        await line.connection.close()
+        own_event = event.event.model_copy(update={"id": f"s1:{message.id}"})
+        await socket.send_messages(event.model_copy(update={"event": own_event}))
+        await socket.connection.close()
 
-    async def second(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        assert isinstance(await line.receive(), m.Resume)
-        await line.send_messages(s.Log(session_id="s1", content="nothing else came"))
-        assert isinstance(await line.receive(), m.Close)
+    async def second(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        assert isinstance(await socket.receive(), m.Resume)
+        await socket.send_messages(s.Log(session_id="s1", content="nothing else came"))
+        assert isinstance(await socket.receive(), m.Close)
 
     async with gateway(first, second) as url, connected(url) as client:
-        assert (await hear(client, "log", says="calc")).count("event") == 1
+        assert (await receive_until(client, "log", says="calc")).count("event") == 1
         assert client.sent_here("s1:mine")
         assert "mine" not in client.pending
 
 
 async def test_a_too_large_message_is_dropped_and_the_others_are_sent_again() -> None:
-    async def first(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        await line.receive()
-        await line.receive()
-        await line.connection.close(1009)
+    async def first(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        await socket.receive()
+        await socket.receive()
+        await socket.connection.close(1009)
 
-    async def second(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        again = await line.receive()
-        await line.send_messages(s.Error(session_id="s1", code="not_now", message="No.", reply_to=again.id))
-        await line.wait_closed()
+    async def second(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        repeated = await socket.receive()
+        await socket.send_messages(s.Error(session_id="s1", code="not_now", message="No.", reply_to=repeated.id))
+        await socket.wait_closed()
 
     async with asyncio.timeout(20), gateway(first, second) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop", id="small"))
@@ -193,38 +195,38 @@ async def test_a_too_large_message_is_dropped_and_the_others_are_sent_again() ->
 async def test_messages_refused_as_unavailable_are_sent_again() -> None:
     received: list[m.AnyClientMessage] = []
 
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
         for _ in range(2):
-            received.append(await line.receive())
-            away = s.Error(session_id="s1", code="unavailable", message="The log is away.", reply_to=received[-1].id)
-            await line.send_messages(away)
-        received.append(await line.receive())
-        await line.send_messages(s.Log(session_id="s1", content="heard"))
-        await line.wait_closed()
+            received.append(await socket.receive())
+            error = s.Error(session_id="s1", code="unavailable", message="The log is away.", reply_to=received[-1].id)
+            await socket.send_messages(error)
+        received.append(await socket.receive())
+        await socket.send_messages(s.Log(session_id="s1", content="heard"))
+        await socket.wait_closed()
 
-    async with gateway(act) as url, connected(url, "s1") as client:
-        kinds = await hear(client, "log", 3)
+    async with gateway(script) as url, connected(url, "s1") as client:
+        kinds = await receive_until(client, "log", 3)
     assert "error" not in kinds
     assert {message.id for message in received} == {received[0].id}
     assert all(isinstance(message, m.Resume) for message in received)
 
 
 async def test_a_resume_that_fails_after_its_snapshot_is_sent_again() -> None:
-    first, second = event_message()[:2]
+    first, second = review_messages()[:2]
     received: list[m.AnyClientMessage] = []
 
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        received.append(await line.receive())
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        received.append(await socket.receive())
         cut_off = s.Error(session_id="s1", code="unavailable", message="Not complete yet.", reply_to=received[0].id)
-        await line.send_messages(where_it_stands(), first, cut_off)
-        received.append(await line.receive())
-        await line.send_messages(where_it_stands(), second, s.Log(session_id="s1", content="all of it"))
-        await line.wait_closed()
+        await socket.send_messages(review_snapshot(), first, cut_off)
+        received.append(await socket.receive())
+        await socket.send_messages(review_snapshot(), second, s.Log(session_id="s1", content="all of it"))
+        await socket.wait_closed()
 
-    async with gateway(act) as url, connected(url, "s1") as client:
-        kinds = await hear(client, "log", 2)
+    async with gateway(script) as url, connected(url, "s1") as client:
+        kinds = await receive_until(client, "log", 2)
         assert not client.pending
     assert "error" not in kinds
     assert [(message.type, message.id, getattr(message, "after", 0)) for message in received] == [
@@ -234,27 +236,27 @@ async def test_a_resume_that_fails_after_its_snapshot_is_sent_again() -> None:
 
 
 async def test_unknown_messages_are_ignored() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.connection.send('{"type": "of_tomorrow", "session_id": "s1"}')
-        await line.send_messages(greeting())
-        await line.wait_closed()
+    async def script(socket: GatewayConnection) -> None:
+        await socket.connection.send('{"type": "of_tomorrow", "session_id": "s1"}')
+        await socket.send_messages(greeting())
+        await socket.wait_closed()
 
-    async with gateway(act) as url, connected(url) as client:
-        assert await hear(client, "greeting") == ["up", "greeting"]
+    async with gateway(script) as url, connected(url) as client:
+        assert await receive_until(client, "greeting") == ["up", "greeting"]
 
 
-async def test_the_token_is_sent_and_a_denied_login_is_explained() -> None:
-    def door(connection: ServerConnection, request: Request) -> Response | None:
-        let_in = request.headers.get("Authorization") == "Bearer sesame"
-        return None if let_in else Response(403, "Forbidden", Headers(), b"")
+async def test_the_token_is_sent_and_a_refused_login_names_it() -> None:
+    def authorize(connection: ServerConnection, request: Request) -> Response | None:
+        has_token = request.headers.get("Authorization") == "Bearer sesame"
+        return None if has_token else Response(403, "Forbidden", Headers(), b"")
 
-    async def act(connection: ServerConnection) -> None:
+    async def script(connection: ServerConnection) -> None:
         await GatewayConnection(connection).send_messages(greeting())
         await connection.wait_closed()
 
-    async with serve(act, "127.0.0.1", 0, process_request=door) as server:
+    async with serve(script, "127.0.0.1", 0, process_request=authorize) as server:
         async with connected(url_of(server), token="sesame") as client:
-            assert await hear(client, "greeting") == ["up", "greeting"]
+            assert await receive_until(client, "greeting") == ["up", "greeting"]
         with pytest.raises(NotAllowed, match="token"):
             async with connected(url_of(server)) as client:
                 await client.open()
@@ -267,26 +269,26 @@ async def test_unreachable_gateways_and_invalid_addresses_are_reported(url: str,
             await client.open()
 
 
-async def test_a_final_close_code_ends_the_connection() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        await line.connection.close(1008, "not your session")
+async def test_a_close_code_for_a_refused_session_ends_the_connection_for_good() -> None:
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        await socket.connection.close(1008, "not your session")
 
-    async with gateway(act) as url, connected(url) as client:
+    async with gateway(script) as url, connected(url) as client:
         with pytest.raises(NotAllowed, match="not your session"):
-            await hear(client, "down")
+            await receive_until(client, "down")
 
 
 async def test_a_new_session_with_a_given_id_is_not_resumed() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting().model_copy(update={"session_id": "another"}))
-        message = await line.receive()
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting().model_copy(update={"session_id": "another"}))
+        message = await socket.receive()
         assert (message.type, message.session_id) == ("user_message", "s1")
-        await line.send_messages(*event_message())
-        await line.wait_closed()
+        await socket.send_messages(*review_messages())
+        await socket.wait_closed()
 
     async with (
-        gateway(act) as url,
+        gateway(script) as url,
         Connection(endpoint.Endpoint(url), session_id="s1", exists=False) as connection,
     ):
         await connection.send(m.UserMessage(type="user_message", content="calc"))
@@ -295,13 +297,13 @@ async def test_a_new_session_with_a_given_id_is_not_resumed() -> None:
     assert review.session_id == "s1"
 
 
-async def test_the_next_gateway_is_tried_when_one_is_lost() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        await line.wait_closed()
+async def test_reconnecting_tries_the_next_gateway() -> None:
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        await socket.wait_closed()
 
     urls: list[str] = []
-    async with gateway(act, act) as first_url, gateway(act) as second_url:
+    async with gateway(script, script) as first_url, gateway(script) as second_url:
         endpoints = endpoint.Endpoint(first_url), endpoint.Endpoint(second_url)
         async with asyncio.timeout(20), Connection(*endpoints) as connection:
             for _ in range(3):
@@ -311,17 +313,17 @@ async def test_the_next_gateway_is_tried_when_one_is_lost() -> None:
     assert urls == [first_url, second_url, first_url]
 
 
-async def test_an_error_ends_a_wait_unless_the_message_was_already_done() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        first, second = await line.receive(), await line.receive()
-        await line.send_messages(s.Error(session_id="s1", code="already_done", message="Done.", reply_to=first.id))
-        await line.send_messages(
+async def test_an_error_ends_a_wait_unless_its_code_is_already_done() -> None:
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        first, second = await socket.receive(), await socket.receive()
+        await socket.send_messages(s.Error(session_id="s1", code="already_done", message="Done.", reply_to=first.id))
+        await socket.send_messages(
             s.Error(session_id="s1", code="not_now", message="No.", hint="Wait.", reply_to=second.id)
         )
-        await line.wait_closed()
+        await socket.wait_closed()
 
-    async with asyncio.timeout(20), gateway(act) as url, connected(url) as connection:
+    async with asyncio.timeout(20), gateway(script) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop"))
         await connection.send(m.Pause(type="pause"))
         with pytest.raises(RequestRefused, match="Wait") as refused:
@@ -330,15 +332,15 @@ async def test_an_error_ends_a_wait_unless_the_message_was_already_done() -> Non
     assert refused.value.code == "not_now"
 
 
-async def test_an_unreachable_gateway_is_given_up_after_the_timeout() -> None:
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting())
-        await line.receive()
-        await line.send_messages(where_it_stands(), *event_message())
-        await line.wait_closed()
+async def test_events_of_a_gateway_that_stays_unreachable_end_with_an_error_after_the_timeout() -> None:
+    async def script(socket: GatewayConnection) -> None:
+        await socket.send_messages(greeting())
+        await socket.receive()
+        await socket.send_messages(review_snapshot(), *review_messages())
+        await socket.wait_closed()
 
     async with AsyncExitStack() as serving:
-        url = await serving.enter_async_context(gateway(act))
+        url = await serving.enter_async_context(gateway(script))
         parley = await serving.enter_async_context(Parley(url, timeout=0.3))
         events = parley.session("s1").events()
         assert [(await anext(events)).version for _ in range(2)] == [1, 2]

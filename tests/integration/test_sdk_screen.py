@@ -1,4 +1,4 @@
-"""A protocol 2 connection against a scripted gateway: its screen, and what it does if an event is missing."""
+"""A protocol 2 connection of the SDK: its screen, and how it gets a missing event."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from tests.unit.test_cli_chat_view import PLAN, ChatScenario, delta, greeting
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "FIRST_PAUSE", 0.01)
 
 
@@ -46,20 +46,22 @@ async def test_a_missing_event_causes_one_resume() -> None:
     story, received = approved_session(), list[m.AnyClientMessage]()
     first, second, third = story.events
 
-    async def act(line: GatewayConnection) -> None:
-        await line.send_messages(greeting().model_copy(update={"protocol": 2}))
-        received.append(await line.receive())
+    async def act(connection: GatewayConnection) -> None:
+        await connection.send_messages(greeting().model_copy(update={"protocol": 2}))
+        received.append(await connection.receive())
         early = ChatScenario()
         early.does(c.Say(text="calc"))
-        await line.send_messages(screen_messages.snapshot(early.session), screen_messages.history_message(first.event))
-        await line.send_messages(delta(0, "1. Ad"), third, third)  # the second is lost
-        received.append(await line.receive())
-        await line.send_messages(
+        await connection.send_messages(
+            screen_messages.snapshot(early.session), screen_messages.history_message(first.event)
+        )
+        await connection.send_messages(delta(0, "1. Ad"), third, third)  # the second event is missing
+        received.append(await connection.receive())
+        await connection.send_messages(
             screen_messages.snapshot(story.session),
             screen_messages.history_message(second.event),
             screen_messages.history_message(third.event),
         )
-        await line.wait_closed()
+        await connection.wait_closed()
 
     async with gateway(act) as url, Connection(Endpoint(url), session_id="s1", view=2) as client:
         types = await follow(client, 3)
@@ -70,7 +72,7 @@ async def test_a_missing_event_causes_one_resume() -> None:
         assert client.screen.draft is None
 
 
-async def test_screens_follow_a_session() -> None:
+async def test_the_screen_follows_a_session() -> None:
     world = World()
     async with serving(world.app) as address, Parley(f"http://{address}") as parley:
         session = await parley.start("A calculator")

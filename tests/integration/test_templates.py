@@ -35,15 +35,15 @@ steps:
 
 
 async def approved(parley: Parley, drafted: ExecutionPlan) -> ExecutionPlan:
-    """The ended plan; all its actions are approved."""
+    """The plan after it has ended. Approves the plan and each of its actions."""
     assert drafted.status == "pending_approval", drafted.problem
-    now = await parley.execution_plans.execute(await parley.execution_plans.approve(drafted))
-    while now.status == "executing":
-        session = parley.session(now.session_id)
+    current = await parley.execution_plans.execute(await parley.execution_plans.approve(drafted))
+    while current.status == "executing":
+        session = parley.session(current.session_id)
         await session.wait()
         await session.approve()
-        now = await parley.execution_plans.get(now.task_id, wait=20)
-    return now
+        current = await parley.execution_plans.get(current.task_id, wait=20)
+    return current
 
 
 async def test_an_executed_plan_is_saved_and_repeated_with_another_value(settings: Settings, bus: Bus) -> None:
@@ -55,8 +55,13 @@ async def test_an_executed_plan_is_saved_and_repeated_with_another_value(setting
         early = await parley.templates.from_plan(drafted, name="Early", parameters=[chosen])
         done = await approved(parley, drafted)
         assert done.status == "completed"
-        mail = {"name": "email", "value": USER["email"], "required": True, "description": "Whose order it is"}
-        template = await parley.templates.from_plan(done.task_id, name="Cancel", parameters=[chosen, mail])
+        email_value = {
+            "name": "email",
+            "value": USER["email"],
+            "required": True,
+            "description": "Whose order it is",
+        }
+        template = await parley.templates.from_plan(done.task_id, name="Cancel", parameters=[chosen, email_value])
         assert early.template.steps[1:] == template.template.steps[1:]
         assert (template.version, template.status, template.problems) == (1, "ready", ())
         order, email = template.template.parameters
@@ -107,7 +112,7 @@ async def test_a_template_learned_from_a_session_repeats_its_lookups(settings: S
             await parley.templates.learn("nobody")
 
 
-async def test_a_template_document_round_trips_and_changes_name_their_version(settings: Settings, bus: Bus) -> None:
+async def test_an_exported_template_is_imported_and_an_outdated_change_refused(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings) as there, Parley(there.url) as parley:
         template = await parley.templates.read(DOCUMENT)
         text = await parley.templates.document(template.id)
@@ -119,12 +124,12 @@ async def test_a_template_document_round_trips_and_changes_name_their_version(se
         assert (changed.version, changed.template.name) == (2, "Other")
         with pytest.raises(RequestRefused, match="Version 1 is not the newest"):
             await parley.templates.change(template, renamed)
-        for wrong, why in (
+        for document, why in (
             ("name: a\nname: b", "“name” occurs twice"),
             (DOCUMENT.replace("params.order}} up", "params.who}} up"), "There is no parameter who"),
         ):
             with pytest.raises(RequestRefused, match=why):
-                await parley.templates.read(wrong)
+                await parley.templates.read(document)
         with pytest.raises(RequestRefused, match="comes with Parley"):
             await parley.templates.delete("parley-cancel-order")
         async with httpx2.AsyncClient(base_url=f"{there.url}/api") as http:
@@ -153,7 +158,7 @@ async def test_a_template_with_an_unknown_tool_is_a_draft(settings: Settings, bu
         assert (await parley.execution_plans.list()).total == 0
 
 
-async def test_a_template_can_be_a_hint_to_the_planner(settings: Settings, bus: Bus) -> None:
+async def test_a_template_can_be_knowledge_for_the_planner(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings, plan(WHO)) as there, Parley(there.url) as parley:
         drafted = await parley.templates.use("parley-cancel-order", request="Find the customer only")
         drafted = await parley.execution_plans.get(drafted.task_id, wait=20)
@@ -167,7 +172,7 @@ async def test_a_template_can_be_a_hint_to_the_planner(settings: Settings, bus: 
 async def test_templates_work_from_the_terminal(settings: Settings, bus: Bus, tmp_path: Path) -> None:
     async with serving_plans(settings) as there, Parley(there.url) as parley:
 
-        async def ran(*words: str) -> str:
+        async def run(*words: str) -> str:
             command = ("-m", "cli.main", "templates", *words, "--url", there.url)
             process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=PIPE, stderr=STDOUT)
             output, _ = await process.communicate()
@@ -176,32 +181,32 @@ async def test_templates_work_from_the_terminal(settings: Settings, bus: Bus, tm
 
         file = tmp_path / "mine.yaml"
         file.write_text(DOCUMENT, encoding="utf-8")
-        imported = await ran("import", str(file))
+        imported = await run("import", str(file))
         template_id, _, name = imported.splitlines()[0].partition("  ")
         assert name == "Look an order up"
         assert f"Use it: parley templates use {template_id} -s order=…" in imported
-        listed = [line.split("  ") for line in (await ran("list")).splitlines()]
+        listed = [line.split("  ") for line in (await run("list")).splitlines()]
         columns = [[cell.strip() for cell in line if cell.strip()] for line in listed]
         assert ["parley-cancel-order", "Cancel an order", "email, order_id, reason"] in columns
-        (tmp_path / "again.yaml").write_text(await ran("show", template_id), encoding="utf-8")
-        await ran("import", str(tmp_path / "again.yaml"))
-        assert "Look #W1 up" in await ran("use", template_id, "-s", "order=#W1")
+        (tmp_path / "again.yaml").write_text(await run("show", template_id), encoding="utf-8")
+        await run("import", str(tmp_path / "again.yaml"))
+        assert "Look #W1 up" in await run("use", template_id, "-s", "order=#W1")
         task = (await parley.execution_plans.list()).plans[0].task_id
-        assert "Look {{params.x}} up" in await ran("save", task, "-p", "x=#W1", "--json")
-        assert "Next run: " in await ran("schedule", template_id, "--daily", "07:30", "-s", "order=#W1")
-        assert "next run" in await ran("list")
-        assert await ran("schedule", template_id, "--off") == "It is run by hand only.\n"
-        await ran("delete", template_id)
-        assert template_id not in await ran("list")
+        assert "Look {{params.x}} up" in await run("save", task, "-p", "x=#W1", "--json")
+        assert "Next run: " in await run("schedule", template_id, "--daily", "07:30", "-s", "order=#W1")
+        assert "next run" in await run("list")
+        assert await run("schedule", template_id, "--off") == "It is run by hand only.\n"
+        await run("delete", template_id)
+        assert template_id not in await run("list")
 
 
 async def test_a_scheduled_run_waits_for_its_owners_approval(settings: Settings, bus: Bus) -> None:
     started: asyncio.Queue[str] = asyncio.Queue()
 
-    async def hear(subject: str, _: bytes) -> None:
+    async def on_edited(subject: str, _: bytes) -> None:
         started.put_nowait(subject.split(".")[1])
 
-    await bus.subscribe("feed.*.*.plan.edited", hear)
+    await bus.subscribe("feed.*.*.plan.edited", on_edited)
     async with serving_plans(settings) as there, Parley(there.url) as parley:
         template = await parley.templates.create(shipped_templates()["parley-cancel-order"])
         values = {"email": USER["email"], "order_id": ORDER["order_id"]}
@@ -217,12 +222,12 @@ async def test_a_scheduled_run_waits_for_its_owners_approval(settings: Settings,
         assert (drafted.status, drafted.user_approved) == ("pending_approval", False)
         done = await approved(parley, drafted)
         assert (done.status, await order_status(settings)) == ("completed", "cancelled")
-        over = await parley.templates.get(template.id)
-        assert over.last_run
-        assert (over.next_run, over.last_run.session_id) == (None, session_id)
+        afterwards = await parley.templates.get(template.id)
+        assert afterwards.last_run
+        assert (afterwards.next_run, afterwards.last_run.session_id) == (None, session_id)
 
 
-# --- what comes with Parley
+# --- shipped templates
 
 
 async def test_the_shipped_template_cancels_an_order(settings: Settings, bus: Bus) -> None:
@@ -262,11 +267,11 @@ async def test_the_shipped_template_writes_order_counts_to_a_file(settings: Sett
 
 
 async def test_the_shipped_templates_store_a_response_and_send_a_table(settings: Settings, bus: Bus) -> None:
-    taken = response(b"{}", "Content-Type: application/json", status="201 Created")
-    async with http_server(stock=stock, tables=taken) as server:
+    created = response(b"{}", "Content-Type: application/json", status="201 Created")
+    async with http_server(stock=stock, tables=created) as server:
         entry = {"origin": server.url(""), "methods": ["GET", "POST"]}
-        allowing = settings.model_copy(update={"parley_http_allow": json.dumps([entry])})
-        async with serving_plans(allowing) as there, Parley(there.url) as parley:
+        allowed = settings.model_copy(update={"parley_http_allow": json.dumps([entry])})
+        async with serving_plans(allowed) as there, Parley(there.url) as parley:
             used = await parley.templates.use("parley-save-page", {"url": server.url("/stock")})
             stored = await file_of(parley, there, "answer.json", used)
             assert stored["json"]["items"] == [{"id": 7, "name": "tea"}]

@@ -1,4 +1,4 @@
-"""Steps that ask or wait, with the real executor, plan store and broker: other steps continue, nothing is lost."""
+"""Plan steps that ask the user or wait for a time, with the real services and broker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,8 +24,8 @@ def step(number: int, tool: str, *after: str, **arguments: Any) -> StepDraft:
 
 
 @asynccontextmanager
-async def planned(settings: Settings, bus: Bus, session_id: str, *steps: StepDraft) -> AsyncIterator[Person]:
-    """A plan of these steps, approved, with plan_store to keep the times."""
+async def approved_plan(settings: Settings, bus: Bus, session_id: str, *steps: StepDraft) -> AsyncIterator[Person]:
+    """The user of a session whose plan of these steps is approved. plan_store wakes it when a wait ends."""
     store = PlanStore(settings)
     async with working(settings, ScriptedModel(StepsDraft(goal="Wait and ask", steps=list(steps))), *SERVICES):
         await store.start()
@@ -45,17 +45,17 @@ def results(session: Session) -> dict[str, Any]:
     return {action.spec.id.rpartition(".")[2]: action.result for action in session.turn.actions}
 
 
-async def test_a_plan_asks_waits_and_goes_on(settings: Settings, bus: Bus, session_id: str) -> None:
-    query = step(1, "ask_person", question="Which tea?", options=["Green", "Black"])
+async def test_a_plan_asks_the_user_waits_and_continues(settings: Settings, bus: Bus, session_id: str) -> None:
+    question = step(1, "ask_person", question="Which tea?", options=["Green", "Black"])
     note = step(2, "write_file", name="tea.md", text="{{steps.s1.output}}")
     waits = step(3, "wait_until", seconds=1)
     after = step(4, "list_files", "s2", "s3")
-    async with planned(settings, bus, session_id, query, note, waits, after) as ann:
+    async with approved_plan(settings, bus, session_id, question, note, waits, after) as ann:
         paused = await ann.phase("awaiting_input")
         assert paused.question
         assert (paused.question.text, len(paused.question.options)) == ("Which tea?", 2)
         await ann.does(c.Answer(text="Green"))
-        noting = await ann.phase("awaiting_approval")  # what is written was not known when the plan was approved
+        noting = await ann.phase("awaiting_approval")  # the approved plan did not contain the text
         assert noting.turn
         action = next(a for a in noting.turn.actions if a.spec.approval_reason)
         assert action.spec.arguments["text"] == "Green"
@@ -67,17 +67,17 @@ async def test_a_plan_asks_waits_and_goes_on(settings: Settings, bus: Bus, sessi
         assert datetime.fromisoformat(results(session)["s3"]["until"]) <= datetime.now(UTC)
 
 
-async def test_an_instant_that_is_past_is_not_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_a_wait_until_a_past_time_ends_at_once(settings: Settings, bus: Bus, session_id: str) -> None:
     past = (datetime.now(UTC) - timedelta(days=2)).isoformat()
-    async with planned(settings, bus, session_id, step(1, "wait_until", until=past)) as ann:
+    async with approved_plan(settings, bus, session_id, step(1, "wait_until", until=past)) as ann:
         session = await ann.phase("resting", "failed")
         assert results(session) == {"s1": {"until": past}}
 
 
-async def test_a_wait_that_cannot_be_is_refused_in_words(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_an_invalid_wait_is_refused_with_the_reason(settings: Settings, bus: Bus, session_id: str) -> None:
     far = (datetime.now(UTC) + timedelta(days=100)).isoformat()
     both = step(2, "wait_until", until=far, seconds=1)
-    async with planned(settings, bus, session_id, step(1, "wait_until", until=far), both) as ann:
+    async with approved_plan(settings, bus, session_id, step(1, "wait_until", until=far), both) as ann:
         session = await ann.phase("resting", "failed")
         assert session.turn
         errors = [action.error for action in session.turn.actions]
@@ -85,8 +85,8 @@ async def test_a_wait_that_cannot_be_is_refused_in_words(settings: Settings, bus
         assert "one of both" in errors[1]
 
 
-async def test_it_waits_on_when_services_begin_anew(settings: Settings, bus: Bus, session_id: str) -> None:
-    """The broker has the timer; the sweep handles one that fires while the plan store is down."""
+async def test_a_wait_survives_a_restart_of_the_services(settings: Settings, bus: Bus, session_id: str) -> None:
+    """The broker has the timer. If it fires while plan_store is down, the sweep of plan_store wakes the session."""
     plan = StepsDraft(goal="Wait", steps=[step(1, "wait_until", seconds=3)])
     ann = Person(bus, session_id)
     async with working(settings, ScriptedModel(plan), *SERVICES):
@@ -101,14 +101,12 @@ async def test_it_waits_on_when_services_begin_anew(settings: Settings, bus: Bus
     assert waiting.turn
     until = waiting.turn.actions[0].until
     assert until
-    await asyncio.sleep(
-        max((until - datetime.now(UTC)).total_seconds(), 0)
-    )  # the timer fires while the plan store is down
-    again = PlanStore(settings)
+    await asyncio.sleep(max((until - datetime.now(UTC)).total_seconds(), 0))  # the timer fires without plan_store
+    restarted = PlanStore(settings)
     async with working(settings, ScriptedModel(), *SERVICES):
-        await again.start()
+        await restarted.start()
         try:
             outcome = await ann.phase("resting", "failed")
             assert results(outcome) == {"s1": {"until": until.isoformat()}}
         finally:
-            await again.stop()
+            await restarted.stop()

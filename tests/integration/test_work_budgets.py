@@ -1,4 +1,4 @@
-"""Budgets for tool calls and time, with the real services: checked before a batch, which is never cut off."""
+"""Budgets for tool calls and time, with the real services: they are checked before a batch, never during one."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ from tests.integration.test_waiting_plan import SERVICES, results, step
 from tests.support.stack import Person, working
 
 
-async def test_a_plan_asks_between_two_batches_and_continues_when_allowed(
+async def test_a_plan_over_its_call_budget_asks_before_the_next_batch(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     """Both calls of the first batch end, although the budget allows only one."""
@@ -46,15 +46,17 @@ async def test_a_plan_asks_between_two_batches_and_continues_when_allowed(
         assert (ended.plan.status, ended.spent.tool_calls) == ("completed", 3)
 
 
-async def test_work_that_has_had_its_time_is_not_begun(settings: Settings, bus: Bus, session_id: str) -> None:
-    """Its first event is old, so all of the time since then was work that waited to be taken up."""
+async def test_a_batch_does_not_start_when_the_time_budget_is_used_up(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    """The first event is an hour old, and the time since then counts as work because a service was due."""
     say = c.Say(text="List", workflow="execution_plan", settings=SessionSettings(time_budget=60))
     an_hour_ago = CommandMeta("user:ann", datetime.now(UTC) - timedelta(hours=1), id="c1")
     await commit(bus.log, SessionAtPosition(Session(session_id), 0), say, an_hour_ago)
     ann = Person(bus, session_id)
     async with working(settings, ScriptedModel(StepsDraft(goal="List", steps=[step(1, "list_files")])), *SERVICES):
         session = await ann.phase("awaiting_approval", "failed")
-        assert session.plan, "what has begun is ended"
+        assert session.plan, "the budget is checked only before a batch"
         assert session.spent.seconds > 3_500
         await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
         paused = await ann.phase("awaiting_input")

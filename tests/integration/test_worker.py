@@ -118,7 +118,7 @@ async def test_a_redelivery_during_the_work_waits_and_makes_no_further_model_cal
     await gate.entered.wait()
     second = asyncio.create_task(planner.worker.on_delivery(work._replace(deliveries=2)))
     await asyncio.sleep(0)
-    assert not second.done(), "to be done with it now would acknowledge work that may still be lost"
+    assert not second.done(), "an acknowledgement now could lose the work"
     gate.go.set()
     await asyncio.gather(first, second)
     assert len(planner.model.prompts) == 1

@@ -1,4 +1,4 @@
-"""The configured model, asked by the services: `make test ARGS="tests/live --live"` with `OPENAI_BASE_URL` set."""
+"""The services with the configured model. Run: `make test ARGS="tests/live --live"` with `OPENAI_BASE_URL` set."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.stack import Person, working
 pytestmark = pytest.mark.live
 
 
-async def test_it_drafts_a_plan_and_a_program_that_passes_its_tests(
+async def test_the_model_drafts_a_plan_and_a_program_that_passes_its_tests(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     assert settings.model_url, "no model is configured: set OPENAI_BASE_URL, OPENAI_API_KEY or INTERNLM_API_URL"

@@ -1,4 +1,4 @@
-"""Random sessions by the state machine of tests/unit/domain/test_machine.py, deterministic by seed."""
+"""Random sessions from the state machine of tests/unit/domain/test_machine.py. The seed makes them repeatable."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -28,19 +28,19 @@ def random_sessions() -> Iterator[RecordedLog]:
 
 
 def _play(choice: random.Random) -> list[tuple[str, list[SessionEvent]]]:
-    """Run one schedule, and check the machine's invariants."""
+    """The sessions of one random schedule, with their events. The machine's invariants are checked."""
     machine, logs = Schedules(), []
     machine.begin(**_arguments(choice, ("workflow", "turns", "ahead")))
-    for _ in range(choice.choice((0, 0, 0, 6))):  # sent back again and again, which chance alone hardly ever does
+    for _ in range(choice.choice((0, 0, 0, 6))):  # repeated bad replies, which hardly ever occur by chance
         machine.undisturbed(1)
         if machine.world.session.work:
             machine.trouble(number=0, move="bad")
     for _ in range(RULES):
         rule = choice.choice([rule for rule in machine.rules if all(holds(machine) for holds in rule.preconditions)])
-        before = machine.world.session.id, machine.world.log
+        previous = machine.world.session.id, machine.world.log
         rule.function(machine, **_arguments(choice, rule.arguments))
-        if machine.world.session.id != before[0]:
-            logs.append(before)
+        if machine.world.session.id != previous[0]:
+            logs.append(previous)
     machine.teardown()
     return [*logs, (machine.world.session.id, machine.world.log)]
 

@@ -1,8 +1,8 @@
-"""The messages of protocol 1 about the recorded logs: every message after each event, and the snapshot of each state.
+"""Transcripts: the messages of protocol 1 about the recorded logs, after each event, and the snapshot of each state.
 
     python -m tests.protocol1.transcripts     records them again
 
-They hold the messages as they are sent, in order: a client of version 1 must not notice a newer release.
+A transcript holds the messages as sent, in order: a client of version 1 must not notice a newer release.
 """
 
 import json
@@ -18,7 +18,7 @@ from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import RecordedLog, load, load_random, names
 
 FILE = Path(__file__).parent / "transcripts.jsonl.xz"
-EVERY = 20  # of the random sessions
+EVERY = 20  # every 20th random session is recorded
 DRAFT = "Goal: a draft"
 
 

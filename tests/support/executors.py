@@ -8,7 +8,7 @@ from shared.settings import Settings
 
 
 async def executor(settings: Settings, **environ: str) -> asyncio.subprocess.Process:
-    """What it says goes to `executor.log` beside the sessions."""
+    """A started executor. Its stderr goes to `executor.log` in `parley_home`."""
     environment = child_environment(
         NATS_URL=settings.nats_url,
         PARLEY_HOME=str(settings.parley_home),

@@ -24,10 +24,10 @@ def resources(folder: Path) -> list[Manifest]:
     manifests: list[Manifest] = []
     for name in kustomization(folder)["resources"]:
         path = (folder / name).resolve()
-        assert not folder.is_relative_to(path), "kustomize takes no base that the overlay lies in"
+        assert not folder.is_relative_to(path), "kustomize accepts no base that contains the overlay"
         manifests += resources(path) if path.is_dir() else documents(path)
     for patch in kustomization(folder).get("patches", []):
-        assert patch["target"].keys() == {"kind"}, "no other target is understood here"
+        assert patch["target"].keys() == {"kind"}, "this helper supports no other patch target"
         (change,) = documents(folder / patch["path"])
         del change["metadata"]["name"]
         manifests = [

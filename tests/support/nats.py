@@ -16,7 +16,7 @@ def kill9(server: NatsServer) -> None:
 
 @contextmanager
 def frozen(server: NatsServer) -> Iterator[None]:
-    """The process does nothing meanwhile: a signal has not stopped it yet when `kill` returns, so it is awaited."""
+    """Stop the process for the duration of the block. `kill` returns before the process has stopped: wait for that."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         os.waitid(os.P_PID, server.pid, os.WSTOPPED)

@@ -1,4 +1,4 @@
-"""A project outside this one, with entry points, as pip leaves it: modules and metadata on the path."""
+"""Installs a package with entry points for a test, as pip would: modules and metadata on the path."""
 
 import sys
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ def installed(
     modules: Mapping[str, str],
     entry_points: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Install a package of these modules, whose entry points stand by group and name."""
+    """Install a package of these modules. `entry_points` maps groups to names to values."""
     site = folder / "site"
     metadata = site / "outside-1.dist-info"
     metadata.mkdir(parents=True)

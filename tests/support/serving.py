@@ -14,7 +14,7 @@ async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
     """Yield the base URL, such as `http://127.0.0.1:40123`; `app` is any ASGI application."""
     config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", port)) as listener:  # it queues what comes before the server is up
+    with socket.create_server(("127.0.0.1", port)) as listener:  # queues connections until the server accepts them
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Each invariant of the chaos suite passes on sound evidence and detects broken evidence."""
+"""Each invariant of the chaos suite holds for the evidence of a correct run and detects broken evidence."""
 
 import json
 from collections.abc import Callable
@@ -38,19 +38,19 @@ CALL = ModelCall(
 
 
 class RecordedSession(Story):
-    """A session run by the domain's own rules, and its log."""
+    """A session that the domain's rules have run, with its log and the events that a client received."""
 
     @property
     def stored_messages(self) -> list[StoredMessage]:
         return [
             StoredMessage(
-                at + 1,
+                index + 1,
                 subject_of(transition.event, transition.due),
-                guard_headers(self.id, at, transition.event.id),
+                guard_headers(self.id, index, transition.event.id),
                 dump_event(transition.event),
                 NOON,
             )
-            for at, transition in enumerate(self.transitions)
+            for index, transition in enumerate(self.transitions)
         ]
 
     @property
@@ -59,7 +59,7 @@ class RecordedSession(Story):
 
 
 def recorded_session(*, is_note_known: bool = True) -> RecordedSession:
-    """A session with a keyed write and one without a key, whose outcome may be uncertain."""
+    """A session with two writes: one has a key; the other has none, so its outcome may be uncertain."""
     session = RecordedSession()
     settings = SessionSettings(approval="never")
     session.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
@@ -81,7 +81,7 @@ ROWS: Rows = {"sessions": [("s1", 7), ("s2", 3)], "journal": [("s1", 1, {"a": 1}
 
 
 def evidence(session: RecordedSession | None = None) -> Evidence:
-    """Evidence of a sound run, with something for every invariant to check."""
+    """Evidence of a correct run, with something for every invariant to check."""
     session = session or recorded_session()
     return Evidence(
         log={"s1": session.stored_messages},
@@ -122,7 +122,7 @@ def test_empty_evidence_checks_nothing() -> None:
     assert [result.checked for result in check_invariants(Evidence(), grace=GRACE)] == [0] * len(ALL)
 
 
-def test_uncertain_outcomes_are_counted() -> None:
+def test_an_uncertain_write_may_be_done_or_not_and_is_counted() -> None:
     for times, word in ((1, "done"), (0, "not done")):
         run = replace(evidence(recorded_session(is_note_known=False)), notes={"hello": times})
         assert violated(run) == set()
@@ -130,7 +130,7 @@ def test_uncertain_outcomes_are_counted() -> None:
 
 
 def session_that_repeats_an_uncertain_step() -> RecordedSession:
-    """The note's outcome is uncertain, and the next version of the plan, approved by the user, runs it again."""
+    """The note's outcome is uncertain. The user approves a new version of the plan, which writes the note again."""
     session = RecordedSession()
     note = Step(text="Note it", tool=NOTE, id="s1", effect="write", arguments={"text": "hello"})
     look = Step(text="Look", tool="look", id="s2", effect="read")
@@ -153,7 +153,7 @@ def approve_plan(session: RecordedSession) -> None:
     session.apply(c.Approve(version=session.session.plan.version, hash=session.session.plan.hash))
 
 
-def test_a_repeated_uncertain_step_may_have_written_its_note_twice() -> None:
+def test_an_uncertain_note_that_is_repeated_may_be_written_once_or_twice() -> None:
     session = session_that_repeats_an_uncertain_step()
     for times, broken in ((0, True), (1, False), (2, False), (3, True)):
         run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
@@ -161,7 +161,7 @@ def test_a_repeated_uncertain_step_may_have_written_its_note_twice() -> None:
 
 
 def stopped_session(*outcomes: c.Finish | c.ReportUncertain | c.LoseResult) -> RecordedSession:
-    """The same session with these outcomes of the two writes."""
+    """A session with both writes, which is stopped after these outcomes."""
     session = RecordedSession()
     session.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
     session.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
@@ -173,7 +173,7 @@ def stopped_session(*outcomes: c.Finish | c.ReportUncertain | c.LoseResult) -> R
 
 
 def uncertain_after_stop(*outcomes: c.Finish) -> RecordedSession:
-    """The keyed write was running when the session was stopped and its executor killed."""
+    """A session that was stopped while the keyed write ran; then its executor was killed."""
     session = stopped_session(*outcomes)
     session.apply(c.ReportUncertain(action_id="1.1", reason="its executor ended"))
     return session
@@ -182,23 +182,23 @@ def uncertain_after_stop(*outcomes: c.Finish) -> RecordedSession:
 DONE = finish_action(action_id="1.1", ok=True, result="cancelled")
 
 
-def test_the_recorded_outcome_of_a_write_matches_its_effect() -> None:
-    """A repeated write is refused as already done, so the store's state alone does not show the repetition."""
+def test_a_recorded_outcome_that_differs_from_the_effect_is_a_violation() -> None:
+    """The retail store refuses a repeated write, so its state alone does not show that a write was repeated."""
     noted = finish_action(action_id="1.2", ok=True, result="noted")
     refused = finish_action(action_id="1.1", ok=False, error="Error: it is cancelled already")
-    away = finish_action(action_id="1.2", ok=False, error="There is no tool.")
+    missing_tool = finish_action(action_id="1.2", ok=False, error="There is no tool.")
     lost = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
     assert violated(evidence(stopped_session(DONE, noted))) == set()
     assert violated(evidence(stopped_session(refused, noted))) == {"I4"}, "it took effect, and is recorded as failed"
     assert violated(evidence(stopped_session(lost, noted))) == {"I4"}, "its key makes the outcome known"
     assert violated(evidence(uncertain_after_stop(noted))) == set(), "its executor was killed, and the session stopped"
-    assert violated(evidence(stopped_session(DONE, away))) == {"I4"}, "it was noted, and is recorded as failed"
+    assert violated(evidence(stopped_session(DONE, missing_tool))) == {"I4"}, "it was noted, and is recorded as failed"
     assert violated(replace(evidence(stopped_session(DONE, noted)), notes={"hello": 2})) == {"I4"}
     assert violated(replace(evidence(stopped_session(DONE, noted)), replayed_results={KEY: "cancelled"})) == set()
     assert violated(replace(evidence(stopped_session(DONE, noted)), replayed_results={KEY: "another"})) == {"I4"}
 
 
-def test_a_started_action_has_an_outcome() -> None:
+def test_a_started_action_without_an_outcome_is_a_violation() -> None:
     large = finish_action("1.1", ok=True, result="cancelled", size=60_000)
     noted = finish_action("1.2", ok=True, result="noted")
     assert violated(evidence(stopped_session(DONE))) == {"I9"}, "the note has no outcome"
@@ -221,7 +221,7 @@ def test_lost_work_is_a_violation() -> None:
     assert violated(run) == {"I5"}
 
 
-def test_an_append_overtaken_by_an_outsider_is_counted_and_repeated() -> None:
+def test_an_append_that_lost_to_an_outsiders_message_must_be_repeated() -> None:
     run = replace(log_with(overtaken)(evidence()), poison_positions=frozenset({90}), is_clustered=True)
     assert violated(run) == set()
     assert results(run)["I2"].notes == ("1 overtaken by a stranger",)
@@ -246,109 +246,117 @@ def headed(message: StoredMessage, **headers: str) -> StoredMessage:
 
 
 def guarded(messages: list[StoredMessage], at: int, expected: str | None) -> list[StoredMessage]:
-    """Replace the guard of the message at this index, or remove it."""
+    """The messages with another guard at this index, or with none."""
     others = {name: value for name, value in messages[at].headers.items() if name != EXPECTED_SEQUENCE}
     messages[at] = messages[at]._replace(headers=others | ({EXPECTED_SEQUENCE: expected} if expected else {}))
     return messages
 
 
 def fork(messages: list[StoredMessage]) -> list[StoredMessage]:
-    """A second writer stored another event after the same position, because its guard had another filter."""
+    """Add another event with the same predecessor: a second writer's guard had another filter."""
     twin = json.loads(messages[3].data) | {"id": "s1:twin", "at": "2031-01-01T00:00:00Z"}
     headers = {**messages[3].headers, MESSAGE_ID: f"s1:twin@{messages[3].headers[EXPECTED_SEQUENCE]}"}
     return [*messages, StoredMessage(90, messages[3].subject, headers, json.dumps(twin).encode(), NOON)]
 
 
 def stored_twice(messages: list[StoredMessage]) -> list[StoredMessage]:
-    """Deduplication and guard failed: an event is stored again as the next version."""
+    """Add the first event again as the next version, as if deduplication and guard had failed."""
     again = json.loads(messages[0].data) | {"version": 8, "intent": "request"}
     following = guard_headers("s1", messages[-1].position, again["id"])
     return [*messages, StoredMessage(91, messages[0].subject, following, json.dumps(again).encode(), NOON)]
 
 
 def overtaken(messages: list[StoredMessage]) -> list[StoredMessage]:
-    """A cluster stored an outsider's message before the last append, which was then appended again."""
+    """Store an outsider's message before the last event, which is then appended again, as a cluster does."""
     *_, last = messages
-    stranger = StoredMessage(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
+    outsider = StoredMessage(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
     again = headed(last, **guard_headers("s1", 91, json.loads(last.data)["id"]))._replace(position=92)
-    return [*messages[:-1], stranger, last._replace(position=91), again]
+    return [*messages[:-1], outsider, last._replace(position=91), again]
 
 
 def changed(events: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:
     return [*events[:-1], events[-1] | fields]
 
 
-def effects(*run: Effect, **more: Any) -> Change:
-    return lambda before: replace(before, effects=run, **more)
+def effects(*recorded: Effect, **more: Any) -> Change:
+    return lambda run: replace(run, effects=recorded, **more)
 
 
 def row(table: str, *values: Any) -> Change:
     return lambda run: replace(run, rows=dict(run.rows) | {table: [*run.rows[table], values]})
 
 
-def exited(code: int, asked: str, seconds: float) -> Change:
-    return lambda run: replace(run, exits=[ProcessExit("planner-1", code, asked, seconds)])
+def exited(code: int, cause: str, seconds: float) -> Change:
+    return lambda run: replace(run, exits=[ProcessExit("planner-1", code, cause, seconds)])
 
 
 BROKEN: list[tuple[str, str, Change]] = [
-    ("I1", "the last event is gone", log_with(lambda raws: raws[:-1])),
-    ("I1", "it was shown otherwise", shown_with(lambda events: changed(events, at="2031-01-01T00:00:00Z"))),
-    ("I1", "acknowledged, never stored", lambda e: replace(e, acknowledged=[AcknowledgedCommand("s1", "c9", 7)])),
-    ("I2", "one in the middle is gone", log_with(lambda raws: [*raws[:2], *raws[3:]])),
+    ("I1", "the last event is missing", log_with(lambda raws: raws[:-1])),
+    ("I1", "an event was shown differently", shown_with(lambda events: changed(events, at="2031-01-01T00:00:00Z"))),
+    (
+        "I1",
+        "an acknowledged command is missing",
+        lambda e: replace(e, acknowledged=[AcknowledgedCommand("s1", "c9", 7)]),
+    ),
+    ("I2", "an event in the middle is missing", log_with(lambda raws: [*raws[:2], *raws[3:]])),
     ("I2", "an unguarded write", log_with(lambda raws: guarded(raws, 3, None))),
-    ("I2", "a guard of another position", log_with(lambda raws: guarded(raws, 3, "77"))),
+    ("I2", "a guard for another position", log_with(lambda raws: guarded(raws, 3, "77"))),
     ("I2", "a fork", log_with(fork)),
-    ("I3", "an event twice", log_with(stored_twice)),
-    ("I3", "another id in its header", log_with(lambda raws: [headed(raws[0], **{MESSAGE_ID: "x"}), *raws[1:]])),
-    ("I4", "done without a start", effects(EFFECT, replace(EFFECT, key="s1/9/9.1"))),
-    ("I4", "told as done, not done", effects()),
-    ("I4", "came to something else", effects(replace(EFFECT, result="refunded twice"))),
+    ("I3", "an event is stored twice", log_with(stored_twice)),
+    ("I3", "the header has another id", log_with(lambda raws: [headed(raws[0], **{MESSAGE_ID: "x"}), *raws[1:]])),
+    ("I4", "an effect without a started action", effects(EFFECT, replace(EFFECT, key="s1/9/9.1"))),
+    ("I4", "recorded as done but not done", effects()),
+    ("I4", "the effect has another result", effects(replace(EFFECT, result="refunded twice"))),
     ("I4", "the store was changed twice", effects(EFFECT, worlds={"shared": {"orders/#W1": {"status": "gone"}}})),
     ("I4", "noted twice", lambda e: replace(e, notes={"hello": 2})),
-    ("I4", "told as noted, never noted", lambda e: replace(e, notes={})),
-    ("I5", "work goes on for ever", log_with(lambda raws: raws[:-1])),
-    ("I5", "its person still waits", lambda e: replace(e, user_outcomes=[UserOutcome("s1", "notes", "")])),
-    ("I5", "the session is nowhere", lambda e: replace(e, user_outcomes=[UserOutcome("s2", "notes", "answered")])),
-    ("I5", "a message is never taken", lambda e: replace(e, outstanding={"planner": 1})),
-    ("I6", "a row too many", row("sessions", "s3", 1)),
-    ("I6", "a row twice", row("journal", "s1", 1, {"a": 1})),
+    ("I4", "recorded as noted but not noted", lambda e: replace(e, notes={})),
+    ("I5", "the work never ends", log_with(lambda raws: raws[:-1])),
+    ("I5", "the user got no outcome", lambda e: replace(e, user_outcomes=[UserOutcome("s1", "notes", "")])),
+    (
+        "I5",
+        "the session is missing",
+        lambda e: replace(e, user_outcomes=[UserOutcome("s2", "notes", "answered")]),
+    ),
+    ("I5", "a message was never processed", lambda e: replace(e, outstanding={"planner": 1})),
+    ("I6", "an additional row", row("sessions", "s3", 1)),
+    ("I6", "a duplicate row", row("journal", "s1", 1, {"a": 1})),
     ("I6", "a row differs", lambda e: replace(e, rows={**e.rows, "journal": [("s1", 1, {"a": 2})]})),
     ("I6", "a table is empty", lambda e: replace(e, rows={**e.rows, "sessions": []})),
-    ("I7", "one left out", shown_with(lambda events: [*events[:1], *events[2:]])),
-    ("I7", "one twice", shown_with(lambda events: [*events, events[-1]])),
-    ("I7", "two the other way round", shown_with(lambda events: [events[1], events[0], *events[2:]])),
+    ("I7", "an event was not shown", shown_with(lambda events: [*events[:1], *events[2:]])),
+    ("I7", "an event was shown twice", shown_with(lambda events: [*events, events[-1]])),
+    ("I7", "two events were shown in the wrong order", shown_with(lambda events: [events[1], events[0], *events[2:]])),
     (
         "I7",
-        "not from where it resumed",
+        "the events do not begin where the socket resumed",
         lambda e: replace(e, socket_records=[SocketRecord("s1", 1, list(e.socket_records[1].events))]),
     ),
-    ("I8", "too late", exited(0, "SIGTERM", GRACE + 5.1)),
-    ("I8", "it failed while leaving", exited(1, "SIGTERM", 1.0)),
-    ("I8", "it ended by itself", exited(77, "", 0.0)),
+    ("I8", "the process ended too late", exited(0, "SIGTERM", GRACE + 5.1)),
+    ("I8", "the process failed while it shut down", exited(1, "SIGTERM", 1.0)),
+    ("I8", "the process ended by itself", exited(77, "", 0.0)),
     (
         "I10",
-        "served, not accounted for",
+        "a served request is not recorded",
         lambda e: replace(e, served_requests=[*e.served_requests, *e.served_requests]),
     ),
-    ("I10", "accounted for, not served", lambda e: replace(e, served_requests=[])),
+    ("I10", "a recorded request was not served", lambda e: replace(e, served_requests=[])),
 ]
 
 
-@pytest.mark.parametrize(("name", "what", "change"), BROKEN, ids=[f"{name} {what}" for name, what, _ in BROKEN])
-def test_broken_evidence_is_detected(name: str, what: str, change: Change) -> None:
-    assert name in violated(change(evidence())), what
+@pytest.mark.parametrize(("name", "fault", "change"), BROKEN, ids=[f"{name} {fault}" for name, fault, _ in BROKEN])
+def test_broken_evidence_is_detected(name: str, fault: str, change: Change) -> None:
+    assert name in violated(change(evidence())), fault
 
 
-def test_the_suites_own_messages_do_not_break_the_chain() -> None:
-    stranger = StoredMessage(4, "session.s1.planner.message.received", {}, b"{", NOON)
+def test_a_malformed_message_is_allowed_only_if_the_suite_itself_published_it() -> None:
+    outsider = StoredMessage(4, "session.s1.planner.message.received", {}, b"{", NOON)
 
     def between(messages: list[StoredMessage]) -> list[StoredMessage]:
-        late = [message._replace(position=message.position + 1) for message in messages[3:]]
+        shifted = [message._replace(position=message.position + 1) for message in messages[3:]]
         later = [
             headed(message, **guard_headers("s1", message.position - 1, json.loads(message.data)["id"]))
-            for message in late
+            for message in shifted
         ]
-        return [*messages[:3], stranger, *later]
+        return [*messages[:3], outsider, *later]
 
     run = log_with(between)(evidence())
     assert violated(run) == {"I2"}

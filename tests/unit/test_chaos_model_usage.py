@@ -76,7 +76,7 @@ def test_a_process_that_exits_in_time_may_lose_no_call() -> None:
     terminated = KILLED._replace(cause="SIGTERM", code=0)
     assert balance([REPLY], [], [terminated._replace(seconds=1)], [OPEN]).allowed_losses == 0
     assert balance([REPLY], [], [terminated._replace(seconds=5)], [OPEN]).allowed_losses == 1, (
-        "its grace period ran out"
+        "the service's grace period was over"
     )
     assert balance([REPLY], [], [terminated._replace(cause="cut")], [OPEN]).allowed_losses == 1
 

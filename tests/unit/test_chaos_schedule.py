@@ -82,7 +82,7 @@ def test_the_same_seed_makes_the_same_users() -> None:
     assert len({script.session_id for script in scripts}) == 40
 
 
-def test_a_choice_depends_only_on_what_it_is_about() -> None:
+def test_a_draw_depends_only_on_the_seed_and_its_name() -> None:
     first, second = (UserScripts(7, STORE).script(3) for _ in range(2))
     second.draw("something else")
     assert first.draw("plan 1") == second.draw("plan 1") != first.draw("plan 2")

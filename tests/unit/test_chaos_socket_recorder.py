@@ -1,4 +1,4 @@
-"""The chaos suite records a session's sockets as sent, including gaps and repetitions."""
+"""The chaos suite records a session's events as its sockets received them, including gaps and repetitions."""
 
 import json
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from chaos.socket_recorder import SocketRecorder
 
 
-def recorded(*frames: tuple[str, dict[str, Any]]) -> list[tuple[int, list[int]]]:
-    """For each record: the version after which events should follow, and the versions received."""
+def record(*frames: tuple[str, dict[str, Any]]) -> list[tuple[int, list[int]]]:
+    """For each record: the version after which events should follow, and the received versions."""
     recorder = SocketRecorder("s1")
     for direction, message in frames:
         recorder("sent" if direction == "sent" else "received", json.dumps({"session_id": "s1", **message}))
-    return [(record.after, [event["version"] for event in record.events]) for record in recorder.records]
+    return [(item.after, [event["version"] for event in item.events]) for item in recorder.records]
 
 
 def event(version: int) -> tuple[str, dict[str, Any]]:
@@ -27,24 +27,35 @@ def snapshot(version: int) -> tuple[str, dict[str, Any]]:
 
 
 GREETING = ("received", {"type": "greeting"})
-NOT_NOW = ("received", {"type": "error", "code": "unavailable", "reply_to": "r"})
+RESUME_FAILED = ("received", {"type": "error", "code": "unavailable", "reply_to": "r"})
 
 
-def test_a_new_session_is_recorded_from_its_first_event_and_a_resumed_one_from_its_version() -> None:
-    assert recorded(GREETING, event(1), event(2), GREETING, resume(2), snapshot(4), event(3), event(4)) == [
+def test_a_record_begins_with_the_first_event_or_after_the_resumed_version() -> None:
+    assert record(GREETING, event(1), event(2), GREETING, resume(2), snapshot(4), event(3), event(4)) == [
         (0, [1, 2]),
         (2, [3, 4]),
     ]
 
 
 def test_gaps_and_repetitions_are_recorded_unchanged() -> None:
-    assert recorded(GREETING, event(1), event(3), event(3), event(2)) == [(0, [1, 3, 3, 2])]
+    assert record(GREETING, event(1), event(3), event(3), event(2)) == [(0, [1, 3, 3, 2])]
 
 
 def test_events_before_a_resume_is_answered_or_after_it_failed_are_ignored() -> None:
-    frames = (GREETING, resume(0), event(7), snapshot(2), event(1), NOT_NOW, event(9), resume(1), snapshot(2), event(2))
-    assert recorded(*frames) == [(0, [1]), (1, [2])]
+    frames = (
+        GREETING,
+        resume(0),
+        event(7),
+        snapshot(2),
+        event(1),
+        RESUME_FAILED,
+        event(9),
+        resume(1),
+        snapshot(2),
+        event(2),
+    )
+    assert record(*frames) == [(0, [1]), (1, [2])]
 
 
 def test_an_unrequested_snapshot_marks_where_live_events_begin() -> None:
-    assert recorded(GREETING, snapshot(4), event(5), resume(0), snapshot(5), event(1)) == [(4, [5]), (0, [1])]
+    assert record(GREETING, snapshot(4), event(5), resume(0), snapshot(5), event(1)) == [(4, [5]), (0, [1])]

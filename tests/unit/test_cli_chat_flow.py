@@ -22,7 +22,7 @@ from parley.protocol.words import HINTS
 from shared.domain import commands as c
 from shared.story import finish_action
 from tests.support.flow_services import FORM, OUTPUTS
-from tests.unit.test_cli_chat_turns import drawn
+from tests.unit.test_cli_chat_turns import rendered
 from tests.unit.test_cli_chat_view import ChatScenario, sent
 
 NODES = ("get_relevant_tables", "generate_sql", "execute_sql", "format_final_response")
@@ -33,9 +33,9 @@ WIDE: dict[str, JsonValue] = {
 }
 
 
-def _walked(*more: c.Command, confirm: bool = False) -> ChatScenario:
-    """A path whose first node has run."""
-    text = ChatScenario()
+def _path_scenario(*commands: c.Command, confirm: bool = False) -> ChatScenario:
+    """A session and its chat after the first node of a path. `confirm`: the second node waits for an approval."""
+    scenario = ChatScenario()
     actions = tuple(
         ActionSpec(
             id=f"1.{n}",
@@ -50,12 +50,12 @@ def _walked(*more: c.Command, confirm: bool = False) -> ChatScenario:
     path = PathPlan(
         nodes=tuple(a.tool for a in actions), fallback=True, fallback_reason="Nonsense.", attempts=3, proposal=proposal
     )
-    text.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
-    text.does(c.Start(), finish_action(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
-    return text
+    scenario.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
+    scenario.does(c.Start(), finish_action(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *commands)  # type: ignore[arg-type]
+    return scenario
 
 
-def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> InputRequest:
+def table_request(form: dict[str, JsonValue] | None = FORM) -> InputRequest:
     question = QuestionSection(question_id="1.2", about="action", content="?", options=(), form=form)
     return InputRequest("question", question=question)
 
@@ -71,7 +71,7 @@ def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> InputRequest:
     ],
 )
 def test_tables_are_chosen_by_number_by_name_or_as_proposed(line: str, answer: list[str]) -> None:
-    view = ChatView(session_id="s", gateway_request=asks_for_tables())
+    view = ChatView(session_id="s", gateway_request=table_request())
     message = sent(interpret(line, view))
     assert isinstance(message, m.AnswerReply)
     assert json.loads(message.content) == {"tables": answer}
@@ -79,13 +79,13 @@ def test_tables_are_chosen_by_number_by_name_or_as_proposed(line: str, answer: l
     assert choices(view) == ()
 
 
-def test_a_form_shows_its_fields_and_is_answered_by_them() -> None:
+def test_a_form_shows_its_fields_and_accepts_field_values_or_text() -> None:
     form: dict[str, JsonValue] = {
         "type": "object",
         "required": ["city"],
         "properties": {"city": {"type": "string", "description": "Where to"}, "carrier": {"enum": ["UPS", "DHL"]}},
     }
-    view = ChatView(session_id="s", gateway_request=asks_for_tables(form))
+    view = ChatView(session_id="s", gateway_request=table_request(form))
     for line, answer in (
         ('city="New York" carrier=UPS', {"city": "New York", "carrier": "UPS"}),
         ("city=", {"city": ""}),
@@ -97,18 +97,18 @@ def test_a_form_shows_its_fields_and_is_answered_by_them() -> None:
     assert isinstance(plain, m.AnswerReply)
     assert plain.content == "Oslo"
     assert hint(view.request) == HINTS["form"]
-    text = " ".join(drawn(render_request(view, {}) or "").split())
+    text = " ".join(rendered(render_request(view, {}) or "").split())
     assert "city Where to carrier UPS or DHL · optional" in text
 
 
 def test_other_text_about_tables_is_sent_unchanged() -> None:
     assert tables_answer("3", table_options(None)) == "3"
-    assert tables_answer("orders and their items", table_options(asks_for_tables())) == "orders and their items"
-    assert table_options(asks_for_tables(None)) == ()
+    assert tables_answer("orders and their items", table_options(table_request())) == "orders and their items"
+    assert table_options(table_request(None)) == ()
 
 
-def test_the_line_of_a_path_marks_the_current_node() -> None:
-    view = _walked().view
+def test_the_path_line_marks_the_current_node() -> None:
+    view = _path_scenario().view
     assert view.sections
     assert view.sections.turn
     assert view.sections.path
@@ -116,7 +116,7 @@ def test_the_line_of_a_path_marks_the_current_node() -> None:
         render_flow.path_line(view.actions).plain
         == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
     )
-    text = drawn(render_flow.path_details(view.sections.turn, view.sections.path, view.actions), width=140)
+    text = rendered(render_flow.path_details(view.sections.turn, view.sections.path, view.actions), width=140)
     assert "No planned path would work, so the full one is used: Nonsense." in text
     assert "3 tries" in text
     assert "forecast" in text
@@ -124,15 +124,15 @@ def test_the_line_of_a_path_marks_the_current_node() -> None:
 
 
 def test_a_changed_path_is_sent_with_the_last_action_seen() -> None:
-    text = _walked()
-    message = sent(slash_command("/path generate_sql, complaint_triage.write_reply", text.view))
+    scenario = _path_scenario()
+    message = sent(slash_command("/path generate_sql, complaint_triage.write_reply", scenario.view))
     nodes = ("text_to_sql.generate_sql", "complaint_triage.write_reply")
     assert message == m.EditPath(type="edit_path", after="1.1", nodes=nodes)
     assert isinstance(slash_command("/path x", ChatView(session_id="s")), ShowText)
 
 
 def test_a_nodes_value_is_shown_in_full_and_can_be_edited() -> None:
-    view = _walked(confirm=True).view
+    view = _path_scenario(confirm=True).view
     assert view.request
     assert view.request.kind == "actions"
     assert [choice.word for choice in choices(view)][-1] == "edit"
@@ -150,31 +150,31 @@ def test_an_answer_can_be_accepted_and_saved() -> None:
 
 
 def test_many_rows_are_cut_on_the_screen_and_complete_in_the_file() -> None:
-    text = drawn(render_flow.result_table(WIDE), width=200)
+    text = rendered(render_flow.result_table(WIDE), width=200)
     assert "30 rows and more · 10 of them not shown · 2 columns not shown" in text
     assert "∅" in text
     assert "…" in text
     lines = as_csv(WIDE).splitlines()
     assert len(lines) == 31
     assert lines[1].startswith("0,," + "x" * 80)
-    assert drawn(render_flow.result_table({"columns": ["n"], "rows": []})).count("0 rows") == 1
+    assert rendered(render_flow.result_table({"columns": ["n"], "rows": []})).count("0 rows") == 1
 
 
 CELLS: list[tuple[JsonValue, str]] = json.loads((Path(__file__).parents[1] / "support" / "csv_cells.json").read_text())
 
 
 @pytest.mark.parametrize(("value", "written"), CELLS)
-def test_no_csv_cell_is_a_formula(value: JsonValue, written: str) -> None:
+def test_csv_cells_never_start_a_formula(value: JsonValue, written: str) -> None:
     """The cases are shared with the page's test."""
     assert as_csv({"columns": ["x"], "rows": [[value]]}) == f"x\r\n{written}\r\n"
     assert as_csv({"columns": [value], "rows": []}) == f"{written}\r\n"
 
 
 def test_the_last_result_is_the_newest_of_the_path() -> None:
-    text = _walked()
-    assert last_result(text.view) is None
-    text.does(c.Start(), finish_action(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
-    text.does(finish_action(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
-    result = last_result(text.view)
+    scenario = _path_scenario()
+    assert last_result(scenario.view) is None
+    scenario.does(c.Start(), finish_action(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
+    scenario.does(finish_action(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
+    result = last_result(scenario.view)
     assert result
     assert result["rows"] == [[163]]

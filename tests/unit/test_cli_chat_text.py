@@ -50,20 +50,20 @@ def code_view(code: str) -> CodeView:
     return CodeView.model_validate({"version": 5, "number": 1, "code": code, **fields})
 
 
-def at(**sections: object) -> ChatView:
-    """A view of a session in this state."""
-    stands = ChatScenario().does(c.Say(text="Count")).sections
-    assert stands
-    return ChatView(session_id="s1", sections=stands.model_copy(update=sections))
+def view_with(**sections: object) -> ChatView:
+    """The view of a new session, with these sections replaced."""
+    initial = ChatScenario().does(c.Say(text="Count")).sections
+    assert initial
+    return ChatView(session_id="s1", sections=initial.model_copy(update=sections))
 
 
-words = st.text(st.characters(categories=("L", "N", "Zs"), exclude_characters="\x85\u2028\u2029"), min_size=1).map(
+texts = st.text(st.characters(categories=("L", "N", "Zs"), exclude_characters="\x85\u2028\u2029"), min_size=1).map(
     lambda text: " ".join(text.split())
 )
-some = words.filter(lambda text: text and not text[0].isdigit())
+step_texts = texts.filter(lambda text: text and not text[0].isdigit())
 
 
-@given(some, st.lists(some, min_size=1, max_size=8), st.one_of(st.just(""), some))
+@given(step_texts, st.lists(step_texts, min_size=1, max_size=8), st.one_of(st.just(""), step_texts))
 def test_an_unchanged_plan_is_parsed_to_the_same_plan(goal: str, steps: list[str], notes: str) -> None:
     plan = tuple(Step(text=step) for step in steps)
     assert read_plan(f"{editable(goal, plan, notes)}\n{HELP}", plan) == (goal, plan, notes)
@@ -80,43 +80,43 @@ def test_text_that_is_not_a_plan_is_refused(text: str) -> None:
         read_plan(text)
 
 
-async def _no(text: str, suffix: str) -> str | None:
+async def _cancel_edit(text: str, suffix: str) -> str | None:
     return None
 
 
 def test_only_a_changed_text_is_sent() -> None:
-    view = at(plan=PLAN)
+    view = view_with(plan=PLAN)
 
-    async def same(text: str, suffix: str) -> str | None:
+    async def change_nothing(text: str, suffix: str) -> str | None:
         return text
 
-    async def other(text: str, suffix: str) -> str | None:
+    async def change_goal_and_notes(text: str, suffix: str) -> str | None:
         assert suffix == ".md"
         return text.replace("Count words", "Count letters").replace("Fast.", "")
 
-    async def broken(text: str, suffix: str) -> str | None:
+    async def write_no_plan(text: str, suffix: str) -> str | None:
         return "nothing of it"
 
     assert (
-        asyncio.run(edit_in_review(view, _no))
-        == asyncio.run(edit_in_review(view, same))
+        asyncio.run(edit_in_review(view, _cancel_edit))
+        == asyncio.run(edit_in_review(view, change_nothing))
         == ShowText("Nothing was changed.")
     )
-    assert asyncio.run(edit_in_review(view, other)) == SendMessage(
+    assert asyncio.run(edit_in_review(view, change_goal_and_notes)) == SendMessage(
         m.Edit(type="edit", target="plan", version=3, goal="Count letters", steps=PLAN.steps, notes="")
     )
-    assert isinstance(asyncio.run(edit_in_review(view, broken)), ShowText)
-    assert isinstance(asyncio.run(edit_in_review(ChatView(), other)), ShowText)
+    assert isinstance(asyncio.run(edit_in_review(view, write_no_plan)), ShowText)
+    assert isinstance(asyncio.run(edit_in_review(ChatView(), change_goal_and_notes)), ShowText)
 
 
 def test_code_is_edited_as_code() -> None:
-    async def more(text: str, suffix: str) -> str | None:
+    async def add_line(text: str, suffix: str) -> str | None:
         assert suffix == ".py"
         return f"{text}print(2)\n"
 
-    view = at(plan=PLAN, code=code_view("print(1)\n"))
+    view = view_with(plan=PLAN, code=code_view("print(1)\n"))
     expected = m.Edit(type="edit", target="code", version=5, content="print(1)\nprint(2)\n")
-    assert asyncio.run(edit_in_review(view, more)) == SendMessage(expected)
+    assert asyncio.run(edit_in_review(view, add_line)) == SendMessage(expected)
 
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
@@ -169,16 +169,16 @@ def test_every_event_has_a_summary_of_one_line(kind: type[Event]) -> None:
         name: examples[name] for name, field in kind.model_fields.items() if field.is_required() and name in examples
     }
     event = EVENTS.validate_python(kind.model_validate(ENVELOPE | needed).model_dump(by_alias=True))
-    told = summarize(event)
-    assert told
-    assert "\n" not in told
+    summary = summarize(event)
+    assert summary
+    assert "\n" not in summary
 
 
 def test_a_summary_names_the_number_of_plan_and_code() -> None:
-    gists = [summarize(event) for event in stored()]
-    assert gists[1] == "wrote plan 1 “A calculator” (2 steps)"
-    assert gists[2].startswith("approved plan 1")
-    assert gists[3] == "wrote code 1 (1 line)"
+    summaries = [summarize(event) for event in events_with_code()]
+    assert summaries[1] == "wrote plan 1 “A calculator” (2 steps)"
+    assert summaries[2].startswith("approved plan 1")
+    assert summaries[3] == "wrote code 1 (1 line)"
 
 
 @pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
@@ -191,14 +191,14 @@ def test_tail_prints_the_usage_of_an_event_once(kind: type[Event], capsys: pytes
     assert " ".join(capsys.readouterr().out.split()).count("2 tokens of m, $0.1000, 1.0 s") == 2
 
 
-def stored() -> list[SessionEvent]:
-    told = ChatScenario()
-    coded(told)
-    return list(told.view.events)
+def events_with_code() -> list[SessionEvent]:
+    scenario = ChatScenario()
+    coded(scenario)
+    return list(scenario.view.events)
 
 
 def test_an_export_holds_plan_and_code_in_every_format() -> None:
-    events = stored()
+    events = events_with_code()
     markdown = export(events, "md")
     assert "1. Add\n2. Test" in markdown
     assert "```python\nprint(1)\n```" in markdown
@@ -219,7 +219,7 @@ def test_the_format_follows_from_the_files_suffix() -> None:
         format_of(Path("a.docx"))
 
 
-def drawn(what: object, *, width: int, terminal: bool = True) -> str:
+def render_text(renderable: object, *, width: int, terminal: bool = True) -> str:
     console = Console(
         file=io.StringIO(),
         width=width,
@@ -227,7 +227,7 @@ def drawn(what: object, *, width: int, terminal: bool = True) -> str:
         color_system="standard" if terminal else None,
         highlight=False,
     )
-    console.print(what, markup=False, crop=False)
+    console.print(renderable, markup=False, crop=False)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -235,8 +235,8 @@ def drawn(what: object, *, width: int, terminal: bool = True) -> str:
 @pytest.mark.parametrize("width", [40, 80])
 def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    told = ChatScenario()
-    views = [told.view, coded(told)]
+    scenario = ChatScenario()
+    views = [scenario.view, coded(scenario)]
     error = s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60)
     shown: list[object] = [render.render_request(view, {}) for view in views]
     shown += [
@@ -248,9 +248,10 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
         render.render_commands(),
         render.render_greeting(greeting()),
     ]
-    shown += [render_journal.render_event(event, told.view, mine=False) for event in told.events]
-    shown += render_journal.journal_lines(told.view)
-    lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
+    shown += [render_journal.render_event(event, scenario.view, mine=False) for event in scenario.events]
+    shown += render_journal.journal_lines(scenario.view)
+    rendered = [render_text(renderable, width=width) for renderable in shown if renderable is not None]
+    lines = [line for text in rendered for line in text.splitlines()]
     assert lines
     assert max(map(_plain_length, lines)) <= width
 
@@ -261,24 +262,24 @@ def _plain_length(line: str) -> int:
 
 def test_without_colour_there_are_no_escape_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     code = render.render_code(code_view("import os\n"))
-    assert "\x1b[3" in drawn(code, width=80)
+    assert "\x1b[3" in render_text(code, width=80)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in drawn(code, width=80)
+    assert "\x1b[3" not in render_text(code, width=80)
 
 
 def test_in_a_pipe_code_is_written_unchanged() -> None:
     line = f"x = {'1 + ' * 60}1"
-    out = drawn(render.render_code(code_view(f"{line}\n")), width=40, terminal=False)
+    out = render_text(render.render_code(code_view(f"{line}\n")), width=40, terminal=False)
     assert line in out.splitlines()
     assert "\x1b" not in out
 
 
 def test_a_long_draft_shows_its_end() -> None:
-    told = ChatScenario()
-    told.does(c.Say(text="calc"))
-    view = told.hears(delta(0, "\n".join(f"{n}. Step {n} of many" for n in range(1, 60))))
+    scenario = ChatScenario()
+    scenario.does(c.Say(text="calc"))
+    view = scenario.hears(delta(0, "\n".join(f"{n}. Step {n} of many" for n in range(1, 60))))
     live = render.render_live(view, elapsed=1, url="", rows=20, console=Console(width=80))
-    out = drawn(live, width=80)
+    out = render_text(live, width=80)
     assert "Step 59 of many" in out
     assert "Step 3 of many" not in out
     assert "Drafting a plan" in out
@@ -290,5 +291,5 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
     event = facts.ActionsFinished.model_validate(
         ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
     )
-    out = drawn(render_turn.action_outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
+    out = render_text(render_turn.action_outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -1,4 +1,4 @@
-"""How turns, approvals and answers look, and what the user can choose."""
+"""The chat's rendering of turns, approvals, answers and lists, and the user's choices."""
 
 import asyncio
 import io
@@ -43,9 +43,9 @@ PLAN = c.PlanTurn(
 )
 
 
-def drawn(what: RenderableType, *, terminal: bool = False, width: int = 100) -> str:
+def rendered(renderable: RenderableType, *, terminal: bool = False, width: int = 100) -> str:
     out = io.StringIO()
-    Console(file=out, force_terminal=terminal, width=width, color_system=None, highlight=False).print(what)
+    Console(file=out, force_terminal=terminal, width=width, color_system=None, highlight=False).print(renderable)
     return out.getvalue()
 
 
@@ -60,7 +60,7 @@ def last(scenario: ChatScenario, kind: type[Any], *, mine: bool = False) -> str:
     """The chat's rendering of the newest event of this kind."""
     event = [message for message in scenario.events if isinstance(message.event, kind)][-1]
     shown = render_journal.render_event(event, scenario.view, mine=mine)
-    return drawn(shown) if shown else ""
+    return rendered(shown) if shown else ""
 
 
 def test_a_turn_shows_its_goal_and_actions() -> None:
@@ -93,7 +93,7 @@ def test_a_turn_without_actions_announces_the_answer() -> None:
 def test_an_action_card_without_changes_says_why(preview: Preview | None, words: str, *, terminal: bool) -> None:
     action = waiting_for_approval().view.request
     assert action
-    assert words in drawn(render_turn.action_card(action.actions[0], preview), terminal=terminal)
+    assert words in rendered(render_turn.action_card(action.actions[0], preview), terminal=terminal)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -106,9 +106,9 @@ def test_an_action_card_shows_before_and_after_and_fits(width: int) -> None:
     view = waiting_for_approval().view
     shown = render.render_request(view, {"1.1": Preview(known=True, changes=changes)})
     assert shown
-    text = drawn(shown, terminal=True, width=width)
+    text = rendered(shown, terminal=True, width=width)
     assert max(map(len, text.splitlines())) <= width
-    plain = " ".join(drawn(shown).split())
+    plain = " ".join(rendered(shown).split())
     assert 'orders/#W1/status: "pending" → "cancelled"' in plain
     assert 'orders/#W1/cancel_reason: (empty) → "no longer needed' in plain
     assert "→ (empty)" in plain
@@ -124,35 +124,35 @@ def test_an_action_is_approved_remembered_declined_or_declined_with_a_reason() -
     view = waiting_for_approval().view
     assert view.request
     waiting = view.request.actions[0]
-    yes = m.Approval(type="approval", approved=True, action_id="1.1", hash=waiting.hash)
-    no = m.Approval(type="approval", approved=False, action_id="1.1")
+    approval = m.Approval(type="approval", approved=True, action_id="1.1", hash=waiting.hash)
+    refusal = m.Approval(type="approval", approved=False, action_id="1.1")
     for line in ("1", "yes", "Y", "approve"):
-        assert sent(interpret(line, view)) == yes
+        assert sent(interpret(line, view)) == approval
     for line in ("2", "always"):
-        assert sent(interpret(line, view)) == yes.model_copy(update={"remember": True})
+        assert sent(interpret(line, view)) == approval.model_copy(update={"remember": True})
     for line in ("3", "no", "deny"):
-        assert sent(interpret(line, view)) == no
+        assert sent(interpret(line, view)) == refusal
     assert isinstance(interpret("maybe", view), ShowText)
-    asked = interpret("reason", view)
-    assert isinstance(asked, AskFurther)
-    why = replace(view, local_request=asked.request)
-    assert sent(interpret("too dear", why)) == no.model_copy(update={"reason": "too dear"})
-    assert interpret("", why) == AskFurther(view.request)
+    effect = interpret("reason", view)
+    assert isinstance(effect, AskFurther)
+    asking_reason = replace(view, local_request=effect.request)
+    assert sent(interpret("too dear", asking_reason)) == refusal.model_copy(update={"reason": "too dear"})
+    assert interpret("", asking_reason) == AskFurther(view.request)
 
 
-def _ran(scenario: ChatScenario, *, ok: bool = True, result: Any = None, error: str = "") -> None:
+def _run_action(scenario: ChatScenario, *, ok: bool = True, result: Any = None, error: str = "") -> None:
     scenario.does(c.Approve(version=scenario.session.version, action_id="1.1"), c.Start())
     scenario.does(finish_action(action_id="1.1", ok=ok, result=result, error=error, seconds=0.25))
 
 
 def test_results_are_shortened_and_errors_are_shown() -> None:
     scenario = waiting_for_approval()
-    _ran(scenario, result='{"status": "' + "x" * 2_000 + '"}')
+    _run_action(scenario, result='{"status": "' + "x" * 2_000 + '"}')
     text = last(scenario, facts.ActionsFinished)
     assert "✓ 1.1 cancel_order · 0.2 s" in text
     assert len(text) < 700
     scenario = waiting_for_approval()
-    _ran(scenario, ok=False, error="Error: order not found")
+    _run_action(scenario, ok=False, error="Error: order not found")
     text = last(scenario, facts.ActionsFinished)
     assert "✗ 1.1 cancel_order" in text
     assert "Error: order not found" in text
@@ -160,7 +160,7 @@ def test_results_are_shortened_and_errors_are_shown() -> None:
 
 def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
     scenario = waiting_for_approval()
-    _ran(scenario, result="done")
+    _run_action(scenario, result="done")
     scenario.does(c.Start(), finish_action(action_id="1.2", ok=True, result="ok"))
     scenario.does(c.VerifyTurn(status="success", next_action="complete", rule="all finished", reasoning="It is done."))
     assert "✓ success, request done (checked by rule) It is done." in last(scenario, facts.TurnVerified)
@@ -175,17 +175,17 @@ def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
 
 def test_an_escalated_session_can_be_taken_over_and_handed_back() -> None:
     scenario = waiting_for_approval()
-    _ran(scenario, ok=False, error="no")
+    _run_action(scenario, ok=False, error="no")
     scenario.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="I give up."))
     assert scenario.view.request
     assert scenario.view.request.kind == "escalated"
     assert sent(interpret("Try another order", scenario.view)) == m.HandBack(
         type="hand_back", content="Try another order"
     )
-    own = OwnAction(tool="find_order", arguments={"order_id": "#W1"})
+    find_order = OwnAction(tool="find_order", arguments={"order_id": "#W1"})
     taken = sent(slash_command('/take find_order {"order_id": "#W1"}', scenario.view))
     assert isinstance(taken, m.TakeOver)
-    assert taken.actions == (own,)
+    assert taken.actions == (find_order,)
     action = ActionSpec(id="2.1", tool="find_order", arguments={"order_id": "#W1"})
     scenario.does(c.TakeOver(sub_goal="By hand", actions=(action,)), c.Start())
     assert scenario.view.is_working
@@ -198,22 +198,22 @@ def test_an_escalated_session_can_be_taken_over_and_handed_back() -> None:
 
 @pytest.mark.parametrize("line", ["/take", "/take x {", "/take x [1]", "/back", "/remember x perhaps"])
 def test_wrong_commands_show_their_usage(line: str) -> None:
-    doing = slash_command(line, ChatView(session_id="s1"))
-    assert isinstance(doing, ShowText)
-    assert doing.text.startswith("Usage: ")
+    effect = slash_command(line, ChatView(session_id="s1"))
+    assert isinstance(effect, ShowText)
+    assert effect.text.startswith("Usage: ")
 
 
 def test_a_workflow_is_chosen_before_there_is_a_session() -> None:
     assert slash_command("/workflow agentflow", ChatView(session_id="s1")) == RunLocally("workflow", "agentflow")
-    later = slash_command("/workflow agentflow", ChatView(session_id="s1", newest_version=3))
-    assert isinstance(later, SendMessage)
+    started = slash_command("/workflow agentflow", ChatView(session_id="s1", newest_version=3))
+    assert isinstance(started, SendMessage)
     assert slash_command("/remember pay deny", ChatView()) == SendMessage(
         m.Remember(type="remember", tool="pay", policy="deny"), is_answer=False
     )
 
 
-class Asked(Parley):
-    """A client that returns lists, or raises an error."""
+class ListsClient(Parley):
+    """A client with fixed lists. Without a page of tools, `tools` raises ParleyUnavailable."""
 
     def __init__(self, page: ToolPage | None) -> None:
         super().__init__("http://127.0.0.1:9")
@@ -228,8 +228,8 @@ class Asked(Parley):
         return SessionRows(sessions=(), total=0)
 
     async def memories(self, query: str = "") -> MemoryPage:
-        scenario = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
-        record = MemoryRecord.model_validate(scenario | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
+        fields = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
+        record = MemoryRecord.model_validate(fields | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
         return MemoryPage(items=(record.model_copy(update={"id": "s0.1"}),), total=3)
 
     async def forget(self, memory_id: str) -> None:
@@ -237,38 +237,43 @@ class Asked(Parley):
             raise RequestRefused("not_found", f"You have no memory {memory_id}.")
 
     async def library(self, query: str = "") -> LibraryPage:
-        scenario = {"request": "How many?", "flows": ["sql"], "path": ["sql.run"], "question": "How many orders?"}
-        more = {"sql": "SELECT 1", "tables": [], "answer": "7", "accepted": True, "saved": True, "at": AT}
-        entry = LibraryEntry.model_validate(scenario | more | {"session_id": "s0", "round": 1, "version": 9})
+        fields: dict[str, Any] = {
+            "request": "How many?",
+            "flows": ["sql"],
+            "path": ["sql.run"],
+            "question": "How many orders?",
+        }
+        fields |= {"sql": "SELECT 1", "tables": [], "answer": "7", "accepted": True, "saved": True, "at": AT}
+        entry = LibraryEntry.model_validate(fields | {"session_id": "s0", "round": 1, "version": 9})
         return LibraryPage(items=(entry,), total=1)
 
 
-def test_lists() -> None:
+def test_tools_memories_inbox_and_library_are_listed() -> None:
     schema: dict[str, Any] = {"properties": {"order_id": {}, "note": {}}, "required": ["order_id"]}
     spec = ToolSpec(name="cancel_order", description="Cancels", parameters=schema, effect="write")
     page = ToolPage(tools=(spec,), total=17, troubles=("the server “x” is away",))
-    text = drawn(asyncio.run(lists.render_list("tools", "", Asked(page))))
+    text = rendered(asyncio.run(lists.render_list("tools", "", ListsClient(page))))
     assert "cancel_order(order_id*, note) write" in text
     assert "1 of 17" in text
     assert "is away" in text
-    assert "executor does not answer" in drawn(asyncio.run(lists.render_list("tools", "", Asked(None))))
-    remembered = drawn(asyncio.run(lists.render_list("memories", "", Asked(page))))
+    assert "executor does not answer" in rendered(asyncio.run(lists.render_list("tools", "", ListsClient(None))))
+    remembered = rendered(asyncio.run(lists.render_list("memories", "", ListsClient(page))))
     assert "2030-01-01 Cancel #W1" in remembered
     assert "lesson: ask for the reason" in remembered
     assert "/forget s0.1" in remembered
     assert "1 of 3" in remembered
     assert slash_command("/forget s0.1", ChatView()) == RunLocally("forget", "s0.1")
-    assert "Deleted: the memory s0.1" in drawn(asyncio.run(lists.render_list("forget", "s0.1", Asked(page))))
-    assert "You have no memory s0.2" in drawn(asyncio.run(lists.render_list("forget", "s0.2", Asked(page))))
-    assert "Nothing needs you" in drawn(asyncio.run(lists.render_list("inbox", "", Asked(page))))
-    assert "SELECT 1" in drawn(asyncio.run(lists.render_list("library", "", Asked(page))))
+    assert "Deleted: the memory s0.1" in rendered(asyncio.run(lists.render_list("forget", "s0.1", ListsClient(page))))
+    assert "You have no memory s0.2" in rendered(asyncio.run(lists.render_list("forget", "s0.2", ListsClient(page))))
+    assert "Nothing needs you" in rendered(asyncio.run(lists.render_list("inbox", "", ListsClient(page))))
+    assert "SELECT 1" in rendered(asyncio.run(lists.render_list("library", "", ListsClient(page))))
 
 
-def test_the_inbox_says_how_a_plan_goes_on() -> None:
+def test_the_inbox_names_the_command_that_continues_a_plan() -> None:
     row = {"id": "s1", "owner": "ann", "title": "Pay", "request": "Pay", "workflow": "execution_plan", "paused": False}
-    rests = {"phase": "resting", "unfinished": True, "version": 3, "created_at": AT, "updated_at": AT, "parent": None}
+    resting = {"phase": "resting", "unfinished": True, "version": 3, "created_at": AT, "updated_at": AT, "parent": None}
     for state, words, label in (("approved", "start the plan", "Start"), ("completed", "finish the plan", "Retry")):
-        text = drawn(lists.inbox((SessionRow.model_validate(row | rests | {"state": state}),)))
+        text = rendered(lists.inbox((SessionRow.model_validate(row | resting | {"state": state}),)))
         assert f"{words} Pay" in text
         assert f"{label}: parley plan execute s1" in text
 

@@ -42,23 +42,24 @@ class ChatScenario:
         self.events: list[ScreenEvent] = []
 
     def does(self, *commands: AnyCommand) -> ChatView:
-        for number, given in enumerate(commands):
+        """Decide each command, by the service that is due or else by the user, and show its event in the chat."""
+        for number, command in enumerate(commands):
             before = self.session
-            by = (
+            meta = (
                 CommandMeta(before.work.service, AT, work=before.work)
-                if before.work and _works(given)
-                else _person(number, before)
+                if before.work and _is_from_service(command)
+                else _user_meta(number, before)
             )
-            event = decide(before, given, by)
-            self._happens(before, event)
+            event = decide(before, command, meta)
+            self._show(before, event)
         return self.view
 
     def happens(self, event: SessionEvent) -> ChatView:
         """Store an event as another service would."""
-        self._happens(self.session, event)
+        self._show(self.session, event)
         return self.view
 
-    def _happens(self, before: Session, event: SessionEvent) -> None:
+    def _show(self, before: Session, event: SessionEvent) -> None:
         self.session = evolve(before, event)
         self.messages += event_messages.messages_for(before, event, self.session)
         message = screen_messages.event_message(before, event, self.session)
@@ -74,11 +75,11 @@ class ChatScenario:
         return self.view
 
 
-def _works(given: AnyCommand) -> bool:
-    return not isinstance(given, c.Say | c.Stop)
+def _is_from_service(command: AnyCommand) -> bool:
+    return not isinstance(command, c.Say | c.Stop)
 
 
-def _person(number: int, session: Session) -> CommandMeta:
+def _user_meta(number: int, session: Session) -> CommandMeta:
     return CommandMeta("user:ann", AT, f"c{session.version}-{number}")
 
 
@@ -95,14 +96,15 @@ def greeting() -> s.Greeting:
 
 
 def coded(chat: ChatScenario) -> ChatView:
+    """The chat with verified code in review."""
     chat.does(c.Say(text="calc"), PLAN)
     chat.does(c.Approve(version=chat.session.version))
     return chat.does(c.DraftCode(code="print(1)"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
 
 
-def sent(doing: object) -> m.ClientMessage:
-    assert isinstance(doing, SendMessage), doing
-    return doing.message
+def sent(effect: object) -> m.ClientMessage:
+    assert isinstance(effect, SendMessage), effect
+    return effect.message
 
 
 def test_a_new_session_takes_a_line_as_its_request() -> None:
@@ -141,15 +143,15 @@ def test_text_during_a_review_is_a_remark_and_never_an_approval() -> None:
 
 def test_feedback_can_be_started_and_cancelled() -> None:
     view = coded(ChatScenario())
-    more = interpret("2", view)
-    assert isinstance(more, AskFurther)
-    assert more.request.kind == "feedback"
-    back = interpret("", replace(view, local_request=more.request))
+    effect = interpret("2", view)
+    assert isinstance(effect, AskFurther)
+    assert effect.request.kind == "feedback"
+    cancelled = interpret("", replace(view, local_request=effect.request))
     assert view.request
-    assert back == AskFurther(view.request)
+    assert cancelled == AskFurther(view.request)
 
 
-def test_replan_is_about_what_is_in_review() -> None:
+def test_replan_names_the_plan_or_code_in_review() -> None:
     chat = ChatScenario()
     view = chat.does(c.Say(text="calc"), PLAN)
     assert sent(interpret("4", view)) == m.Replan(type="replan", plan_type="text", version=2)
@@ -181,7 +183,7 @@ def test_a_question_offers_its_options_and_accepts_other_text() -> None:
     assert sent(interpret("on paper", view)) == m.AnswerReply(type="answer", content="on paper", question_id=question)
 
 
-def test_after_approved_code_come_the_options_of_continue() -> None:
+def test_after_code_is_approved_the_user_can_continue_or_send_a_new_request() -> None:
     chat = ChatScenario()
     coded(chat)
     assert chat.session.code
@@ -211,13 +213,13 @@ def test_a_failure_offers_retry_only_where_it_helps(*, retryable: bool) -> None:
     assert words == (["retry", "complete"] if retryable else ["complete"])
 
 
-def test_actions_are_decided_one_by_one_and_text_is_not_an_approval() -> None:
+def test_the_first_action_is_decided_first_and_text_is_not_an_approval() -> None:
     view = two_writes(ChatScenario())
     assert view.request
     first, second = view.request.actions
-    yes = m.Approval(type="approval", approved=True, action_id="1.1", hash=first.hash)
-    assert sent(interpret("1", view)) == yes
-    assert sent(interpret("2", view)) == yes.model_copy(update={"remember": True})
+    approval = m.Approval(type="approval", approved=True, action_id="1.1", hash=first.hash)
+    assert sent(interpret("1", view)) == approval
+    assert sent(interpret("2", view)) == approval.model_copy(update={"remember": True})
     assert sent(interpret("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
     assert isinstance(interpret("sure", view), ShowText)
     assert second.action_id == "1.2"
@@ -226,13 +228,13 @@ def test_actions_are_decided_one_by_one_and_text_is_not_an_approval() -> None:
 def test_all_actions_are_approved_with_the_arguments_shown() -> None:
     view = two_writes(ChatScenario())
     assert view.request
-    yes = [
+    approvals = [
         m.Approval(type="approval", approved=True, action_id=item.action_id, hash=item.hash)
         for item in view.request.actions
     ]
     for line in ("all", "5"):
-        assert interpret(line, view) == SendMessages(tuple(yes))
-    assert slash_command("/all", view) == SendMessages(tuple(yes))
+        assert interpret(line, view) == SendMessages(tuple(approvals))
+    assert slash_command("/all", view) == SendMessages(tuple(approvals))
     assert isinstance(slash_command("/all", ChatScenario().does(c.Say(text="calc"), PLAN)), ShowText)
     assert isinstance(slash_command("/approve later", view), ShowText)
 
@@ -240,13 +242,13 @@ def test_all_actions_are_approved_with_the_arguments_shown() -> None:
 def test_a_plan_is_approved_to_start_later_or_with_preapproved_steps() -> None:
     view = ChatScenario().does(c.Say(text="Pay", workflow="execution_plan"), CALLS)
     assert view.plan
-    yes = m.Approval(type="approval", approved=True, version=view.plan.version, hash=view.plan.hash)
-    assert sent(slash_command("/approve", view)) == yes
-    assert sent(slash_command("/approve later", view)) == yes.model_copy(update={"start": False})
+    approval = m.Approval(type="approval", approved=True, version=view.plan.version, hash=view.plan.hash)
+    assert sent(slash_command("/approve", view)) == approval
+    assert sent(slash_command("/approve later", view)) == approval.model_copy(update={"start": False})
     for step in ("2", "s2"):
-        allowed = yes.model_copy(update={"preapprove": ("s2",)})
-        assert sent(slash_command(f"/approve {step}", view)) == allowed
-        assert sent(slash_command(f"/approve {step} later", view)) == allowed.model_copy(update={"start": False})
+        preapproved = approval.model_copy(update={"preapprove": ("s2",)})
+        assert sent(slash_command(f"/approve {step}", view)) == preapproved
+        assert sent(slash_command(f"/approve {step} later", view)) == preapproved.model_copy(update={"start": False})
     assert isinstance(slash_command("/approve s-2!", view), ShowText)
 
 
@@ -261,8 +263,8 @@ def test_a_plan_approved_for_later_can_be_started() -> None:
 def test_only_choices_that_the_session_accepts_are_offered() -> None:
     view = two_writes(ChatScenario())
     assert [choice.word for choice in choices(view)][-2:] == ["skip", "stop"]
-    looks_on = replace(view, allowed=("fork",))
-    assert choices(looks_on) == ()
+    viewer = replace(view, allowed=("fork",))
+    assert choices(viewer) == ()
 
 
 def test_while_an_answer_is_on_its_way_there_is_no_request() -> None:
@@ -275,8 +277,8 @@ def test_while_an_answer_is_on_its_way_there_is_no_request() -> None:
 
 def test_text_during_work_is_sent_but_a_stray_digit_is_not() -> None:
     view = ChatScenario().does(c.Say(text="calc"))
-    doing = interpret("use floats", view)
-    assert doing == SendMessage(m.UserMessage(type="user_message", content="use floats"), is_answer=False)
+    effect = interpret("use floats", view)
+    assert effect == SendMessage(m.UserMessage(type="user_message", content="use floats"), is_answer=False)
     assert isinstance(interpret("1", view), ShowText)
 
 
@@ -291,14 +293,14 @@ def test_a_client_that_joins_later_gets_the_same_request() -> None:
         else:
             assert chat.session.code
             chat.does(c.Approve(version=chat.session.code.version))
-        later = Screen()
-        later.take(snapshot := screen_messages.snapshot(chat.session))
-        view = fold(ChatView(session_id="s1"), snapshot, later)
+        late_screen = Screen()
+        late_screen.take(snapshot := screen_messages.snapshot(chat.session))
+        view = fold(ChatView(session_id="s1"), snapshot, late_screen)
         assert view.request is None  # until all events before it have arrived
         assert view.gateway_request == chat.view.gateway_request
         for event in chat.events:
-            later.take(again := screen_messages.history_message(event.event))
-            view = fold(view, again, later)
+            late_screen.take(message := screen_messages.history_message(event.event))
+            view = fold(view, message, late_screen)
         assert (view.request, choices(view)) == (chat.view.request, choices(chat.view)), step
         assert (view.events, view.plan) == (chat.view.events, chat.view.plan)
 
@@ -306,9 +308,9 @@ def test_a_client_that_joins_later_gets_the_same_request() -> None:
 def test_spending_and_renaming_leave_the_review_open() -> None:
     chat = ChatScenario()
     view = chat.does(c.Say(text="calc"), PLAN)
-    ask = view.request
+    review = view.request
     view = chat.does(c.Rename(title="Mine"))
-    assert view.request == ask
+    assert view.request == review
     assert view.sections
     assert view.sections.title == "Mine"
 
@@ -329,7 +331,7 @@ def test_deltas_are_joined_by_their_offsets() -> None:
     assert (view.draft.text, view.draft.start) == ("2.", 0)
 
 
-def test_a_draft_whose_beginning_was_missed_begins_later() -> None:
+def test_a_draft_whose_beginning_was_missed_starts_at_the_first_received_offset() -> None:
     chat = ChatScenario()
     chat.does(c.Say(text="calc"))
     for message in (delta(10, "read"), delta(14, " it")):
@@ -350,7 +352,7 @@ def test_a_draft_ends_with_its_plan_or_when_another_service_works() -> None:
     assert chat.does(c.Stop()).draft is None
 
 
-def test_each_decision_leaves_one_action_less() -> None:
+def test_a_decided_action_disappears_from_the_request() -> None:
     chat = ChatScenario()
     coded(chat)
     assert chat.session.code
@@ -365,7 +367,7 @@ def test_each_decision_leaves_one_action_less() -> None:
 
 
 def two_writes(chat: ChatScenario) -> ChatView:
-    """A turn that needs approval, as an agent's planner would plan it."""
+    """The chat with a planned turn of two writes, which need approval."""
     if not chat.session.version:
         chat.does(c.Say(text="Write", workflow="agentflow"))
     actions = tuple(ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2))
@@ -410,9 +412,9 @@ def test_slash_commands_become_messages(line: str, message: m.ClientMessage) -> 
     ["/rename", "/fork x", "/budget tokens", "/budget gold 3", "/remember write often", "/workflow x", "/run 'a"],
 )
 def test_a_wrong_slash_command_shows_its_usage(line: str) -> None:
-    doing = slash_command(line, ChatView(session_id="s1"))
-    assert isinstance(doing, ShowText)
-    assert doing.text.startswith(f"Usage: {line.split(maxsplit=1)[0]}")
+    effect = slash_command(line, ChatView(session_id="s1"))
+    assert isinstance(effect, ShowText)
+    assert effect.text.startswith(f"Usage: {line.split(maxsplit=1)[0]}")
 
 
 def test_local_and_unknown_slash_commands() -> None:

@@ -1,4 +1,4 @@
-"""The command line itself: help, usage errors, and what starting it costs."""
+"""The command line: help, usage errors, imports at the start, and the addresses that commands use."""
 
 import subprocess
 import sys
@@ -63,27 +63,27 @@ def test_starting_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "where"), [(["sessions"], "NATS"), (["dead"], "NATS"), (["tail"], "NATS"), (["chat", "hi"], "Parley")]
+    ("words", "server"), [(["sessions"], "NATS"), (["dead"], "NATS"), (["tail"], "NATS"), (["chat", "hi"], "Parley")]
 )
 def test_an_unreachable_service_is_reported_with_its_address_and_advice(
-    words: list[str], where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: list[str], server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
     monkeypatch.setenv("NATS_URL", "nats://user:hidden@127.0.0.1:9")
     monkeypatch.setenv("AGENT_PORT", "9")
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1
-    assert f"No {where} answers at" in result.stderr
+    assert f"No {server} answers at" in result.stderr
     assert "127.0.0.1:9" in result.stderr
     assert "make up" in result.stderr
     assert "hidden" not in result.stderr
 
 
 def test_commands_use_the_running_gateway_unless_another_is_given(tmp_path: Path) -> None:
-    here = RunningParley(pid=1, page="http://127.0.0.1:8123/?token=abc", nats_url="nats://127.0.0.1:1")
+    running = RunningParley(pid=1, page="http://127.0.0.1:8123/?token=abc", nats_url="nats://127.0.0.1:1")
     settings = Settings(parley_home=tmp_path)
     assert find_gateway(settings) == ("ws://127.0.0.1:8001/ws", "")
-    with lock_home(tmp_path), announce(tmp_path, here):
+    with lock_home(tmp_path), announce(tmp_path, running):
         assert find_gateway(settings) == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "ws://127.0.0.1:8123/ws") == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "wss://elsewhere/ws") == ("wss://elsewhere/ws", "")

@@ -1,4 +1,4 @@
-"""Messages of commands when something is missing: the right address, and within eighty columns."""
+"""Error messages of commands: they name the right address and advice, and fit into eighty columns."""
 
 import io
 import os
@@ -19,7 +19,7 @@ from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS
 from shared.settings import Settings
 
-NOBODY = "nats://127.0.0.1:9"
+UNUSED_URL = "nats://127.0.0.1:9"
 
 
 @pytest.fixture
@@ -42,23 +42,23 @@ def test_without_containers_no_passwords_are_written(home: Path) -> None:
 def test_the_printed_url_is_that_of_the_running_parley(home: Path) -> None:
     page = "http://127.0.0.1:5/?token=secret"
     assert CliRunner().invoke(app, ["url"]).output == "http://127.0.0.1:8001/\n"
-    with lock_home(home), announce(home, RunningParley(pid=os.getpid(), page=page, nats_url=NOBODY)):
+    with lock_home(home), announce(home, RunningParley(pid=os.getpid(), page=page, nats_url=UNUSED_URL)):
         assert CliRunner().invoke(app, ["url"]).output == f"{page}\n"
 
 
 async def test_an_unreachable_nats_is_reported_with_its_address_and_its_origin(home: Path) -> None:
     with (
         lock_home(home),
-        announce(home, RunningParley(pid=os.getpid(), page="", nats_url=NOBODY)),
+        announce(home, RunningParley(pid=os.getpid(), page="", nats_url=UNUSED_URL)),
         pytest.raises(Unreachable, match=f"because of PARLEY_HOME={home}"),
     ):
         async with connect_bus(Settings()):
             pass
     with pytest.raises(Unreachable, match="because of NATS_URL"):
-        async with connect_bus(Settings(nats_url=NOBODY)):
+        async with connect_bus(Settings(nats_url=UNUSED_URL)):
             pass
-    assert "nats.log" in check_nats(Settings(nats_url=NOBODY), is_up=True).advice
-    assert "unset NATS_URL" in check_nats(Settings(nats_url=NOBODY), is_up=False).advice
+    assert "nats.log" in check_nats(Settings(nats_url=UNUSED_URL), is_up=True).advice
+    assert "unset NATS_URL" in check_nats(Settings(nats_url=UNUSED_URL), is_up=False).advice
 
 
 def test_a_terminal_of_eighty_columns_is_enough_for_addresses() -> None:

@@ -40,7 +40,7 @@ def plan(*steps: PlanStep, **more: Any) -> ExecutionPlan:
     return ExecutionPlan(steps=steps, **(values | more))
 
 
-def test_steps_show_their_calls_and_their_status_at_the_edge() -> None:
+def test_steps_show_their_calls_and_at_the_right_edge_their_status() -> None:
     first_step = step(1, "Find it", status="finished", parameters={"email": "a@b.c"}, output={"id": 7})
     waits = step(2, "Wait", "wait_until", "waiting", after=("s1",), until=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
     each = {"for_each": "{{steps.s1.output.order_ids}}", "effect": "irreversible"}
@@ -65,7 +65,7 @@ def test_steps_show_their_calls_and_their_status_at_the_edge() -> None:
     ]
 
 
-def test_nothing_is_wider_than_the_terminal_and_programs_keep_their_lines() -> None:
+def test_no_line_is_wider_than_the_terminal_and_programs_keep_their_lines() -> None:
     long = "a long description " * 10
     code = "import json\n\n" + "print(1)\n" * 20
     failed = step(1, long, "run", "failed", parameters={"code": code, "text": long}, error=long, output=long)
@@ -93,8 +93,8 @@ def test_rows_are_aligned_and_only_the_last_cell_is_cut(columns: int | None, las
 def test_a_form_is_answered_by_pairs_or_json() -> None:
     city, carrier, gift = form_fields(ADDRESS)
     assert (city.required, city.description, carrier.allowed, gift.name) == (True, "Where to", ("UPS", "DHL"), "gift")
-    offered = form_fields(ADDRESS)
-    assert form_answer('city="New York" carrier=UPS', offered) == '{"city": "New York", "carrier": "UPS"}'
-    for other in ('{"city": "Oslo"}', "Oslo", "street=1", 'city="open', ""):
-        assert form_answer(other, offered) == other
+    fields = form_fields(ADDRESS)
+    assert form_answer('city="New York" carrier=UPS', fields) == '{"city": "New York", "carrier": "UPS"}'
+    for text in ('{"city": "Oslo"}', "Oslo", "street=1", 'city="open', ""):
+        assert form_answer(text, fields) == text
     assert form_fields({"kind": "tables", "tables": []}) == form_fields(None) == ()

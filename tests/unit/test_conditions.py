@@ -1,4 +1,4 @@
-"""Conditions: their syntax, their meaning in every state, and what they must never be able to do."""
+"""Conditions: their syntax, their value in any state, and the Python syntax that they refuse."""
 
 from contextlib import suppress
 from typing import Any
@@ -38,7 +38,7 @@ from parley.conditions import BadCondition, Condition
         ("a or b and c", {"b": 1, "c": 0}, False),
     ],
 )
-def test_what_a_condition_means(text: str, state: dict[str, Any], holds: bool) -> None:
+def test_the_value_of_a_condition_in_a_state(text: str, state: dict[str, Any], holds: bool) -> None:
     assert Condition(text).holds(state) is holds
 
 
@@ -69,7 +69,7 @@ def test_what_a_condition_means(text: str, state: dict[str, Any], holds: bool) -
         "a" * 501,
     ],
 )
-def test_nothing_else_of_python_is_possible(text: str) -> None:
+def test_other_python_syntax_is_refused(text: str) -> None:
     with pytest.raises(BadCondition):
         Condition(text)
 
@@ -81,7 +81,7 @@ def test_an_error_says_what_is_wrong() -> None:
         Condition("kind ==")
 
 
-def test_its_names_are_known() -> None:
+def test_a_condition_lists_its_names() -> None:
     assert Condition('a == "b" or c in [d, 1]').names == {"a", "c", "d"}
 
 
@@ -93,12 +93,12 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
-def test_it_can_be_decided_in_any_state(state: Any) -> None:
+def test_a_condition_is_true_or_false_in_any_state(state: Any) -> None:
     for text in ("a < b", "a in b", "a not in b", "a == b != c", "not a or b", "a >= 1 and b is None", "a in [b, c]"):
         assert Condition(text).holds(state) in (True, False)
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
+def test_any_text_is_a_condition_or_raises_bad_condition(text: str) -> None:
     with suppress(BadCondition):
         assert Condition(text).holds({}) in (True, False)

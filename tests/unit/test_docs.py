@@ -28,7 +28,7 @@ from tests.support.stack import working
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FAMILIES = "PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES|MAX|MCP|STUCK|WATCHDOG|WORKER|PATH|GRACEFUL|ACK"
+SETTING_PREFIXES = "PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES|MAX|MCP|STUCK|WATCHDOG|WORKER|PATH|GRACEFUL|ACK"
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 RUNNABLE = "# runnable"
 
@@ -62,10 +62,10 @@ def test_links_resolve(path: Path) -> None:
         if re.match(r"[a-z]+:", target):
             continue
         file, _, anchor = target.partition("#")
-        there = (path.parent / file).resolve() if file else path
-        assert there.exists(), f"{target}: there is no such file"
-        assert there.is_relative_to(ROOT), f"{target}: leads out of the project"
-        assert not anchor or anchor in anchors(there), f"{target}: there is no such heading"
+        linked = (path.parent / file).resolve() if file else path
+        assert linked.exists(), f"{target}: there is no such file"
+        assert linked.is_relative_to(ROOT), f"{target}: leads out of the project"
+        assert not anchor or anchor in anchors(linked), f"{target}: there is no such heading"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
@@ -82,15 +82,15 @@ def test_named_files_and_variables_exist(path: Path) -> None:
     if path.name == "CHANGELOG.md":
         return
     words = re.findall(r"`([^`\n]+)`", prose(path))
-    inside = ("services", "shared", "cli", "scripts", "tests", "docs", "web", "deploy")
+    folders = ("services", "shared", "cli", "scripts", "tests", "docs", "web", "deploy")
     for word in words:
-        if re.fullmatch(rf"({'|'.join(inside)})/[\w./-]+", word):
+        if re.fullmatch(rf"({'|'.join(folders)})/[\w./-]+", word):
             assert (ROOT / word).exists(), f"{word}: there is no such file"
     known = {setting.upper() for setting in Settings.model_fields}
-    other_variables = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # of compose and of the checks
+    other_variables = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # read by docker compose and by .ci/run
     other_variables |= {word for word in words if word.startswith("NATS_PASSWORD_")}  # of the NATS server
     for word in words:
-        if re.fullmatch(rf"({FAMILIES})_[A-Z_]+", word):
+        if re.fullmatch(rf"({SETTING_PREFIXES})_[A-Z_]+", word):
             assert word in known | other_variables, f"{word}: there is no such setting"
 
 
@@ -146,7 +146,7 @@ def test_asyncapi_references_resolve(asyncapi: dict[str, Any]) -> None:
     assert asyncapi["asyncapi"] == "3.0.0"
     assert {"title", "version"} <= asyncapi["info"].keys()
     for target in references(asyncapi):
-        resolve(asyncapi, target)  # KeyError: it points to nothing
+        resolve(asyncapi, target)  # raises KeyError for a broken reference
     for key in (*asyncapi["channels"], *asyncapi["operations"], *asyncapi["components"]["schemas"]):
         assert re.fullmatch(r"[\w.-]+", key)
     assert '"discriminator": {' not in json.dumps(asyncapi)
@@ -160,7 +160,7 @@ def test_asyncapi_references_resolve(asyncapi: dict[str, Any]) -> None:
             assert all(m["$ref"].startswith(part["channel"]["$ref"] + "/messages/") for m in part["messages"])
 
 
-OTHERS = {  # what no service declares as a subscriber
+WITHOUT_SUBSCRIBER = {  # addresses that no service subscribes to
     "delta.{session_id}.{draft_id}",
     "timer.{session_id}.{kind}",
     "timerfired.{session_id}.{kind}",
@@ -174,7 +174,7 @@ def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]
     subscribers: list[Any] = [subscriber for app in applications() for subscriber in app.broker.subscribers]
     declared = {subscriber.subject.template for subscriber in subscribers}
     assert {verb.subject for verb in VERBS} | {durable.filter_subject for durable in CONSUMERS} <= declared
-    assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | OTHERS
+    assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | WITHOUT_SUBSCRIBER
     messages = asyncapi["components"]["messages"]
     assert {model.__name__ for model in EVENT_CLASSES} <= messages.keys()
     requests = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
@@ -191,7 +191,7 @@ def test_asyncapi_examples_are_valid(asyncapi: dict[str, Any]) -> None:
     assert count == len(EVENT_CLASSES)
 
 
-# --- what can be run
+# --- examples that run
 
 
 def test_the_example_in_contributing_md_is_a_test_that_passes() -> None:

@@ -29,7 +29,7 @@ async def test_without_mcp_servers_the_check_passes(tmp_path: Path) -> None:
     ("text", "words"),
     [(None, "No such file"), ("{", "Expecting"), ("[]", "mcpServers is missing"), ('{"mcpServers": 1}', "is missing")],
 )
-async def test_a_file_that_names_no_servers_fails(tmp_path: Path, text: str | None, words: str) -> None:
+async def test_a_missing_or_invalid_mcp_file_fails(tmp_path: Path, text: str | None, words: str) -> None:
     file = tmp_path / "mcp.json"
     if text is not None:
         file.write_text(text)
@@ -39,7 +39,7 @@ async def test_a_file_that_names_no_servers_fails(tmp_path: Path, text: str | No
     assert "PARLEY_MCP_CONFIG" in check.advice
 
 
-async def test_servers_are_named_without_their_secrets(tmp_path: Path) -> None:
+async def test_mcp_servers_are_named_without_their_secrets(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"shop": {"url": "http://x", "headers": {"Authorization": "hush"}}}}))
     check = await check_mcp(settings(tmp_path, parley_mcp_config=file), is_up=False)
@@ -47,31 +47,31 @@ async def test_servers_are_named_without_their_secrets(tmp_path: Path) -> None:
 
 
 async def test_the_retail_store_must_have_the_configured_data(tmp_path: Path) -> None:
-    mine = settings(tmp_path)
-    assert "will be made" in (await check_retail(mine)).finding
-    worlds = Worlds(mine.retail_url, generate)
+    configured = settings(tmp_path)
+    assert "will be made" in (await check_retail(configured)).finding
+    worlds = Worlds(configured.retail_url, generate)
     await worlds.open()
     await worlds.close()
-    assert (await check_retail(mine)).outcome == "ok"
-    other = tmp_path / "data"
-    other.mkdir()
+    assert (await check_retail(configured)).outcome == "ok"
+    other_data = tmp_path / "data"
+    other_data.mkdir()
     for kind in ("users", "orders", "products"):
-        (other / f"{kind}.json").write_text("{}")
-    check = await check_retail(settings(tmp_path, parley_retail_data_dir=other))
+        (other_data / f"{kind}.json").write_text("{}")
+    check = await check_retail(settings(tmp_path, parley_retail_data_dir=other_data))
     assert check.outcome == "fail"
     assert "other data" in check.finding
-    (other / "users.json").write_text("[")
-    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data_dir=other))).finding
+    (other_data / "users.json").write_text("[")
+    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data_dir=other_data))).finding
 
 
-async def test_an_invalid_database_fails(tmp_path: Path) -> None:
+async def test_a_retail_database_that_is_not_a_database_fails(tmp_path: Path) -> None:
     (tmp_path / "retail.db").write_text("this is not a database, and long enough to be seen as such" * 40)
     assert (await check_retail(settings(tmp_path))).outcome == "fail"
 
 
 @contextmanager
 def answering(body: bytes) -> Iterator[int]:
-    """The port of an HTTP server with this answer to every request."""
+    """The port of an HTTP server that answers every request with this body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -94,10 +94,10 @@ def answering(body: bytes) -> Iterator[int]:
 
 def test_the_port_may_be_in_use_by_a_gateway_that_runs_separately(tmp_path: Path) -> None:
     with answering(b'{"alive":true}') as port:
-        beside = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
-        assert check_port(beside, up=0).outcome == "ok"
-        assert check_port(beside.model_copy(update={"agent_host": "0.0.0.0"}), up=0).outcome == "ok"
+        separate = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
+        assert check_port(separate, up=0).outcome == "ok"
+        assert check_port(separate.model_copy(update={"agent_host": "0.0.0.0"}), up=0).outcome == "ok"
         assert check_port(settings(tmp_path, agent_port=port), up=0).outcome == "fail"  # parley up could not start
     with answering(b"something else") as port:
-        beside = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
-        assert check_port(beside, up=0).outcome == "fail"
+        separate = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
+        assert check_port(separate, up=0).outcome == "fail"

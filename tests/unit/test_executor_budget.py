@@ -1,4 +1,4 @@
-"""A budget exhausted within an action: the action fails, the session asks after the batch, and it runs again."""
+"""A budget is exhausted within an action: the action fails, the user raises the budget, and the action runs again."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ class GuessReply(Reply):
 
 
 class Riddle(Flow):
-    """Asks the model three times before it says anything."""
+    """Asks the model three times before it tells its guess."""
 
     name = "riddle"
     description = "Guesses what somebody means."
@@ -40,7 +40,7 @@ class Riddle(Flow):
         return {"answer": run.state["guess"]}
 
 
-async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() -> None:
+async def test_a_node_that_exhausts_the_budget_runs_again_when_the_user_raises_it() -> None:
     walk = Walk(Riddle(), think={"guess": "an egg"})
     session = await walk.begins("It breaks.", "riddle.think", "riddle.tell", token_budget=2 * CALL)
     assert (session.phase, last(session).error) == ("awaiting_input", OUT_OF_BUDGET)
@@ -48,9 +48,10 @@ async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() ->
     assert session.question.about == "budget"
     assert len(walk.model.prompts) == 2
     assert session.spent.tokens == 2 * CALL
-    assert [len(event.usage) for event in walk.events[-2:]] == [1, 1]  # before the second call, and with the outcome
+    # One usage is recorded before the second call, one with the outcome.
+    assert [len(event.usage) for event in walk.events[-2:]] == [1, 1]
     ended = await walk.answers(BUDGET_OPTIONS[0].label)
-    assert (ended.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens: two calls more
+    assert (ended.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens allow two more calls
     await walk.commit(c.RaiseBudget(tokens=100 * CALL))
     ended = await walk.goes()
     assert walked(ended) == ["think", "tell"]
@@ -59,10 +60,12 @@ async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() ->
     assert [action.tokens for action in ended.turn.actions] == [7 * CALL, 0]
 
 
-async def test_a_change_that_finds_the_budget_spent_is_in_doubt() -> None:
-    async def asks() -> ToolResult:
+async def test_a_write_that_exhausts_the_budget_has_an_uncertain_outcome() -> None:
+    async def exhaust_budget() -> ToolResult:
         raise BudgetExceeded
 
-    assert await call_with_timeout(tool("looks", ""), asks) == ToolResult(ok=False, error=OUT_OF_BUDGET, cause="budget")
+    assert await call_with_timeout(tool("looks", ""), exhaust_budget) == ToolResult(
+        ok=False, error=OUT_OF_BUDGET, cause="budget"
+    )
     result = ToolResult(ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True)
-    assert await call_with_timeout(tool("changes", "", "write"), asks) == result
+    assert await call_with_timeout(tool("changes", "", "write"), exhaust_budget) == result

@@ -14,10 +14,10 @@ class UnavailableStore:
         raise StoreUnavailable("The plan store does not answer.")
 
 
-async def test_what_a_session_would_begin_with_is_not_guessed() -> None:
+async def test_the_flows_of_a_session_that_cannot_be_loaded_get_no_answer() -> None:
     guide = PathGuide(NodeTools(Flows([]), Registry()), UnavailableStore())
-    about_a_session = ListFlows(session_id="s").model_dump_json().encode()
-    assert await guide.list("flows.list", about_a_session) is None, "no answer: whoever asks, asks again"
+    request = ListFlows(session_id="s").model_dump_json().encode()
+    assert await guide.list("flows.list", request) is None, "no answer, so the caller repeats its request"
     page = await guide.list("flows.list", b"")
     assert page is not None
     assert [flow.name for flow in FlowPage.model_validate_json(page).flows] == ["complaint_triage"]

@@ -1,4 +1,4 @@
-"""Previews of a plan's calls: in parallel, independent, and missing where a tool cannot tell."""
+"""Previews of a plan's calls run in parallel and independently. Failed, late and unknown ones are left out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,11 +13,11 @@ from services.executor.tools import RegisteredTool, Registry, StaticSource, Tool
 from shared.domain.session import Session
 from shared.log import SessionAtPosition
 
-type Tells = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]
+type PreviewFunction = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]
 
 
-class OneSession:
-    """A store that counts its requests."""
+class CountingStore:
+    """A store that counts its loads."""
 
     loads = 0
 
@@ -30,7 +30,7 @@ async def _runs(_: ToolInvocation) -> ToolResult:
     raise AssertionError("a preview runs nothing")
 
 
-async def _tells(_: Session, arguments: Mapping[str, Any]) -> Preview:
+async def _previews(_: Session, arguments: Mapping[str, Any]) -> Preview:
     return Preview(known=True, changes=(Change(path="price", before=1, after=arguments["to"]),))
 
 
@@ -47,16 +47,16 @@ async def _hangs(_: Session, __: Mapping[str, Any]) -> Preview:
     return Preview(known=True)
 
 
-async def _cannot(_: Session, __: Mapping[str, Any]) -> Preview:
+async def _does_not_know(_: Session, __: Mapping[str, Any]) -> Preview:
     return Preview(known=False)
 
 
-TELLERS: dict[str, Tells | None] = {
-    "tells": _tells,
+PREVIEW_FUNCTIONS: dict[str, PreviewFunction | None] = {
+    "tells": _previews,
     "refuses": _refuses,
     "fails": _fails,
     "hangs": _hangs,
-    "cannot": _cannot,
+    "cannot": _does_not_know,
     "none": None,
 }
 
@@ -65,16 +65,19 @@ async def test_previews_in_time_are_returned_and_the_others_are_missing(monkeypa
     monkeypatch.setattr(tool_requests, "PREVIEW_TIMEOUT", 0.2)
     tools = [
         RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect="write"), _runs, preview=preview)
-        for name, preview in TELLERS.items()
+        for name, preview in PREVIEW_FUNCTIONS.items()
     ]
-    store = OneSession()
-    question = ToolRequests(Registry(StaticSource(*tools)), store)
-    calls = tuple(StepCall(step=name, tool=name, arguments={"to": 2}) for name in (*TELLERS, "unknown"))
+    store = CountingStore()
+    requests = ToolRequests(Registry(StaticSource(*tools)), store)
+    calls = tuple(StepCall(step=name, tool=name, arguments={"to": 2}) for name in (*PREVIEW_FUNCTIONS, "unknown"))
     body = PreviewCalls(session_id="s1", calls=calls).model_dump_json().encode()
-    plan = Previews.model_validate_json(await question.previews("", body))
-    assert plan.steps == {"tells": await _tells(Session("s1"), {"to": 2}), "refuses": await _refuses(Session("s1"), {})}
+    previews = Previews.model_validate_json(await requests.previews("", body))
+    assert previews.steps == {
+        "tells": await _previews(Session("s1"), {"to": 2}),
+        "refuses": await _refuses(Session("s1"), {}),
+    }
     assert store.loads == 1
 
 
-async def test_what_is_no_request_has_no_previews() -> None:
-    assert Previews.model_validate_json(await ToolRequests(Registry(), OneSession()).previews("", b"{}")).steps == {}
+async def test_an_invalid_request_has_no_previews() -> None:
+    assert Previews.model_validate_json(await ToolRequests(Registry(), CountingStore()).previews("", b"{}")).steps == {}

@@ -1,4 +1,4 @@
-"""Names of a session's files."""
+"""Names of a session's files: which are valid, and which clash on a disk."""
 
 import pytest
 
@@ -10,11 +10,11 @@ LONGEST = "ü" * (MAX_BYTES // 2)
 @pytest.mark.parametrize(
     "name", ["a", "notes/today.md", "..a", "a..b/...", " spaces between ", LONGEST, "Ελλάδα/日本.txt", "a\u200db"]
 )
-def test_a_name_stays_as_it_is(name: str) -> None:
+def test_a_valid_name_is_unchanged(name: str) -> None:
     assert file_name(name) == name
 
 
-def test_a_name_is_kept_in_nfc_and_measured_as_it_is_kept() -> None:
+def test_a_name_is_converted_to_nfc_before_its_length_is_checked() -> None:
     assert file_name("u\u0308") == "ü"
     assert file_name("u\u0308" * (MAX_BYTES // 2)) == LONGEST
 
@@ -43,7 +43,7 @@ def test_a_name_is_kept_in_nfc_and_measured_as_it_is_kept() -> None:
         (f"{LONGEST}a", "201 bytes"),
     ],
 )
-def test_what_is_no_name_is_refused_in_words(name: str, why: str) -> None:
+def test_an_invalid_name_is_refused_with_the_reason(name: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"is no name for a file: .*{why}") as refused:
         file_name(name)
     assert str(refused.value).isprintable()
@@ -60,9 +60,9 @@ def test_what_is_no_name_is_refused_in_words(name: str, why: str) -> None:
         ("A/b", "a", "upper and lower case"),
     ],
 )
-def test_two_names_that_one_disk_takes_for_the_same_clash(name: str, other: str, why: str) -> None:
+def test_names_that_some_file_systems_cannot_hold_together_clash(name: str, other: str, why: str) -> None:
     assert why in clash(name, ["elsewhere", other])
 
 
-def test_what_differs_lies_side_by_side() -> None:
+def test_different_names_do_not_clash() -> None:
     assert clash("notes/a", ["notes/b", "notes/a", "notes.txt", "a", "b/notes"]) == ""

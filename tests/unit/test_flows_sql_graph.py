@@ -31,7 +31,7 @@ async def _hints(user: str, question: str) -> Sequence[tuple[str, str]]:
 FLOW = TextToSql(_open_database, _hints)
 
 
-def test_it_is_a_flow_of_ten_nodes() -> None:
+def test_the_flow_has_ten_nodes_and_a_valid_graph() -> None:
     spec = FLOW.spec()
     check(spec)
     assert len(spec.nodes) == 10
@@ -49,12 +49,12 @@ def test_it_is_a_flow_of_ten_nodes() -> None:
         (("classify_prompt", "get_relevant_tables", "generate_sql", *RUN_SQL), {"request"}),
     ],
 )
-def test_these_paths_can_be_walked(nodes: Sequence[str], available: set[str]) -> None:
+def test_a_valid_path_has_no_problems(nodes: Sequence[str], available: set[str]) -> None:
     assert path_problems(FLOW.spec(), nodes, available) == ()
 
 
-@pytest.mark.parametrize("item", load_requests(), ids=lambda one: one.id)
-def test_the_paths_that_requests_should_take_can_be_walked(item: Request) -> None:
+@pytest.mark.parametrize("item", load_requests(), ids=lambda item: item.id)
+def test_the_expected_paths_of_the_example_requests_have_no_problems(item: Request) -> None:
     flows = Flows([FLOW])
     for walk in item.walks():
         flow = flows.find(walk.flow)

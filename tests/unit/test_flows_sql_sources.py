@@ -1,4 +1,4 @@
-"""The database and the hints of the flow text_to_sql in the executor."""
+"""The database that the flow text_to_sql reads, and the saved queries that it gets as hints."""
 
 import sqlite3
 from contextlib import closing
@@ -18,15 +18,15 @@ from sql.database import BadDatabase
 from sql.outcome import QueryRefused
 
 
-class Library(InMemoryStore):
-    """A plan store that knows two saved answers, one without a query."""
+class LibraryStore(InMemoryStore):
+    """A plan store with three saved answers, one of them without a query. Records its requests."""
 
     def __init__(self) -> None:
         super().__init__(InMemoryLog())
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
-        self.asked.append((verb, arguments))
+        self.requests.append((verb, arguments))
         common: dict[str, Any] = {
             **{"session_id": "s", "round": 1, "version": 9, "flows": ("text_to_sql",), "path": (), "tables": ()},
             **{"answer": "2", "accepted": True, "saved": True, "at": datetime.now(UTC)},
@@ -65,7 +65,7 @@ async def test_the_configured_database_is_read_within_the_configured_limits(shop
         await pack.close()
 
 
-async def test_without_one_it_is_the_retail_store_as_soon_as_that_is_there(tmp_path: Path) -> None:
+async def test_the_default_database_is_the_retail_store_once_it_exists(tmp_path: Path) -> None:
     pack = DatabasePack()
     await pack.open(Settings(parley_home=tmp_path))
     with pytest.raises(BadDatabase, match=r"retail\.db"):
@@ -79,15 +79,15 @@ async def test_without_one_it_is_the_retail_store_as_soon_as_that_is_there(tmp_p
         await pack.close()
 
 
-def test_a_database_that_cannot_be_read_is_refused_with_the_settings() -> None:
+def test_settings_with_an_unsupported_database_are_refused() -> None:
     with pytest.raises(ValidationError, match="it reads postgresql"):
         Settings(parley_sql_database_url="mysql://x")
 
 
-async def test_saved_queries_are_hints_and_none_where_plan_store_is_away() -> None:
-    library = Library()
+async def test_saved_queries_are_hints_while_plan_store_answers() -> None:
+    library = LibraryStore()
     hints = await QueryHints(library).similar("ann", "How many orders are there?")
     assert hints == [("How many orders?", "SELECT 1"), ("which?", "SELECT 2")]
     expected = {"user": "ann", "query": "How many orders are there?", "workflow": "flow", "saved": True, "limit": 3}
-    assert library.asked == [("library.similar", expected)]
+    assert library.requests == [("library.similar", expected)]
     assert await QueryHints(InMemoryStore(InMemoryLog())).similar("ann", "x") == ()

@@ -18,14 +18,17 @@ ADDRESS = {
 }
 
 
-def asked(form: dict[str, Any] | None) -> Session:
+def session_with_question(form: dict[str, Any] | None) -> Session:
     return Session(
         id="s", question=OpenQuestion(action_id="t1.s1", about="action", text="Where to?", options=(), form=form)
     )
 
 
 def test_fields_are_recorded_with_the_types_of_the_form() -> None:
-    assert json.loads(answer_text(asked(ADDRESS), '{"city": "Oslo", "boxes": "2"}')) == {"city": "Oslo", "boxes": 2}
+    assert json.loads(answer_text(session_with_question(ADDRESS), '{"city": "Oslo", "boxes": "2"}')) == {
+        "city": "Oslo",
+        "boxes": 2,
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,11 +43,14 @@ def test_fields_are_recorded_with_the_types_of_the_form() -> None:
 )
 def test_an_answer_that_does_not_fit_the_form_is_refused_with_the_problems(text: str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
-        answer_text(asked(ADDRESS), text)
+        answer_text(session_with_question(ADDRESS), text)
 
 
 def test_a_question_without_a_form_takes_any_text() -> None:
-    assert [answer_text(asked(form), "Oslo") for form in (None, {"kind": "tables", "tables": []})] == ["Oslo", "Oslo"]
+    assert [answer_text(session_with_question(form), "Oslo") for form in (None, {"kind": "tables", "tables": []})] == [
+        "Oslo",
+        "Oslo",
+    ]
 
 
 def test_the_journal_shows_the_fields_of_an_answer() -> None:

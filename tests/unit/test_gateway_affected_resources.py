@@ -12,7 +12,7 @@ LOOK = "{{steps.s1.output}}"
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "named"),
+    ("tool", "arguments", "expected"),
     [
         ("fetch_url", {"url": "https://key@shop.example:8443/a?b=c"}, [("host", "shop.example:8443")]),
         ("fetch_url", {"url": f"https://shop.example/{LOOK}"}, []),
@@ -28,19 +28,21 @@ LOOK = "{{steps.s1.output}}"
         ("list", None, []),
     ],
 )
-def test_servers_files_and_tables_that_a_call_names(tool: str, arguments: Any, named: list[Any]) -> None:
+def test_a_call_affects_the_servers_files_and_tables_in_its_arguments(
+    tool: str, arguments: Any, expected: list[Any]
+) -> None:
     resources = [
         (resource.kind, resource.name)
         for resource in affected_resources(Step(text="Do", tool=tool, arguments=arguments))
     ]
     assert resources == [
-        resource if isinstance(resource, tuple) else ("host", f"{resource}.example") for resource in named
+        resource if isinstance(resource, tuple) else ("host", f"{resource}.example") for resource in expected
     ]
 
 
 def test_a_polling_step_affects_what_it_polls() -> None:
-    looks = {"tool": "read_file", "arguments": {"name": "tea.md"}, "condition": "output"}
-    step = Step(text="Wait", tool="poll_until", arguments=looks, waits_for="condition")
+    poll = {"tool": "read_file", "arguments": {"name": "tea.md"}, "condition": "output"}
+    step = Step(text="Wait", tool="poll_until", arguments=poll, waits_for="condition")
     assert [(resource.kind, resource.name) for resource in affected_resources(step)] == [("file", "tea.md")]
 
 

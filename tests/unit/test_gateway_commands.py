@@ -26,11 +26,13 @@ from shared.story import Story
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _after(*commands: AnyCommand, session: Session | None = None) -> Session:
+def _session_after(*commands: AnyCommand, session: Session | None = None) -> Session:
     return Story(session or "s").apply(*commands)
 
 
-IN_REVIEW = _after(c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two"))))
+IN_REVIEW = _session_after(
+    c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two")))
+)
 
 
 def _commands(
@@ -51,11 +53,11 @@ def _commands(
         ("Now make it blue", c.Say(text="Now make it blue")),
     ],
 )
-def test_continue_choices(text: str, command: UserCommand) -> None:
+def test_a_continue_choice_becomes_its_command(text: str, command: UserCommand) -> None:
     assert to_commands(m.ContinueChoice(type="continue", content=text), IN_REVIEW, None) == (command,)
 
 
-def test_an_approval_means_what_was_shown() -> None:
+def test_an_approval_applies_to_the_version_last_shown() -> None:
     yes, no = '{"type": "approval", "approved": true}', '{"type": "approval", "approved": false}'
     assert _commands(yes, target=ApprovalTarget("item", 2, "abc")) == (c.Approve(version=2, hash="abc"),)
     assert _commands(no, target=ApprovalTarget("item", 2, "abc")) == (c.Reject(version=2),)
@@ -72,57 +74,57 @@ def test_an_approval_means_what_was_shown() -> None:
 def test_a_policy_is_remembered_for_known_tools_only() -> None:
     pay = ToolSpec(name="pay", description="Pay", parameters={}, effect="write")
     message = CLIENT_MESSAGES.validate_json('{"type": "remember", "tool": "pay", "policy": "deny"}')
-    session = _after(c.Say(text="Pay", workflow="agentflow"))
+    session = _session_after(c.Say(text="Pay", workflow="agentflow"))
     assert to_commands(message, session, None, {"pay": pay}) == (c.Remember(tool="pay", policy="deny"),)  # type: ignore[arg-type]
     with pytest.raises(Invalid, match=r"no tool pay\. Do you mean repay"):
         to_commands(message, session, None, {"repay": pay})  # type: ignore[arg-type]
 
 
-def test_approving_actions() -> None:
+def test_an_action_is_approved_by_id_and_its_answer_remembered() -> None:
     action = ActionSpec(id="1.1", tool="pay", approval_reason="it spends money", effect="write")
-    asked = _after(c.Say(text="Pay", workflow="agentflow"), c.PlanTurn(sub_goal="Pay", actions=(action,)))
+    waiting = _session_after(c.Say(text="Pay", workflow="agentflow"), c.PlanTurn(sub_goal="Pay", actions=(action,)))
     yes = '{"type": "approval", "approved": true, "action_id": "1.1", "remember": true, "hash": "h"}'
-    approval, remembered = _commands(yes, asked)
-    assert approval == c.Approve(version=asked.version, hash="h", action_id="1.1")
+    approval, remembered = _commands(yes, waiting)
+    assert approval == c.Approve(version=waiting.version, hash="h", action_id="1.1")
     assert remembered == c.Remember(tool="pay", policy="never")
     no = '{"type": "approval", "approved": false, "action_id": "1.1", "remember": true, "reason": "too dear"}'
-    refused, remembered = _commands(no, asked)
-    assert refused == c.Reject(version=asked.version, action_id="1.1", reason="too dear")
+    refused, remembered = _commands(no, waiting)
+    assert refused == c.Reject(version=waiting.version, action_id="1.1", reason="too dear")
     assert remembered == c.Remember(tool="pay", policy="deny")
     with pytest.raises(ApiError) as caught:
-        _commands('{"type": "approval", "approved": true}', asked, ApprovalTarget("item", 2))
+        _commands('{"type": "approval", "approved": true}', waiting, ApprovalTarget("item", 2))
     assert caught.value.code == "stale_version"
-    assert _commands('{"type": "approval", "approved": true}', asked, ApprovalTarget("actions", 2)) == (
+    assert _commands('{"type": "approval", "approved": true}', waiting, ApprovalTarget("actions", 2)) == (
         c.Approve(version=2),
     )
-    assert "approval" in allowed_messages(asked)
+    assert "approval" in allowed_messages(waiting)
 
 
 def test_an_approval_may_preapprove_steps_and_defer_the_start() -> None:
     yes = '{"type": "approval", "approved": true, "version": 2, "preapprove": ["s3"], "start": false}'
     assert _commands(yes) == (c.Approve(version=2, preapprove=("s3",), start=False),)
-    for more in ('"preapprove": ["s3"]', '"start": false'):
+    for field in ('"preapprove": ["s3"]', '"start": false'):
         with pytest.raises(Invalid, match="are for approvals only"):
-            _commands(f'{{"type": "approval", "approved": false, "version": 2, {more}}}')
-    for wrong in ('"preapprove": "s3"', '"preapprove": ["3 s"]', '"start": "no"', '"preapprove": null'):
+            _commands(f'{{"type": "approval", "approved": false, "version": 2, {field}}}')
+    for invalid in ('"preapprove": "s3"', '"preapprove": ["3 s"]', '"start": "no"', '"preapprove": null'):
         with pytest.raises(ValidationError):
-            _commands(f'{{"type": "approval", "approved": true, "version": 2, {wrong}}}')
+            _commands(f'{{"type": "approval", "approved": true, "version": 2, {invalid}}}')
 
 
-def test_feedback_is_for_work_and_reviews() -> None:
+def test_feedback_is_refused_at_rest() -> None:
     assert _commands('{"type": "feedback", "content": "More"}') == (c.Say(text="More", feedback=True),)
     with pytest.raises(OutOfTurn):
-        _commands('{"type": "feedback", "content": "More"}', _after(c.Stop(), session=IN_REVIEW))
+        _commands('{"type": "feedback", "content": "More"}', _session_after(c.Stop(), session=IN_REVIEW))
 
 
 def test_the_allowed_messages_of_a_session() -> None:
     assert allowed_messages(Session("s")) == ("user_message",)
-    planning = allowed_messages(_after(c.Say(text="A calculator")))
+    planning = allowed_messages(_session_after(c.Say(text="A calculator")))
     assert {"stop", "pause", "feedback", "rename"} <= set(planning)
     assert not {"approval", "edit", "fork", "run", "complete", "retry"} & set(planning)
     review = allowed_messages(IN_REVIEW)
     assert {"approval", "edit", "replan", "feedback", "stop", "cancel", "fork"} <= set(review)
-    stopped = allowed_messages(_after(c.Stop(), session=IN_REVIEW))
+    stopped = allowed_messages(_session_after(c.Stop(), session=IN_REVIEW))
     assert {"retry", "continue", "complete", "edit"} <= set(stopped)
     assert "stop" not in stopped
 
@@ -138,7 +140,7 @@ def _plan(*steps: Step) -> Plan:
     return Plan(2, 1, "path", "Goal", steps, "note", "planner")
 
 
-def test_a_plan_reads_back_as_it_was_written() -> None:
+def test_the_text_of_a_plan_parses_to_the_same_plan() -> None:
     plan = _plan(Step(text="Look", tool="find", arguments={"name": "x"}), Step(text="Tell"))
     assert read_plan(plan.text, plan) == ("Goal", plan.steps, "note")
 
@@ -165,7 +167,7 @@ def test_the_token_bucket_refills() -> None:
     assert [bucket.take() for _ in range(2)] == [True, False]
 
 
-def test_every_message_about_a_session_has_its_commands() -> None:
+def test_every_message_about_a_session_has_a_translation() -> None:
     assert set(COMMANDS) == set(get_args(SessionMessage))
-    everything = set(get_args(get_args(m.AnyClientMessage)[0]))
-    assert everything - set(COMMANDS) == {m.Close, m.Resume, m.Fork}
+    all_messages = set(get_args(get_args(m.AnyClientMessage)[0]))
+    assert all_messages - set(COMMANDS) == {m.Close, m.Resume, m.Fork}

@@ -22,16 +22,16 @@ ALICE, BOB = Sender(User("alice")), Sender(User("bob"))
 
 
 class OvertakenLog(InMemoryLog):
-    """A log on which another writer is faster: `first` runs when the next append is under way."""
+    """A log to which another writer appends first: `before_append` runs once, before the next append."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first: Callable[[], Awaitable[object]] | None = None
+        self.before_append: Callable[[], Awaitable[object]] | None = None
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        first, self.first = self.first, None
-        if first:
-            await first()
+        before_append, self.before_append = self.before_append, None
+        if before_append:
+            await before_append()
         return await super().append(event, after=after, due=due)
 
 
@@ -48,7 +48,7 @@ def core(log: OvertakenLog) -> Core:
 async def test_feedback_after_a_concurrent_stop_starts_nothing(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
-    log.first = lambda: story.commit(c.Stop(), user="alice")
+    log.before_append = lambda: story.commit(c.Stop(), user="alice")
     with pytest.raises(OutOfTurn):
         await act(m.Feedback(type="feedback", content="Bigger"), "s", ALICE, core)
     assert (await story.load()).phase == "resting"
@@ -56,7 +56,7 @@ async def test_feedback_after_a_concurrent_stop_starts_nothing(log: OvertakenLog
 
 async def test_a_session_id_taken_concurrently_belongs_to_the_first_user(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
-    log.first = lambda: story.commit(c.Say(text="Mine"), user="alice")
+    log.before_append = lambda: story.commit(c.Say(text="Mine"), user="alice")
     with pytest.raises(ApiError) as caught:
         await act(m.UserMessage(type="user_message", content="No, mine"), "s", BOB, core)
     assert caught.value.code == "not_found"
@@ -66,20 +66,20 @@ async def test_a_session_id_taken_concurrently_belongs_to_the_first_user(log: Ov
 async def test_a_message_that_is_still_valid_is_carried_out_after_a_conflict(log: OvertakenLog, core: Core) -> None:
     story = Conversation(log, "s", "local")
     await story.plan(user="alice")
-    log.first = lambda: story.commit(c.Rename(title="Other"), user="alice")
+    log.before_append = lambda: story.commit(c.Rename(title="Other"), user="alice")
     done = await act(m.Stop(type="stop"), "s", ALICE, core)
     assert done.version == 4
     assert (await story.load()).rest_reason == "stopped"
 
 
 class ElectingLog(OvertakenLog):
-    """A log without a leader for the next `without` reads and appends."""
+    """A log without a leader for the next `failures_left` reads and appends."""
 
-    without = 0
+    failures_left = 0
 
     def _leader(self) -> None:
-        self.without -= 1
-        if self.without >= 0:
+        self.failures_left -= 1
+        if self.failures_left >= 0:
             raise LogUnavailable("no leader")
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
@@ -101,13 +101,13 @@ async def test_a_replicated_log_is_retried_during_an_election() -> None:
     await Conversation(log, "s", "local").plan(user="alice")
     core = Core(FakeBus(), FakeStore(log), log)
     assert core.log_timeout < 9
-    log.without = 4
+    log.failures_left = 4
     with pytest.raises(LogUnavailable):
         await act(m.Stop(type="stop"), "s", ALICE, core)
     log.clustered = True
     assert core.log_timeout > 9
     done = await act(m.Rename(type="rename", title="Kept"), "s", ALICE, core)
-    assert (done.version, log.without < 0) == (3, True)
+    assert (done.version, log.failures_left < 0) == (3, True)
 
 
 @pytest.mark.parametrize("fault", ["stored", "lost on the way"])

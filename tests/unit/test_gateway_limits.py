@@ -20,7 +20,7 @@ class Clock:
 
 
 @contextmanager
-def slowed(setting: str) -> Iterator[ApiError]:
+def expect_slow_down(setting: str) -> Iterator[ApiError]:
     """Expect a refusal that names the setting and how long to wait."""
     with pytest.raises(ApiError) as caught:
         yield caught  # type: ignore[misc]
@@ -29,7 +29,7 @@ def slowed(setting: str) -> Iterator[ApiError]:
     assert setting in caught.value.hint
 
 
-def from_(address: str) -> HTTPConnection:
+def connection_from(address: str) -> HTTPConnection:
     return HTTPConnection({"type": "http", "client": (address, 1), "headers": []})
 
 
@@ -52,59 +52,59 @@ def test_an_overdrawn_bucket_refills_first() -> None:
     assert bucket.take(2)
 
 
-def test_no_limit() -> None:
-    guesses = LoginThrottle(gateway_settings(max_failed_logins_per_minute=0))
+def test_a_limit_of_zero_means_no_limit() -> None:
+    throttle = LoginThrottle(gateway_settings(max_failed_logins_per_minute=0))
     for _ in range(200):
-        _fail(guesses, "10.0.0.1")
+        _fail(throttle, "10.0.0.1")
 
 
-def _guesses(clock: Clock) -> LoginThrottle:
+def _throttle(clock: Clock) -> LoginThrottle:
     chosen = gateway_settings(
         parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, max_failed_logins_per_minute=3
     )
     return LoginThrottle(chosen, clock)
 
 
-def _fail(guesses: LoginThrottle, address: str) -> None:
-    with pytest.raises(ApiError) as caught, guesses.attempt(from_(address), "wrong"):
+def _fail(throttle: LoginThrottle, address: str) -> None:
+    with pytest.raises(ApiError) as caught, throttle.attempt(connection_from(address), "wrong"):
         raise ApiError("unauthorized", "no")
     assert caught.value.code == "unauthorized"
 
 
 def test_failed_logins_are_throttled() -> None:
     clock = Clock()
-    guesses = _guesses(clock)
-    with guesses.attempt(from_("10.0.0.1"), "known"):
+    throttle = _throttle(clock)
+    with throttle.attempt(connection_from("10.0.0.1"), "known"):
         pass
     for _ in range(3):
-        _fail(guesses, "10.0.0.1")
-    with slowed("MAX_FAILED_LOGINS_PER_MINUTE"), guesses.attempt(from_("10.0.0.1"), TOKEN):
-        raise AssertionError("it was looked at")
-    with guesses.attempt(from_("10.0.0.1"), "known"), guesses.attempt(from_("10.0.0.2"), TOKEN):
+        _fail(throttle, "10.0.0.1")
+    with expect_slow_down("MAX_FAILED_LOGINS_PER_MINUTE"), throttle.attempt(connection_from("10.0.0.1"), TOKEN):
+        raise AssertionError("the login was attempted")
+    with throttle.attempt(connection_from("10.0.0.1"), "known"), throttle.attempt(connection_from("10.0.0.2"), TOKEN):
         pass
     clock.now += 20
-    with guesses.attempt(from_("10.0.0.1"), TOKEN):
+    with throttle.attempt(connection_from("10.0.0.1"), TOKEN):
         pass
 
 
 def test_an_ipv6_network_counts_as_one_address() -> None:
-    guesses = _guesses(Clock())
+    throttle = _throttle(Clock())
     for last in range(3):
-        _fail(guesses, f"2001:db8::{last}")
-    with slowed("FAILED_LOGINS"), guesses.attempt(from_("2001:db8::ffff"), "x"):
-        raise AssertionError("it was looked at")
-    _fail(guesses, "2001:db8:0:1::1")
+        _fail(throttle, f"2001:db8::{last}")
+    with expect_slow_down("FAILED_LOGINS"), throttle.attempt(connection_from("2001:db8::ffff"), "x"):
+        raise AssertionError("the login was attempted")
+    _fail(throttle, "2001:db8:0:1::1")
 
 
 def test_unauthenticated_clients_cannot_exhaust_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MAX_REMEMBERED", 50)
-    guesses = _guesses(Clock())
+    throttle = _throttle(Clock())
     for number in range(200):
-        _fail(guesses, f"10.0.0.{number}")
-    assert len(guesses._failures) == 50
+        _fail(throttle, f"10.0.0.{number}")
+    assert len(throttle._failures) == 50
 
 
 def test_invalid_jwts_are_not_throttled() -> None:
-    guesses = LoginThrottle(gateway_settings(parley_auth="jwt", parley_secret=SECRET, max_failed_logins_per_minute=1))
+    throttle = LoginThrottle(gateway_settings(parley_auth="jwt", parley_secret=SECRET, max_failed_logins_per_minute=1))
     for _ in range(5):
-        _fail(guesses, "10.0.0.1")
+        _fail(throttle, "10.0.0.1")

@@ -22,11 +22,11 @@ ACTIONS = tuple(
 )
 
 
-def _running() -> SessionMessages:
-    it = SessionMessages()
-    it.does(c.Say(text="How many?", workflow="flow"))
-    it.does(c.PlanTurn(sub_goal="Walk", actions=ACTIONS, final=True, path=PATH))
-    return it
+def _running_path() -> SessionMessages:
+    scenario = SessionMessages()
+    scenario.does(c.Say(text="How many?", workflow="flow"))
+    scenario.does(c.PlanTurn(sub_goal="Walk", actions=ACTIONS, final=True, path=PATH))
+    return scenario
 
 
 def _view(session: Session) -> tuple[tuple[str, ...], tuple[str, ...], int]:
@@ -36,92 +36,92 @@ def _view(session: Session) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     return path.walked, path.remaining, path.current_path_index
 
 
-def test_the_position_is_that_of_the_running_or_next_node() -> None:
-    it = _running()
-    assert _view(it.session) == ((), TOOLS, 0)
-    it.does(c.Start())
-    assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 0)
-    it.does(finish_action(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
-    assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
-    it.does(c.Ask(text="Sure?", about="action", action_id="1.2"))
-    assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
-    it.does(c.Stop())
-    assert _view(it.session) == (TOOLS[:1], (), 0)
+def test_the_current_index_is_that_of_the_running_or_next_node() -> None:
+    scenario = _running_path()
+    assert _view(scenario.session) == ((), TOOLS, 0)
+    scenario.does(c.Start())
+    assert _view(scenario.session) == (TOOLS[:1], TOOLS[1:], 0)
+    scenario.does(finish_action(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
+    assert _view(scenario.session) == (TOOLS[:1], TOOLS[1:], 1)
+    scenario.does(c.Ask(text="Sure?", about="action", action_id="1.2"))
+    assert _view(scenario.session) == (TOOLS[:1], TOOLS[1:], 1)
+    scenario.does(c.Stop())
+    assert _view(scenario.session) == (TOOLS[:1], (), 0)
 
 
-def test_values_set_by_a_user_are_not_nodes() -> None:
-    it = _running()
-    it.does(c.EditPath(actions=ACTIONS[1:], given={"sql": "SELECT 1"}))
-    assert _view(it.session) == ((), TOOLS[1:], 0)
-    assert chat_reply(it.session).sql == "SELECT 1"
+def test_values_given_by_a_user_do_not_count_as_nodes() -> None:
+    scenario = _running_path()
+    scenario.does(c.EditPath(actions=ACTIONS[1:], given={"sql": "SELECT 1"}))
+    assert _view(scenario.session) == ((), TOOLS[1:], 0)
+    assert chat_reply(scenario.session).sql == "SELECT 1"
 
 
 def test_the_reply_has_the_sql_that_ran() -> None:
-    ran = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 2"}})
-    it = _running()
-    it.does(c.ChangeTurn(actions=(ran,)))
-    assert chat_reply(it.session).sql == "SELECT 2"
+    action = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 2"}})
+    scenario = _running_path()
+    scenario.does(c.ChangeTurn(actions=(action,)))
+    assert chat_reply(scenario.session).sql == "SELECT 2"
 
 
 def test_the_reply_says_how_the_path_was_planned() -> None:
-    path = path_view(_running().session)
+    path = path_view(_running_path().session)
     assert path
     assert (path.flows, path.fallback, path.why, path.cached) == (("text_to_sql",), True, "Nonsense.", False)
     assert (path.attempts, path.examples, path.proposal) == (3, 2, s.NodeProposalView.model_validate(PROPOSAL))
 
 
-def test_a_changed_path_says_so_and_asks_again() -> None:
-    it = _running()
+def test_a_changed_path_asks_for_approval_only_where_an_action_needs_it() -> None:
+    scenario = _running_path()
     action = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval_reason": "it is shown first"})
-    messages = it.messages_after(c.ChangeTurn(actions=(action, ACTIONS[2]), reason="generate_sql: sql is known"))
+    messages = scenario.messages_after(c.ChangeTurn(actions=(action, ACTIONS[2]), reason="generate_sql: sql is known"))
     assert [type(message).__name__ for message in messages] == ["EventMessage", "ApprovalRequest"]
-    reply = chat_reply(it.session)
+    reply = chat_reply(scenario.session)
     assert reply.approval
     assert reply.approval.actions[0].arguments == {"sql": "SELECT 1"}
-    again = it.messages_after(c.EditPath(actions=(ACTIONS[2],)))
-    assert [type(message).__name__ for message in again] == ["EventMessage"]
+    after_edit = scenario.messages_after(c.EditPath(actions=(ACTIONS[2],)))
+    assert [type(message).__name__ for message in after_edit] == ["EventMessage"]
 
 
-def test_an_approval_names_the_path_in_review() -> None:
-    it = SessionMessages()
-    it.does(c.Say(text="How many?", workflow="flow"))
+def test_the_review_and_the_rest_reply_show_the_path_until_it_is_cancelled() -> None:
+    scenario = SessionMessages()
+    scenario.does(c.Say(text="How many?", workflow="flow"))
     steps = tuple(Step(text=tool, tool=tool) for tool in TOOLS)
-    (_, review) = it.messages_after(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
+    (_, review) = scenario.messages_after(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
     assert isinstance(review, s.TextPlanReview)
     assert review.path == s.PlannedPathView.model_validate(PATH)
     assert review.path.why == "Nonsense."
-    reply = path_reply(it.session)
+    reply = path_reply(scenario.session)
     assert (reply.version, reply.hash) == (review.version, review.hash)
     assert (reply.path, reply.reasoning, reply.proposal) == (TOOLS, "So.", review.path.proposal)
     assert reply.paths[0].nodes == NODES
-    it.does(c.CancelPlan())
-    assert path_view(it.session) is None
-    assert path_reply(it.session).path == ()
+    scenario.does(c.CancelPlan())
+    assert path_view(scenario.session) is None
+    assert path_reply(scenario.session).path == ()
 
 
 def test_allowed_messages_about_a_path_and_its_answer() -> None:
-    it = _running()
-    assert "edit_path" in allowed_messages(it.session)
+    scenario = _running_path()
+    assert "edit_path" in allowed_messages(scenario.session)
     for number, node in enumerate(NODES, 1):
-        it.does(c.Start())
-        it.does(finish_action(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
-    it.does(c.VerifyTurn(status="success", next_action="complete"))
-    it.does(c.GiveAnswer(text="163.", confidence=1))
-    assert {"judge", "save_to_library"} <= set(allowed_messages(it.session))
-    assert "edit_path" not in allowed_messages(it.session)
-    assert it.does(c.Judge(accepted=True, saved=True)) == ["EventMessage", "Log"]
-    assert it.does(c.Judge(accepted=False)) == ["EventMessage"]
-    assert chat_reply(it.session).result == OUTPUTS["execute_sql"]["result"]
+        scenario.does(c.Start())
+        scenario.does(finish_action(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
+    scenario.does(c.VerifyTurn(status="success", next_action="complete"))
+    scenario.does(c.GiveAnswer(text="163.", confidence=1))
+    assert {"judge", "save_to_library"} <= set(allowed_messages(scenario.session))
+    assert "edit_path" not in allowed_messages(scenario.session)
+    assert scenario.does(c.Judge(accepted=True, saved=True)) == ["EventMessage", "Log"]
+    assert scenario.does(c.Judge(accepted=False)) == ["EventMessage"]
+    assert chat_reply(scenario.session).result == OUTPUTS["execute_sql"]["result"]
 
 
 def test_a_flow_is_shown_with_its_default_path() -> None:
     assert flow_view(TEXT_TO_SQL).full_path[-1] == "format_final_response"
 
 
-def test_earlier_messages_are_truncated_at_the_beginning() -> None:
+def test_earlier_messages_are_truncated() -> None:
     long = ChatMessage(role="assistant", content="x" * 30_000)
-    asked = ChatRequest(messages=(long, long, ChatMessage(role="user", content="And now?")))
-    message = first_message(asked, "And now?", asked.messages[:-1], confirm="nothing")
+    chat_request = ChatRequest(messages=(long, long, ChatMessage(role="user", content="And now?")))
+    message = first_message(chat_request, "And now?", chat_request.messages[:-1], confirm="nothing")
     assert len(message.knowledge[0].text) == MAX_HISTORY_CHARS
     assert message.settings
     assert message.settings.planning.max_retries == 3

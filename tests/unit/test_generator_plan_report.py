@@ -1,4 +1,4 @@
-"""The report on a plan: a line for each step with its output."""
+"""The report on a plan has a line for each step, with its output or error."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ def line(result: Any, **more: Any) -> str:
         (7, "1. Look it up: 7"),
     ],
 )
-def test_a_step_s_short_output_is_reported(result: Any, message: str) -> None:
+def test_the_short_output_of_a_step_is_reported(result: Any, message: str) -> None:
     assert line(result, status="finished") == message
 
 
-def test_a_step_that_was_not_done_says_why() -> None:
+def test_a_failed_step_is_reported_with_its_error() -> None:
     assert line(None, status="failed", error="order not found") == "1. Look it up: **not done**, order not found"

@@ -25,7 +25,7 @@ def code(text: str) -> Code:
 
 
 @pytest.mark.parametrize(
-    ("what", "golden"),
+    ("compute", "golden"),
     [
         (lambda: PLAN.hash, "106cc89fd4a42f1034925d5a6cbf0e6bd9456b5a3b2d1d01eb80e036649cd80e"),
         (lambda: Action(ACTION).hash, "85a17fe09137b04eb735e0486fe3a07a922fa4c0704d4d40ae048c92f7091965"),
@@ -36,17 +36,17 @@ def code(text: str) -> Code:
         ),
     ],
 )
-def test_golden_values(what: Callable[[], str], golden: str) -> None:
-    """Each is the output of `sha256sum` on canonical JSON written by hand."""
-    assert what() == golden
+def test_hashes_equal_known_values(compute: Callable[[], str], golden: str) -> None:
+    """Each known value is the output of `sha256sum` for canonical JSON that was written by hand."""
+    assert compute() == golden
 
 
 def test_the_hash_of_an_action_covers_everything_that_runs() -> None:
     same = Action(ACTION.model_copy(update={"id": "7.3", "description": "other words", "approval_reason": "it writes"}))
     assert same.hash == Action(ACTION).hash
     changes: tuple[dict[str, object], ...] = ({"tool": "other"}, {"arguments": {}}, {"effect": "irreversible"})
-    others = {Action(ACTION.model_copy(update=change)).hash for change in changes}
-    assert len(others | {Action(ACTION).hash}) == len(changes) + 1
+    changed = {Action(ACTION.model_copy(update=change)).hash for change in changes}
+    assert len(changed | {Action(ACTION).hash}) == len(changes) + 1
 
 
 def test_the_hash_of_a_plan_covers_all_its_parts() -> None:
@@ -70,9 +70,9 @@ def test_the_hash_of_a_plan_covers_all_its_parts() -> None:
 def test_a_text_step_never_hashes_like_a_tool_call() -> None:
     call = Step(text="Cancel it", tool="cancel_order", arguments={"id": 1})
     as_call = Plan(2, 1, "path", "g", (call,), "", "planner")
-    as_words = Plan(2, 1, "path", "g", (Step(text="Cancel it — `cancel_order(id=1)`"),), "", "planner")
-    assert as_call.text == as_words.text
-    assert as_call.hash != as_words.hash
+    as_text = Plan(2, 1, "path", "g", (Step(text="Cancel it — `cancel_order(id=1)`"),), "", "planner")
+    assert as_call.text == as_text.text
+    assert as_call.hash != as_text.hash
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def pods() -> dict[str, Manifest]:
     return {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in running}
 
 
-def test_every_file_is_listed_once() -> None:
+def test_every_manifest_file_is_listed_in_its_kustomization() -> None:
     for folder in OVERLAYS:
         listed = kustomization(folder)["resources"]
         listed += [patch["path"] for patch in kustomization(folder).get("patches", [])]
@@ -39,13 +39,13 @@ def test_the_manifest_is_valid(manifest: Manifest) -> None:
 
 
 def test_an_invalid_manifest_is_rejected() -> None:
-    wrong = yaml.safe_load(yaml.safe_dump(named("Deployment")["planner"]))
-    wrong["spec"]["template"]["spec"]["containers"][0]["livenessProbes"] = {}
+    invalid = yaml.safe_load(yaml.safe_dump(named("Deployment")["planner"]))
+    invalid["spec"]["template"]["spec"]["containers"][0]["livenessProbes"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(wrong, VERSION, strict=True)
+        kubernetes_validate.validate(invalid, VERSION, strict=True)
 
 
-def test_every_service_runs_with_as_little_as_it_needs() -> None:
+def test_every_pod_runs_with_minimal_privileges() -> None:
     for name, pod in pods().items():
         assert pod["automountServiceAccountToken"] is False, name
         assert pod["securityContext"]["runAsNonRoot"] is True, name
@@ -59,7 +59,7 @@ def test_every_service_runs_with_as_little_as_it_needs() -> None:
             assert {"requests", "limits"} <= container["resources"].keys(), name
 
 
-def test_no_secret_is_written_down() -> None:
+def test_no_manifest_contains_a_secret() -> None:
     assert named("Secret") == {}
     for pod in pods().values():
         for container in pod["containers"]:
@@ -67,20 +67,20 @@ def test_no_secret_is_written_down() -> None:
             assert not [name for name in values if name.endswith(("PASSWORD", "TOKEN", "KEY", "KEYS", "SECRET"))]
 
 
-def test_nats_reads_its_configuration() -> None:
+def test_nats_accepts_its_configuration() -> None:
     binary, _ = find_binary()
     environment = os.environ | printed_secrets()["parley-nats"]
-    done = subprocess.run(
+    result = subprocess.run(
         [binary, "-t", "-c", BASE / "nats.conf"], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
-def test_pods_can_be_reached_only_as_the_policies_allow() -> None:
+def test_only_two_policies_allow_the_database_and_model_ports() -> None:
     policies = named("NetworkPolicy")
     assert policies["default-deny"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    ways = {port: {name for name, item in policies.items() if port in ports(item)} for port in (5432, 443)}
-    assert ways == {5432: {"database"}, 443: {"models"}}
+    policies_by_port = {port: {name for name, item in policies.items() if port in ports(item)} for port in (5432, 443)}
+    assert policies_by_port == {5432: {"database"}, 443: {"models"}}
 
 
 def ports(policy: Manifest) -> set[int]:
@@ -94,7 +94,7 @@ def test_every_secret_is_valid() -> None:
         kubernetes_validate.validate(secret, VERSION, strict=True)
 
 
-def test_nats_stays_on_three_nodes() -> None:
+def test_nats_runs_on_three_nodes() -> None:
     rules = pods()["nats"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert rules[0]["topologyKey"] == "kubernetes.io/hostname"
     assert named("StatefulSet")["nats"]["spec"]["replicas"] == 3

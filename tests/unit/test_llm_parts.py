@@ -111,7 +111,7 @@ def test_a_strict_schema_is_closed_and_requires_every_field() -> None:
     item = schema["properties"]["items"]["items"]
     assert item["required"] == ["title", "kind"]
     assert item["additionalProperties"] is False
-    assert "title" in item["properties"], "a field called title is no annotation"
+    assert "title" in item["properties"], "a field called title is not removed"
     assert "default" not in json.dumps(schema)
     assert "$" not in json.dumps(schema), "references are replaced by what they refer to"
 

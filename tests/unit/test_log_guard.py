@@ -1,4 +1,4 @@
-"""The guard of an append: what it names, and when the broker has checked it."""
+"""The headers that guard an append, and whether a stored message was guarded by them."""
 
 from datetime import UTC, datetime
 
@@ -11,13 +11,13 @@ def test_only_a_matching_guard_follows_a_position() -> None:
     assert follows(raw, 7)
     assert not follows(raw, 8)
     assert not follows(raw._replace(headers={EXPECTED_SEQUENCE: "7"}), 7), (
-        "it was checked against its own subject alone"
+        "without a filter, the broker checks only the message's own subject"
     )
     assert not follows(raw._replace(subject="session.other.user.plan.drafted"), 7)
     assert not follows(raw._replace(headers={}), 0)
 
 
 def test_the_guard_names_every_message_of_the_session() -> None:
-    """With another filter, or none, two writers could both win."""
+    """With another filter, or none, two concurrent appends could both succeed."""
     expected = {EXPECTED_SEQUENCE: "7", EXPECTED_SEQUENCE_SUBJECT: "session.s1.>"}
     assert guard_headers("s1", 7, "id") == expected | {MESSAGE_ID: "id@7"}

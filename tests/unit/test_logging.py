@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, ours and the libraries' alike, and never a secret."""
+"""Log lines are JSON objects, including those of libraries, and contain no secrets."""
 
 import json
 import subprocess
@@ -21,9 +21,9 @@ log = structlog.get_logger("test")
 
 def logged(body: str) -> list[dict[str, Any]]:
     """The lines that a program with this body writes, as JSON."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM + body], capture_output=True, text=True, check=True)
-    assert done.stdout == ""
-    return [json.loads(line) for line in done.stderr.splitlines()]
+    completed = subprocess.run([sys.executable, "-c", PROGRAM + body], capture_output=True, text=True, check=True)
+    assert completed.stdout == ""
+    return [json.loads(line) for line in completed.stderr.splitlines()]
 
 
 def test_a_log_line_has_service_time_and_context() -> None:
@@ -35,7 +35,7 @@ def test_a_log_line_has_service_time_and_context() -> None:
     assert line["timestamp"].endswith("Z")
 
 
-def test_libraries_log_in_the_same_format_and_noisy_ones_only_warnings() -> None:
+def test_libraries_log_in_the_same_format_and_noisy_libraries_only_warnings() -> None:
     lines = logged(
         "logging.getLogger('some.library').info('hello %s', 'there')\n"
         "logging.getLogger('openai._base_client').info('request')\n"
@@ -46,7 +46,7 @@ def test_libraries_log_in_the_same_format_and_noisy_ones_only_warnings() -> None
     assert all(line["service"] == "planner" for line in lines)
 
 
-SPILLS = {
+LEAKS = {
     "a key by its name": "log.info('x', api_key='hunter2', openai_api_key='hunter2', password='hunter2')",
     "a header": "log.info('x', headers={'Authorization': 'Bearer hunter2', 'Cookie': 'a=hunter2'})",
     "deep inside": "log.info('x', request={'a': [{'token': 'hunter2'}, ('Bearer hunter2',)]})",
@@ -72,23 +72,23 @@ SPILLS = {
 
 
 @pytest.fixture(scope="module")
-def spilled() -> dict[str, list[dict[str, Any]]]:
-    """What each of them wrote; one program for all, since a program takes its time to start."""
-    lines: dict[str, list[dict[str, Any]]] = {name: [] for name in SPILLS}
-    output = logged("\n".join(f"log.info('begin', spill={name!r})\n{body}" for name, body in SPILLS.items()))
-    now = ""
+def logged_leaks() -> dict[str, list[dict[str, Any]]]:
+    """The log lines of each leak. One program runs all of them, because starting a program is slow."""
+    lines: dict[str, list[dict[str, Any]]] = {name: [] for name in LEAKS}
+    output = logged("\n".join(f"log.info('begin', leak={name!r})\n{body}" for name, body in LEAKS.items()))
+    current = ""
     for line in output:
         if line["event"] == "begin":
-            now = line["spill"]
+            current = line["leak"]
         else:
-            lines[now].append(line)
+            lines[current].append(line)
     return lines
 
 
-@pytest.mark.parametrize("name", SPILLS)
-def test_no_secret_is_written(spilled: dict[str, list[dict[str, Any]]], name: str) -> None:
-    assert len(spilled[name]) == 1
-    text = json.dumps(spilled[name])
+@pytest.mark.parametrize("name", LEAKS)
+def test_no_secret_is_written(logged_leaks: dict[str, list[dict[str, Any]]], name: str) -> None:
+    assert len(logged_leaks[name]) == 1
+    text = json.dumps(logged_leaks[name])
     assert not [secret for secret in SECRETS if secret in text]
     assert "***" in text
 

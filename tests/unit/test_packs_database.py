@@ -1,4 +1,4 @@
-"""Read-only SQL tools: guards and limits, and approval of queries if the session wants it."""
+"""Read-only SQL tools: guards, limits, and the settings by which a query needs approval."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -74,13 +74,13 @@ async def test_tables_are_listed_described_and_queried_within_limits(reader: Rea
         ("describe_tables", {"tables": []}, "tables: "),
     ],
 )
-async def test_what_may_not_be_read_is_refused_with_the_reason(
+async def test_a_forbidden_or_invalid_read_is_refused_with_the_reason(
     reader: Reader, tool: str, arguments: dict[str, Any], why: str
 ) -> None:
     result = await reader.call(tool, **arguments)
     assert not result.ok
     assert why in result.error
-    assert result.error.startswith("Error: "), "it would be refused again"
+    assert result.error.startswith("Error: "), "the prefix means that a retry would fail in the same way"
 
 
 async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("settings", "remembered", "question"),
+    ("settings", "remembered", "needs_approval"),
     [
         ({}, None, True),
         ({"confirm": "path"}, None, True),
@@ -99,23 +99,23 @@ async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -
         ({"confirm": "nothing"}, None, False),
         ({}, "never", False),
     ],
-    ids=["by itself", "path", "approvals off", "confirm nothing", "never again"],
+    ids=["default", "path", "approvals off", "confirm nothing", "never again"],
 )
-def test_a_query_is_shown_first_by_the_setting_of_the_flow(
-    settings: dict[str, Any], remembered: Any, question: bool
+def test_the_settings_decide_whether_a_query_needs_approval(
+    settings: dict[str, Any], remembered: Any, needs_approval: bool
 ) -> None:
     message = [c.Remember(tool=QUERY.tool, policy=remembered)] if remembered else []
     session = given(request("agentflow", **settings), *message).session
     registry = Registry(PackSource((DatabasePack(),)))
     specs = [tool.spec for tool in registry.all().values()]
     (action,) = validate(session, TurnDraft(actions=[QUERY]), specs).actions
-    assert with_ruling(session, action).approval_reason == (CONFIRM if question else None)
+    assert with_ruling(session, action).approval_reason == (CONFIRM if needs_approval else None)
     rule = registry.all()[QUERY.tool].rule(session)
     assert rule
-    assert (rule.policy == "always") is question, "also where a plan does not say so"
-    look = registry.all()["list_tables"].rule(session)
-    assert look
-    assert (look.policy, look.quiet) == (None, True)
+    assert (rule.policy == "always") is needs_approval, "the tool's rule needs approval even if the plan does not"
+    list_rule = registry.all()["list_tables"].rule(session)
+    assert list_rule
+    assert (list_rule.policy, list_rule.quiet) == (None, True)
 
 
 FLOW = """
@@ -131,16 +131,16 @@ nodes:
 """
 
 
-@pytest.mark.parametrize(("confirm", "question"), [("nodes", True), ("nothing", False)])
-async def test_a_node_of_a_flow_that_makes_a_query_shows_it_first_too(
-    reader: Reader, tmp_path: Path, confirm: str, question: bool
+@pytest.mark.parametrize(("confirm", "needs_approval"), [("nodes", True), ("nothing", False)])
+async def test_a_query_in_a_flow_node_needs_approval_by_the_same_setting(
+    reader: Reader, tmp_path: Path, confirm: str, needs_approval: bool
 ) -> None:
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "ask.yaml").write_text(FLOW)
     walk = Walk(tools=tuple(reader.registry.all().values()), folder=tmp_path / "flows")
     session = await walk.begins("SELECT count(*) FROM orders", "ask.query", approval="never", confirm=confirm)
-    assert (session.phase == "awaiting_approval") is question
-    if question:
+    assert (session.phase == "awaiting_approval") is needs_approval
+    if needs_approval:
         assert waiting(session).spec.arguments == {"sql": "SELECT count(*) FROM orders"}
         session = await walk.allows()
     answer = last(session).result

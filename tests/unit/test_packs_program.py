@@ -1,4 +1,4 @@
-"""A program in a plan's step, run by the executor in the real sandbox."""
+"""The tool `run_program`, which runs a plan's program in the real sandbox."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ READ = "from pathlib import Path\nprint(Path('files/notes/tea.md').read_text())"
 
 
 async def run(session: Session | None = None, bus: FakeBus | None = None, **arguments: Any) -> ToolResult:
-    result = Registry(PackSource((pack,), objects=bus or FakeBus())).find("run_program")
-    assert result
-    return await result.run(ToolInvocation(session or Session("s", owner="ann"), "s/1/1.1/1", arguments))
+    tool = Registry(PackSource((pack,), objects=bus or FakeBus())).find("run_program")
+    assert tool
+    return await tool.run(ToolInvocation(session or Session("s", owner="ann"), "s/1/1.1/1", arguments))
 
 
 async def with_files(**files: bytes) -> tuple[Session, FakeBus]:
@@ -30,14 +30,14 @@ async def with_files(**files: bytes) -> tuple[Session, FakeBus]:
     return replace(session, files={name: ref for name, ref in folder.changes.items() if ref}), bus
 
 
-async def test_it_reads_its_inputs_as_json_and_its_result_is_what_it_prints() -> None:
+async def test_a_program_reads_its_inputs_as_json_and_its_output_is_the_result() -> None:
     assert (await run(code=SUM, inputs={"amounts": [1, 2.5]})).value == {"total": 3.5}
     assert (await run(code="print('no JSON')")).value == "no JSON\n"
     assert (await run(code="print('NaN')")).value == "NaN\n"
     assert (await run(code="print('[' * 100_000)")).ok
 
 
-async def test_it_sees_the_files_of_the_session_that_it_names_and_no_others() -> None:
+async def test_a_program_sees_only_the_files_that_its_step_names() -> None:
     session, bus = await with_files(notes__tea=b"", **{"notes__tea.md": b"Green\n"})
     assert (await run(session, bus, code=READ, files=["notes/tea.md"])).value == "Green\n\n"
     failed = await run(session, bus, code=READ)
@@ -48,23 +48,23 @@ async def test_it_sees_the_files_of_the_session_that_it_names_and_no_others() ->
         assert not (await run(session, bus, code=READ, files=[name])).ok
 
 
-async def test_files_that_are_too_much_are_refused() -> None:
-    most = MAX_DATA // 4 + 1
-    session, bus = await with_files(**{f"f{number}": b"x" * most for number in range(4)})
+async def test_files_over_the_total_limit_are_refused() -> None:
+    size = MAX_DATA // 4 + 1
+    session, bus = await with_files(**{f"f{number}": b"x" * size for number in range(4)})
     assert "at most 16,000,000 bytes" in (await run(session, bus, code="print(1)", files=[*session.files])).error
 
 
-async def test_a_program_that_fails_says_why_and_what_it_printed() -> None:
+async def test_a_failed_program_reports_its_error_and_output() -> None:
     failed = await run(code="print('begun')\nraise ValueError('no amounts')")
     assert (failed.ok, failed.error) == (False, "The program ended with exit code 1. ValueError: no amounts")
     assert failed.value["stdout"] == "begun\n"  # type: ignore[index,call-overload]
     assert "timeout" in (await run(code="while True: pass")).error
 
 
-def test_a_draft_with_an_unparsable_program_is_sent_back() -> None:
-    result = Registry(PackSource((pack,))).find("run_program")
-    assert result
-    tools = {"run_program": result.spec}
+def test_a_program_with_a_syntax_error_or_reference_is_a_problem_of_its_step() -> None:
+    tool = Registry(PackSource((pack,))).find("run_program")
+    assert tool
+    tools = {"run_program": tool.spec}
 
     def step(code: str, **inputs: Any) -> Step:
         return Step(id="s1", text="Add", tool="run_program", arguments={"code": code, "inputs": inputs})

@@ -1,4 +1,4 @@
-"""How the path of a flow is judged by rule, and answered from its nodes' outputs, without a model."""
+"""The verdict on a flow's path, by rule, and its answer, from the nodes' outputs. Neither needs a model."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def answer_of(*story: StoryLine) -> c.GiveAnswer:
     return path_answer(session.turn)
 
 
-def test_the_answer_is_what_the_path_made() -> None:
+def test_the_answer_is_the_output_of_the_path() -> None:
     answer = answer_of(*ANSWERED)
     assert (answer.text, answer.confidence) == ("12 orders", 0.75)
     assert answer.evidence == ("1.2", "1.3", "1.4")
@@ -90,8 +90,8 @@ def test_an_outcome_that_the_user_leaves_uncertain_makes_the_verdict_partial() -
         lambda s: c.Approve(version=s.version),
         c.Start(),
     )
-    doubt = (*story, c.ReportUncertain(action_id="1.5", reason="?"), c.Answer(text="Leave it"))
-    session = given(*doubt).session
+    uncertain = (*story, c.ReportUncertain(action_id="1.5", reason="?"), c.Answer(text="Leave it"))
+    session = given(*uncertain).session
     assert session.turn is not None
     judged = path_verdict(session.turn)
     assert (judged.status, judged.rule) == ("partial", "in-doubt")

@@ -38,10 +38,10 @@ def steps(*texts: str) -> tuple[Step, ...]:
 def test_every_step_of_both_plans_has_one_change(
     old: tuple[str, ...], new: tuple[str, ...], expected: list[tuple[str, int | None, int | None]]
 ) -> None:
-    found = list(compare(steps(*old), steps(*new)))
-    assert [(change.kind, change.old, change.new) for change in found] == expected
-    assert sorted(change.old for change in found if change.old) == list(range(1, len(old) + 1))
-    assert [change.new for change in found if change.new] == list(range(1, len(new) + 1))
+    changes = list(compare(steps(*old), steps(*new)))
+    assert [(change.kind, change.old, change.new) for change in changes] == expected
+    assert sorted(change.old for change in changes if change.old) == list(range(1, len(old) + 1))
+    assert [change.new for change in changes if change.new] == list(range(1, len(new) + 1))
 
 
 def test_changed_arguments_are_a_change() -> None:
@@ -78,31 +78,35 @@ def plan(version: int, lines: list[str]) -> PlanRecord:
 def test_the_changed_part_of_a_very_long_plan_is_one_hunk() -> None:
     lines = [f"line {number}" for number in range(MAX_LINES + 1)]
     changed = [*lines[:10], "new", *lines[12:20], "newer", *lines[21:]]
-    found = diff(plan(1, lines), plan(2, changed))
-    assert found.coarse
-    assert found.unified.splitlines()[:6] == [
+    difference = diff(plan(1, lines), plan(2, changed))
+    assert difference.coarse
+    assert difference.unified.splitlines()[:6] == [
         "--- version 1",
         "+++ version 2",
         "@@ -8,17 +8,16 @@",
         *(f" line {number}" for number in (7, 8, 9)),
     ]
-    assert [line for line in found.unified.splitlines() if line[0] == "+"][1:] == [
+    assert [line for line in difference.unified.splitlines() if line[0] == "+"][1:] == [
         "+new",
         *(f"+line {number}" for number in range(12, 20)),
         "+newer",
     ]
-    assert found.unified.endswith(" line 21\n line 22\n line 23")
+    assert difference.unified.endswith(" line 21\n line 22\n line 23")
     assert diff(plan(1, lines), plan(2, lines)).unified == ""
 
 
 def test_lines_added_at_the_end_of_a_long_plan_appear_once() -> None:
     lines = ["same"] * (MAX_LINES + 1)
-    found = diff(plan(1, lines), plan(2, [*lines, "same"]))
-    assert found.unified.splitlines()[2:] == [f"@@ -{MAX_LINES - 1},3 +{MAX_LINES - 1},4 @@", *[" same"] * 3, "+same"]
+    difference = diff(plan(1, lines), plan(2, [*lines, "same"]))
+    assert difference.unified.splitlines()[2:] == [
+        f"@@ -{MAX_LINES - 1},3 +{MAX_LINES - 1},4 @@",
+        *[" same"] * 3,
+        "+same",
+    ]
 
 
 def test_two_plans_of_very_many_lines_are_compared_quickly() -> None:
-    """difflib would take minutes: no line is rare enough to match by, or common enough to be ignored."""
+    """difflib would take minutes here: each line is too frequent to match by, and too rare to be ignored."""
     lines = [chr(0x4E00 + number % 101) for number in range(80_000)]
     began = time.process_time()
     assert diff(plan(1, lines), plan(2, lines[::-1])).coarse
@@ -120,8 +124,8 @@ def test_steps_with_ids_are_matched_by_id() -> None:
     first, second = (Step(id=f"s{n}", text=f"Look {n} up", tool="look") for n in (1, 2))
     other = first.model_copy(update={"text": "Something else entirely", "arguments": {"x": 1}})
     new = Step(id="s3", text=first.text, tool="look")
-    found = list(compare((first, second), (second, other, new)))
-    assert [(change.kind, change.old, change.new) for change in found] == [
+    changes = list(compare((first, second), (second, other, new)))
+    assert [(change.kind, change.old, change.new) for change in changes] == [
         ("same", 2, 1),
         ("changed", 1, 2),
         ("added", None, 3),

@@ -26,31 +26,31 @@ ENTRY = LibraryEntry(
     session_id="s0", round=1, version=9, request="Where is it?", flows=(), path=(), question="", sql="", tables=(),
     answer="Here.", accepted=True, saved=False, at=datetime(2030, 1, 1, tzinfo=UTC), workflow="agentflow", steps=STEPS,
 )  # fmt: skip
-TOLD = {"request": "Where is it?", "steps": [step.model_dump(mode="json", exclude_defaults=True) for step in STEPS]}
+EXAMPLE = {"request": "Where is it?", "steps": [step.model_dump(mode="json", exclude_defaults=True) for step in STEPS]}
 
 
-async def alike(_: Session) -> Sequence[LibraryEntry]:
+async def find_examples(_: Session) -> Sequence[LibraryEntry]:
     return (ENTRY,)
 
 
 def examples(prompt: Prompt) -> Any:
-    """What the prompt tells of them; None where it has none."""
-    _, started, rest = prompt.data.partition("<examples>\n")
-    return json.loads(rest.partition("\n</examples>")[0]) if started else None
+    """The examples in the prompt; None if it has none."""
+    _, tag, rest = prompt.data.partition("<examples>\n")
+    return json.loads(rest.partition("\n</examples>")[0]) if tag else None
 
 
 async def test_accepted_calls_are_examples_for_the_first_turn_of_a_request() -> None:
-    _, first = await planned(given(*KNOWN[:1]).session, NothingToDo(reason="All is known."), examples=alike)
-    assert examples(first.prompts[0]) == TOLD
-    _, later = await planned(given(*KNOWN).session, NothingToDo(reason="All is known."), examples=alike)
+    _, first = await planned(given(*KNOWN[:1]).session, NothingToDo(reason="All is known."), examples=find_examples)
+    assert examples(first.prompts[0]) == EXAMPLE
+    _, later = await planned(given(*KNOWN).session, NothingToDo(reason="All is known."), examples=find_examples)
     assert examples(later.prompts[0]) is None
 
 
 async def test_a_plan_in_words_gets_accepted_plans_as_examples() -> None:
     log, model = InMemoryLog(), ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
-    kit = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    for known in (alike, None):
-        context = WorkContext(kit, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
-        drafted = await (draft_plan(context, known) if known else draft_plan(context))
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    for source in (find_examples, None):
+        context = WorkContext(deps, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
+        drafted = await (draft_plan(context, source) if source else draft_plan(context))
         assert isinstance(drafted, c.DraftPlan)
-    assert [examples(prompt) for prompt in model.prompts] == [TOLD, None]
+    assert [examples(prompt) for prompt in model.prompts] == [EXAMPLE, None]

@@ -1,4 +1,4 @@
-"""Views of polling steps, expired questions, and budgets."""
+"""How the journal, the page, REST and the terminal show polling steps, expired questions and budgets."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,18 +33,19 @@ def polling_session() -> Session:
     return given(say, c.DraftPlan(goal="Wait", steps=STEPS, kind="execution"), approve, wait).session
 
 
-def journal_of(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
+def apply_at(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
+    """The event of a command by the keeper, and the session after it. `at`: the time, noon by default."""
     event = decide(session, command, CommandMeta("keeper", at.get("at", NOON)))
     return event, evolve(session, event)
 
 
 def poll(session: Session, looks: int, **fields: Any) -> tuple[SessionEvent, Session]:
     at = {"at": fields.pop("at")} if "at" in fields else {}
-    return journal_of(session, c.RecordLook(action_id="t2.s1", looks=looks, **fields), **at)
+    return apply_at(session, c.RecordLook(action_id="t2.s1", looks=looks, **fields), **at)
 
 
 def entry_fields(event: SessionEvent, action: str = "t2.s1") -> dict[str, Any]:
-    """The fields of the action's journal entry after these events."""
+    """The state and gist that the event gives the action's journal entry."""
     (update,) = [
         item for item in action_updates(event) if isinstance(item, EntryUpdate) and item.key == f"action:{action}"
     ]
@@ -59,12 +60,12 @@ def test_the_journal_shows_a_polling_steps_values_and_outcome() -> None:
     assert entry_fields(failed) == {"state": "waiting", "gist": "checked 4 times: the last check failed: it is away"}
     met, _ = poll(after, 5, value={"status": "sent"}, met=True)
     assert entry_fields(met) == {"state": "finished", "gist": "the condition is met, checked 5 times: status: sent"}
-    over, _ = poll(after, 60, value={"status": "new"}, at=END)
-    assert entry_fields(over) == {"state": "failed", "gist": "gave up after 60 checks: the condition was not met"}
-    assert [tail(event).count("t2.s1") for event in (first, failed, met, over)] == [1] * 4
+    timed_out, _ = poll(after, 60, value={"status": "new"}, at=END)
+    assert entry_fields(timed_out) == {"state": "failed", "gist": "gave up after 60 checks: the condition was not met"}
+    assert [tail(event).count("t2.s1") for event in (first, failed, met, timed_out)] == [1] * 4
 
 
-def test_the_screen_shows_a_polling_step_and_only_that_changes() -> None:
+def test_the_page_shows_a_polling_step_and_a_poll_changes_only_its_sections() -> None:
     session = polling_session()
     before = full_view(session)
     assert before.steps["s1"].word == "checks every 60 s"
@@ -90,9 +91,9 @@ def test_rest_and_the_terminal_show_a_polling_step() -> None:
 
 def test_an_expired_question_is_reported() -> None:
     session = given(c.Ask(text="?", about="action", action_id="t2.s2"), begin=polling_session()).session
-    event, _ = journal_of(session, c.Expire(requested_version=session.since_version))
+    event, _ = apply_at(session, c.Expire(requested_version=session.since_version))
     assert entry_fields(event, "t2.s2") == {"state": "failed", "gist": "nobody answered in time"}
-    assert entry_fields(event)["state"] == "skipped", "what else was waited for is halted"
+    assert entry_fields(event)["state"] == "skipped", "the other waiting steps are halted"
     line = note(event)
     assert line
     assert (line.text, line.tone) == ("No answer in time", "bad")
@@ -103,7 +104,7 @@ def test_only_budgeted_usage_is_reported() -> None:
     _, after = poll(polling_session(), 7, value=1)
     spent = usage(after)
     assert (spent.tool_calls, spent.call_budget, spent.time_budget) == (7, 10, 600)
-    free = usage(given(c.Say(text="x")).session)
-    assert "tool_calls" not in free.model_dump()
+    unlimited = usage(given(c.Say(text="x")).session)
+    assert "tool_calls" not in unlimited.model_dump()
     raised = given(c.RaiseBudget(calls=1_000), begin=after)
     assert raised.session.settings.call_budget == 1_010

@@ -31,7 +31,7 @@ class Form(BaseModel):
         return name
 
 
-WRONG: tuple[tuple[object, str], ...] = (
+INVALID: tuple[tuple[object, str], ...] = (
     ({"steps": []}, "`steps` must not be empty: give at least one item."),
     ({"steps": ["a", "b", "c"]}, "`steps` may have 2 items at most: leave some out."),
     ({"steps": "x"}, "`steps` must be a list."),
@@ -56,14 +56,14 @@ WRONG: tuple[tuple[object, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("data", "message"), WRONG)
-def test_each_is_a_sentence_that_says_what_to_do(data: object, message: str) -> None:
-    with pytest.raises(ValidationError) as wrong:
+@pytest.mark.parametrize(("data", "message"), INVALID)
+def test_each_problem_is_a_sentence_that_says_what_to_do(data: object, message: str) -> None:
+    with pytest.raises(ValidationError) as invalid:
         Form.model_validate(data)
-    assert problem_sentences(wrong.value.errors(), whole="form") == message
+    assert problem_sentences(invalid.value.errors(), whole="form") == message
 
 
-def test_other_errors_keep_the_validator_s_message() -> None:
+def test_an_unknown_error_type_keeps_the_validators_message() -> None:
     assert (
         problem_sentences([{"type": "uuid_type", "loc": (), "msg": "No UUID"}]) == "The body cannot be used: No UUID."
     )
@@ -88,7 +88,7 @@ def test_at_most_three_problems_are_reported() -> None:
         ("{}", "The message has no `type`. The types are:"),
     ],
 )
-def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, message: str) -> None:
+def test_an_unknown_message_type_is_reported_with_the_known_ones(text: str, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         parse_message(text)
     assert refused.value.message.startswith(message)
@@ -114,7 +114,7 @@ def test_a_type_that_there_is_not_is_named_with_those_there_are(text: str, messa
         ),
     ],
 )
-def test_a_message_that_cannot_be_read_says_why(text: str, message: str) -> None:
+def test_an_invalid_message_is_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         parse_message(text)
     assert refused.value.message == f"The message cannot be read. {message}"

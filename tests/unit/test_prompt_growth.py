@@ -1,4 +1,4 @@
-"""Turn 50 costs what turn 15 costs: prompts contain a bounded summary of the history."""
+"""A prompt at turn 50 is no longer than at turn 15, because it contains a bounded summary of the history."""
 
 from collections.abc import Callable
 
@@ -16,23 +16,23 @@ FILE = Knowledge(name="notes", text="n" * 40_000)
 
 
 def rounds(number: int) -> list[StoryLine]:
-    """So many requests, each with a file, a plan and approved code."""
-    item = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
-    return [*item * number, say(WORDS)]
+    """This number of requests, each with a file, a plan and approved code."""
+    lines = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
+    return [*lines * number, say(WORDS)]
 
 
-def criticised(number: int) -> list[StoryLine]:
-    """One plan whose code the person wanted changed so many times."""
+def code_changes(number: int) -> list[StoryLine]:
+    """One plan whose code the user asked to change this number of times."""
     return [*TO_CODE, *(say(WORDS), program("y = 2"), checked()) * number, say(WORDS)]
 
 
 def size(session: Session) -> int:
-    """Characters of the longest prompt that a service would make of this session."""
-    briefs = (planner.build_prompt(session), generator.build_prompt(session), verifier.build_tests_prompt(session))
-    return max(sum(len(message["content"]) for message in prompt) for prompt in briefs)
+    """Characters of the longest prompt that a service would build for this session."""
+    prompts = (planner.build_prompt(session), generator.build_prompt(session), verifier.build_tests_prompt(session))
+    return max(sum(len(message["content"]) for message in prompt) for prompt in prompts)
 
 
-@pytest.mark.parametrize("story", [rounds, criticised])
+@pytest.mark.parametrize("story", [rounds, code_changes])
 def test_prompts_stop_growing(story: Callable[[int], list[StoryLine]]) -> None:
     short, long = (given(*story(number)).session for number in (15, 50))
     assert size(long) <= size(short) * 1.01

@@ -7,7 +7,7 @@ import pytest
 from parley.protocol.server import SERVER_MESSAGES, AnyServerMessage
 from tests.protocol1.transcripts import messages_of, read, recorded
 
-BY_HAND = {"greeting", "delta", "forked", "error"}  # no event causes these
+WITHOUT_EVENT = {"greeting", "delta", "forked", "error"}  # no event causes these messages
 RECORDED = read()
 LOGS = dict(recorded())
 
@@ -21,4 +21,4 @@ def test_the_messages_of_a_recorded_session_are_unchanged(name: str) -> None:
 def test_every_message_type_that_events_cause_is_recorded() -> None:
     kinds = {model.model_fields["type"].default for model in get_args(get_args(AnyServerMessage)[0])}
     types = {SERVER_MESSAGES.validate_json(message).type for messages in RECORDED.values() for message in messages}
-    assert types == kinds - BY_HAND
+    assert types == kinds - WITHOUT_EVENT

@@ -1,4 +1,4 @@
-"""The rehearsal model drafts test tasks from a brief that are valid and that it can solve itself."""
+"""The rehearsal model drafts test tasks from a brief. They are valid, and the model can solve them."""
 
 import json
 from functools import cache
@@ -38,9 +38,9 @@ def test_a_draft_is_valid_and_can_be_solved(number: int) -> None:
     task = draft(deck()[number])
     report = validate({part: task[part] for part in ("q", "agt", "ogt")}, shop())
     assert report.wrong == ()
-    again = play(task["q"], shop(), [f"I have told you all I know. {task['q']}"] * 3)
-    assert again.changed == expected(task["agt"], shop())
-    assert all(is_answered(output, again.answer) for output in task["ogt"])
+    solution = play(task["q"], shop(), [f"I have told you all I know. {task['q']}"] * 3)
+    assert solution.changed == expected(task["agt"], shop())
+    assert all(is_answered(output, solution.answer) for output in task["ogt"])
 
 
 def test_drafts_differ_by_brief_and_are_deterministic() -> None:

@@ -179,7 +179,7 @@ def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
     ]
     none = turn_reply(ToolPage(tools=(), total=0), searchable=True)
     assert [kind.model_fields["kind"].default for kind in none.kinds()] == ["nothing_to_do", "question", "answer"]
-    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "cached"
+    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "the type is cached"
 
 
 def test_a_dictionary_with_any_keys_is_not_strict_and_keeps_its_schema() -> None:

@@ -1,4 +1,4 @@
-"""`calculate`: Python's answers and Python's errors, in bounded time."""
+"""The tool `calculate` gives the answers and errors of Python, in bounded time."""
 
 import time
 
@@ -53,8 +53,8 @@ def test_other_characters_are_refused(letter: str) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-def test_errors_have_pythons_words(expression: str) -> None:
-    with pytest.raises(Exception) as result:  # noqa: PT011  whatever it is, ours reads the same
+def test_errors_have_the_text_of_python(expression: str) -> None:
+    with pytest.raises(Exception) as result:  # noqa: PT011  any error: the tool must report the same text
         round(float(eval(expression, {"__builtins__": None}, {})), 2)
     assert calculated(expression) == f"Error: {result.value}"
 
@@ -67,7 +67,7 @@ def test_errors_have_pythons_words(expression: str) -> None:
         *("(1+" * 190 + "1" + ")" * 190 + "**9**9**9", "1" * 20_000, "1+" * 9_000 + "1"),
     ],
 )
-def test_nothing_takes_long(expression: str) -> None:
+def test_large_expressions_end_quickly_with_an_error(expression: str) -> None:
     started = time.perf_counter()
     assert calculated(expression).startswith("Error: ")
     assert time.perf_counter() - started < 5
@@ -82,5 +82,5 @@ def test_nothing_takes_long(expression: str) -> None:
         ([1], "'in <string>' requires string as left operand, not int"),
     ],
 )
-def test_what_is_no_text(expression: object, error: str) -> None:
+def test_an_expression_that_is_not_a_string_is_an_error(expression: object, error: str) -> None:
     assert calculated(expression) == f"Error: {error}"

@@ -1,4 +1,4 @@
-"""A write whose caller is cancelled runs on. If it then fails, asyncio reports no unretrieved exception."""
+"""A write continues after its caller is cancelled. If it then fails, asyncio reports no unretrieved exception."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Retries while something is away: what is tried again, for how long, and what the log says of it."""
+"""Retries while a dependency is unavailable: after which errors, for how long, and what is logged."""
 
 import asyncio
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def no_waits() -> Iterator[None]:
         yield
 
 
-async def test_it_retries_until_success_and_logs_once_for_many_callers(no_waits: None) -> None:
+async def test_calls_are_retried_until_success_and_each_reason_is_logged_once(no_waits: None) -> None:
     tries = 0
 
     @retry_while_unavailable(Away, Locked)

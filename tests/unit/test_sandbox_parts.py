@@ -1,4 +1,4 @@
-"""The sandbox's parts that need no jail: names, folders, orders, and machines where it does not work."""
+"""The sandbox's parts that need no jail: file names, folders, launch options, and machines that it does not support."""
 
 import ctypes
 import mmap
@@ -17,7 +17,7 @@ from shared.sandbox.scratch import MAX_ENTRIES, check_names, exceeds, folder, re
 
 
 @pytest.mark.parametrize("name", ["program.py", "test_program.py", "data-1.csv", "README", "a" * 100, "_x"])
-def test_plain_names_are_accepted(name: str) -> None:
+def test_plain_file_names_are_accepted(name: str) -> None:
     check_names({name: ""})
 
 
@@ -25,7 +25,7 @@ def test_plain_names_are_accepted(name: str) -> None:
     "name",
     ["", ".", "..", ".hidden", "a/b", "/etc/passwd", "../x", "a\\b", "a\0b", "a\n", "-m", "a" * 101, "é.py", "a b"],
 )
-async def test_other_names_are_refused(name: str) -> None:
+async def test_other_file_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="plain file name"):
         await run({"program.py": "", name: ""})
 
@@ -42,8 +42,8 @@ def test_limits_are_positive_and_known(wrong: dict[str, float]) -> None:
         Limits.model_validate(wrong)
 
 
-def test_launch_options_survive_the_command_line() -> None:
-    order = LaunchOptions(
+def test_launch_options_are_parsed_from_their_command_line() -> None:
+    options = LaunchOptions(
         scratch="/tmp/a=b",
         memory=1,
         file=2,
@@ -54,7 +54,7 @@ def test_launch_options_survive_the_command_line() -> None:
         uid=7,
         program=["-m", "x", "--", "y=z"],
     )
-    assert vars(LaunchOptions.from_arguments(order.to_arguments())) == vars(order)
+    assert vars(LaunchOptions.from_arguments(options.to_arguments())) == vars(options)
 
 
 @pytest.mark.parametrize(("platform", "system"), [("darwin", "Darwin"), ("win32", "Windows")])
@@ -89,7 +89,7 @@ def test_a_folder_is_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removal_is_not_stopped_by_depth_modes_names_or_links(tmp_path: Path) -> None:
+def test_removal_handles_deep_closed_and_oddly_named_folders_and_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept.txt").write_text("kept")
@@ -130,7 +130,7 @@ def test_deleted_files_are_measured_while_open(tmp_path: Path) -> None:
     assert not exceeds(tmp_path, limit=MB // 2, pid=os.getpid())
 
 
-def test_a_deleted_file_that_is_only_mapped_is_too_much(tmp_path: Path) -> None:
+def test_a_deleted_file_that_is_only_mapped_exceeds_any_limit(tmp_path: Path) -> None:
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -145,7 +145,7 @@ def test_a_deleted_file_that_is_only_mapped_is_too_much(tmp_path: Path) -> None:
     assert not exceeds(tmp_path, limit=MB, pid=os.getpid())
 
 
-def test_entries_are_counted(tmp_path: Path) -> None:
+def test_the_number_of_entries_is_limited(tmp_path: Path) -> None:
     for number in range(MAX_ENTRIES):
         (tmp_path / str(number)).touch()
     assert not exceeds(tmp_path, limit=MB, pid=os.getpid())

@@ -27,37 +27,37 @@ def transitions(recorded: RecordedLog) -> Iterator[Transition]:
         loaded = after
 
 
-def sent[M: ScreenEvent | ScreenSnapshot](message: M) -> M:
-    """The message after serialization."""
+def serialized[M: ScreenEvent | ScreenSnapshot](message: M) -> M:
+    """The message as a client reads it."""
     read = SCREEN_MESSAGES.validate_json(message.model_dump_json(by_alias=True))
     assert isinstance(read, type(message))
     return read
 
 
-def follows(transitions: Iterator[Transition]) -> int:
+def compare_screens(transitions: Iterator[Transition]) -> int:
     """Apply each event, and compare with a new snapshot after each. Returns the number of events."""
-    screened, history = Screen(), list[SessionEvent]()
+    screen, history = Screen(), list[SessionEvent]()
     for before, event, after in transitions:
-        screened.take(sent(screen_messages.event_message(before, event, after)))
+        screen.take(serialized(screen_messages.event_message(before, event, after)))
         history.append(event)
-        newcomer = Screen()
-        newcomer.take(sent(screen_messages.snapshot(after)))
-        assert screened.view == newcomer.view, event.type
-        assert screened.can == newcomer.can, event.type
-    later = Screen()
+        fresh_screen = Screen()
+        fresh_screen.take(serialized(screen_messages.snapshot(after)))
+        assert screen.view == fresh_screen.view, event.type
+        assert screen.can == fresh_screen.can, event.type
+    history_screen = Screen()
     for event in history:
-        later.take(sent(screen_messages.history_message(event)))
-    assert list(screened.journal.items()) == list(later.journal.items())
+        history_screen.take(serialized(screen_messages.history_message(event)))
+    assert list(screen.journal.items()) == list(history_screen.journal.items())
     return len(history)
 
 
 @pytest.mark.parametrize("name", names())
 def test_events_of_recorded_sessions_lead_to_the_same_screen_as_a_snapshot(name: str) -> None:
-    assert follows(transitions(load(name))) > 1
+    assert compare_screens(transitions(load(name))) > 1
 
 
 def test_events_of_random_sessions_lead_to_the_same_screen_as_a_snapshot() -> None:
-    assert sum(follows(transitions(recorded)) for recorded in islice(load_random(), 0, None, 10)) > 500
+    assert sum(compare_screens(transitions(recorded)) for recorded in islice(load_random(), 0, None, 10)) > 500
 
 
 def test_every_entry_update_finds_its_entry() -> None:
@@ -84,20 +84,20 @@ def test_results_and_programs_are_sent_once() -> None:
 
 
 def test_a_review_can_be_discarded_but_not_stopped() -> None:
-    targets = [
+    states = [
         (after, screen_messages.allowed_for(after, writes=True)) for _, _, after in transitions(load("conversation"))
     ]
-    reviews = [can for after, can in targets if after.phase == "awaiting_approval"]
+    reviews = [can for after, can in states if after.phase == "awaiting_approval"]
     assert len(reviews) > 1
     assert all("stop" not in can for can in reviews)
     assert any("cancel" in can for can in reviews)
     assert all(
-        "stop" in allowed_messages(after) for after, _ in targets if after.phase == "awaiting_approval"
-    )  # of protocol 1
-    assert all("stop" in can for after, can in targets if after.work is not None)
+        "stop" in allowed_messages(after) for after, _ in states if after.phase == "awaiting_approval"
+    )  # in protocol 1
+    assert all("stop" in can for after, can in states if after.work is not None)
 
 
-def test_read_only_users_are_offered_only_to_fork() -> None:
+def test_read_only_users_can_only_fork() -> None:
     before, event, after = next(transitions(load("conversation")))
     assert "stop" in (screen_messages.event_message(before, event, after).can or ())
     assert screen_messages.snapshot(after, writes=False).can in ((), ("fork",))

@@ -1,4 +1,4 @@
-"""Settings: read from the environment alone, put together with care, and clear about what is wrong with them."""
+"""Settings: sources and their order, derived addresses, and errors that name a setting without its value."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ SECRET = "hunter2hunter2"
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine has configured."""
+    """Remove settings from the environment of the machine."""
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
         monkeypatch.delenv(name, raising=False)
 
 
-def test_everything_has_a_default_that_runs_on_this_machine() -> None:
+def test_the_defaults_are_for_one_machine() -> None:
     settings = Settings()
     assert settings.nats_url == "nats://127.0.0.1:4222"
     assert (settings.agent_host, settings.agent_port) == ("127.0.0.1", 8001)
@@ -27,7 +27,7 @@ def test_everything_has_a_default_that_runs_on_this_machine() -> None:
     assert (settings.model_url, settings.model_key) == ("", "none")
 
 
-def test_proxies_are_addresses_or_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trusted_proxies_must_be_addresses_or_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8, 2001:db8::/32")
     assert Settings().trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "2001:db8::/32")
     for wrong in ("*", "proxy.internal", "10.0.0.1/8"):
@@ -86,7 +86,9 @@ def test_an_unreadable_secrets_folder_is_an_error(monkeypatch: pytest.MonkeyPatc
         ({"OPENAI_API_KEY": "k", "INTERNLM_API_URL": "http://h:2"}, "https://api.openai.com/v1", "k"),
     ],
 )
-def test_where_the_model_is(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], url: str, key: str) -> None:
+def test_the_model_address_and_key_follow_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], url: str, key: str
+) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert (Settings().model_url, Settings().model_key) == (url, key)
@@ -106,7 +108,7 @@ def test_the_database_gets_its_driver(url: str, used: str) -> None:
     assert Settings(database_url=url).sql_url == used
 
 
-def test_the_database_of_a_home(tmp_path: Path) -> None:
+def test_the_default_database_is_in_parley_home(tmp_path: Path) -> None:
     assert Settings(parley_home=tmp_path).sql_url == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
 
 
@@ -124,22 +126,22 @@ def test_the_database_of_a_home(tmp_path: Path) -> None:
         ("PARLEY_TEMPERATURES", f'{{"planner": "{SECRET}"}}'),
     ],
 )
-def test_a_bad_value_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_an_error_names_the_setting_but_hides_its_value(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
-    with pytest.raises(ValidationError) as bad:
+    with pytest.raises(ValidationError) as refused:
         Settings()
-    assert name.lower() in str(bad.value)
-    assert SECRET not in str(bad.value)
+    assert name.lower() in str(refused.value)
+    assert SECRET not in str(refused.value)
 
 
-def test_what_should_be_json_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_about_invalid_json_hides_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARLEY_MODELS", SECRET)
-    with pytest.raises(SettingsError, match="parley_models") as bad:
+    with pytest.raises(SettingsError, match="parley_models") as refused:
         Settings()
-    assert SECRET not in str(bad.value) + str(bad.value.__cause__)
+    assert SECRET not in str(refused.value) + str(refused.value.__cause__)
 
 
-def test_settings_do_not_change_and_do_not_show_their_secrets() -> None:
+def test_settings_are_frozen_and_hide_secrets_in_their_text() -> None:
     settings = Settings(openai_api_key=SECRET, parley_secret=SECRET, parley_token=SECRET, parley_api_keys=SECRET)
     with pytest.raises(ValidationError):
         settings.agent_port = 1  # type: ignore[misc]

@@ -31,7 +31,7 @@ def url(tmp_path: Path) -> str:
     return sqlite_shop(tmp_path)
 
 
-def test_lines(url: str) -> None:
+def test_each_json_line_gets_a_result_or_an_error(url: str) -> None:
     requests: list[Any] = [
         {"sql": "SELECT name FROM users ORDER BY name"},
         {"sql": "SELECT name FROM users; DROP TABLE users"},
@@ -41,7 +41,7 @@ def test_lines(url: str) -> None:
         [],
         {"sql": "SELECT 1 AS one"},
     ]
-    text = "not json\n\n" + "".join(json.dumps(answer) + "\n" for answer in requests)
+    text = "not json\n\n" + "".join(json.dumps(request) + "\n" for request in requests)
     words = ("--database", url, "--hide", "users.email", "--max-rows", "2", "--jsonl")
     command = [sys.executable, "-m", "cli.main", "sql", *words]
     outcome = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
@@ -56,7 +56,7 @@ def test_lines(url: str) -> None:
 
 
 class Broken(ReadOnlyDatabase):
-    """Fails as no database should."""
+    """A database that fails with an unexpected error."""
 
     dialect: Dialect = "sqlite"
 
@@ -72,7 +72,7 @@ class Broken(ReadOnlyDatabase):
     async def aclose(self) -> None: ...
 
 
-async def test_every_line_gets_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_lines_get_an_answer_also_after_unexpected_errors(caplog: pytest.LogCaptureFixture) -> None:
     answers = io.BytesIO()
     await serve(Broken(QueryLimits(), Hidden()), [b'{"sql": "SELECT 1"}\n', b"\xff\n", b"[" * 9999], answers)
     result = [json.loads(line) for line in answers.getvalue().splitlines()]
@@ -81,27 +81,27 @@ async def test_every_line_gets_an_answer(caplog: pytest.LogCaptureFixture) -> No
     assert "OverflowError" in caplog.text
 
 
-def test_a_line_that_is_far_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_far_too_long_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli.sql, "MAX_LINE_BYTES", 20)
     stream = io.BytesIO(b"x" * 90 + b"\n" + b'{"sql": "SELECT 1"}\n' + b"short\n" + b"y" * 40)
     read = iter(partial(cli.sql._line, stream), b"")
     assert list(read) == [b"(far too long)\n", b'{"sql": "SELECT 1"}\n', b"short\n", b"(far too long)\n"]
 
 
-def test_a_table_for_people(url: str) -> None:
+def test_a_result_is_printed_as_a_table(url: str) -> None:
     outcome = parley("--database", url, "SELECT title, price FROM products WHERE price > 10 ORDER BY price")
     assert outcome.exit_code == 0
     assert outcome.stdout.splitlines()[:4] == ["title  price", "─────  ─────", "Lamp    19.5", "Desk     240"]
     assert outcome.stdout.splitlines()[4].startswith("2 rows (")
 
 
-def test_a_refusal_for_people(url: str) -> None:
+def test_a_refusal_is_printed_with_its_reason(url: str) -> None:
     outcome = parley("--database", url, "DELETE FROM users")
     assert (outcome.exit_code, outcome.stdout) == (1, "")
     assert outcome.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
 
 
-def test_the_schema_for_people(url: str) -> None:
+def test_the_schema_is_printed_without_hidden_columns(url: str) -> None:
     outcome = parley("--database", url, "--hide", "secrets, *.password, users.email", "--schema")
     lines = outcome.stdout.splitlines()
     assert "users  3 rows" in lines
@@ -119,7 +119,7 @@ def test_the_schema_for_people(url: str) -> None:
         (("--database", "sqlite:///no.db"), "one of: a statement, --schema, --jsonl"),
     ],
 )
-def test_what_cannot_be_opened_says_what_to_do(words: tuple[str, ...], text: str) -> None:
+def test_usage_and_connection_errors_say_what_to_do(words: tuple[str, ...], text: str) -> None:
     outcome = parley(*words)
     assert outcome.exit_code == 2
     assert text in " ".join(outcome.stderr.replace("│", " ").split())

@@ -37,12 +37,12 @@ BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
         ("interval", (-13, 0, 0), "-1 years -1 mons"),
     ],
 )
-def test_a_moment_as_text(kind: str, raw: Any, text: str) -> None:
+def test_a_time_becomes_text(kind: str, raw: Any, text: str) -> None:
     assert TIME_DECODERS[kind](raw) == text
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_what_python_has_is_written_as_python_writes_it(moment: datetime) -> None:
+def test_times_within_pythons_range_equal_pythons_iso_format(moment: datetime) -> None:
     microseconds = (moment - BEGIN) // timedelta(microseconds=1)
     assert TIME_DECODERS["timestamptz"]((microseconds,)) == moment.isoformat()
     assert TIME_DECODERS["timestamp"]((microseconds,)) == moment.replace(tzinfo=None).isoformat()

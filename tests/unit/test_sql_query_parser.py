@@ -1,4 +1,4 @@
-"""The query parser, the tokenizer, and the patterns of hidden names."""
+"""The SQL query parser and tokenizer, hidden names, schemas as text, and values as JSON."""
 
 import random
 from datetime import UTC, date, datetime, time, timedelta
@@ -21,7 +21,7 @@ from tests.support.sql_shop import statements
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgres")
 
 
-def cut(sql: str, dialect: Dialect) -> list[tuple[str, str]]:
+def token_pairs(sql: str, dialect: Dialect) -> list[tuple[str, str]]:
     return [(token.kind, token.text) for token in tokenize(sql, dialect)]
 
 
@@ -52,42 +52,52 @@ def cut(sql: str, dialect: Dialect) -> list[tuple[str, str]]:
         ("sqlite", "a\v", [("word", "a"), ("foreign", "\v")]),
     ],
 )
-def test_the_scanner_cuts_as_the_database_does(dialect: Dialect, sql: str, expected: list[tuple[str, str]]) -> None:
-    assert cut(sql, dialect) == expected
+def test_the_tokenizer_splits_as_the_database_does(dialect: Dialect, sql: str, expected: list[tuple[str, str]]) -> None:
+    assert token_pairs(sql, dialect) == expected
 
 
 @given(st.text(alphabet="aE_$.;,'\"`[]()*/-\\\n\ufeff1 é", max_size=40), st.sampled_from(DIALECTS))
 @settings(max_examples=300, deadline=None)
-def test_the_scanner_loses_nothing(sql: str, dialect: Dialect) -> None:
+def test_tokens_are_not_empty_and_do_not_overlap(sql: str, dialect: Dialect) -> None:
     result = tokenize(sql, dialect)
     assert all(token.start < token.end for token in result)
-    assert all(item.end <= other.start for item, other in pairwise(result))
+    assert all(token.end <= following.start for token, following in pairwise(result))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_good_query_passes_the_look(dialect: Dialect) -> None:
+def test_a_harmless_query_is_accepted(dialect: Dialect) -> None:
     for statement in statements("harmless", dialect):
         assert parse_query(statement["sql"], dialect, QueryLimits()).sql.rstrip(" ;") in statement["sql"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_does_not_only_read_fails_the_look_alone(dialect: Dialect) -> None:
-    without = {"writes", "ddl", "administration", "several_statements", "empty", "locks", "not_a_query", "too_long"}
-    wrong = []
+def test_a_hostile_statement_is_refused_without_the_schema(dialect: Dialect) -> None:
+    kinds = {
+        "writes",
+        "ddl",
+        "administration",
+        "several_statements",
+        "empty",
+        "locks",
+        "not_a_query",
+        "too_long",
+    }
+    accepted = []
     for statement in statements("hostile", dialect):
-        if statement["error"] in without:
+        if statement["error"] in kinds:
             try:
                 parse_query(statement["sql"], dialect, QueryLimits())
             except QueryRefused as refusal:
                 if (refusal.kind, bool(refusal.message)) == (statement["error"], True):
                     continue
-            wrong.append(statement["sql"])
-    unread = ['WITH x AS (SELECT 1) REPLACE INTO log ("delete") SELECT * FROM x']  # by sqlglot; SQLite refuses it
-    assert wrong == (unread if dialect == "sqlite" else [])
+            accepted.append(statement["sql"])
+    # sqlglot cannot parse this one, but SQLite refuses it
+    unparsed = ['WITH x AS (SELECT 1) REPLACE INTO log ("delete") SELECT * FROM x']
+    assert accepted == (unparsed if dialect == "sqlite" else [])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_mutated_query_is_refused_or_not_and_nothing_else(dialect: Dialect) -> None:
+def test_a_mutated_query_raises_no_error_but_a_refusal(dialect: Dialect) -> None:
     chance = random.Random(7)
     good = [statement["sql"] for statement in statements("harmless", dialect)]
     parts = [
@@ -119,7 +129,7 @@ def test_a_mutated_query_is_refused_or_not_and_nothing_else(dialect: Dialect) ->
     assert 100 < len(kinds) < 1500
 
 
-def test_a_look_takes_off_the_semicolon_and_keeps_the_rest_as_it_is() -> None:
+def test_the_parser_removes_the_final_semicolon_and_changes_nothing_else() -> None:
     assert parse_query(" SELECT  1 /* a */ ; -- b", "sqlite", QueryLimits()).sql == " SELECT  1 /* a */ "
     assert parse_query("SELECT 1 -- b", "sqlite", QueryLimits()).sql == "SELECT 1 -- b"
 
@@ -139,11 +149,11 @@ def test_a_look_takes_off_the_semicolon_and_keeps_the_rest_as_it_is() -> None:
         ("users", "name", False),
     ],
 )
-def test_what_is_hidden(table: str, column: str, hidden: bool) -> None:
+def test_hidden_tables_and_columns(table: str, column: str, hidden: bool) -> None:
     assert Hidden.parse('users.email, "secrets", *.password, tmp_*').hides_column(table, column) is hidden
 
 
-def test_only_these_tables() -> None:
+def test_allowed_tables_are_limited_to_a_list() -> None:
     hidden = Hidden.parse("b", only="a*, b")
     assert [hidden.allows_table(name) for name in ("a", "A1", "b", "c")] == [True, True, False, False]
     assert Hidden().allows_table("anything")
@@ -165,7 +175,7 @@ USERS = TableInfo(
 SCHEMA = Schema(dialect="sqlite", tables=(USERS, TableInfo(name="shops")))
 
 
-def test_a_schema_in_lines() -> None:
+def test_a_schema_is_one_json_line_per_table() -> None:
     assert SCHEMA.only(["USERS"]).lines() == [
         '{"name": "users", "comment": "", "rows": 2, "columns": [{"name": "user_id", "type": "TEXT", "key": true}, '
         '{"name": "shop_id", "type": "TEXT", "nullable": true, "references": "shops.shop_id"}, '
@@ -174,13 +184,13 @@ def test_a_schema_in_lines() -> None:
     ]
 
 
-def test_a_schema_trimmed_keeps_keys_and_references() -> None:
+def test_a_trimmed_schema_keeps_keys_and_references() -> None:
     trimmed = SCHEMA.trimmed({"Users": ("name", "nothing")})
     assert [column.name for column in trimmed.tables[0].columns] == ["user_id", "shop_id", "Name"]
     assert trimmed.tables[1] == SCHEMA.tables[1]
 
 
-def test_few_values_are_all_shown_and_many_by_example() -> None:
+def test_samples_are_all_values_if_few_and_some_if_many() -> None:
     assert choose_samples(["b", "a"], complete=True) == ("a", "b")
     assert choose_samples(["b", "a"], complete=False) == ("b", "a")
     assert choose_samples([str(n) for n in range(MAX_DISTINCT + 1)], complete=True) == ("0", "1", "2")
@@ -210,7 +220,7 @@ def test_few_values_are_all_shown_and_many_by_example() -> None:
         ({"a": b"\x01"}, {"a": "0x01"}),
     ],
 )
-def test_a_value_as_json(value: Any, json: Any) -> None:
+def test_database_values_become_json(value: Any, json: Any) -> None:
     assert as_json(value) == json
 
 

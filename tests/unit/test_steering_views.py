@@ -1,4 +1,4 @@
-"""Views and exports of a running plan that a user steers: skips, edits, cancels."""
+"""Views and exports of a running plan after the user skips a step, edits the plan or cancels it."""
 
 from parley.protocol import journal as j
 from parley.protocol import server as s
@@ -21,7 +21,7 @@ from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, fi
 from tests.unit.domain.test_skipping import PRICE, STUCK, skip
 from tests.unit.domain.test_steering import RUNS
 
-GIVEN = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE))
+OUTPUT_GIVEN = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE))
 
 
 def session(*lines: StoryLine) -> Session:
@@ -34,13 +34,13 @@ def updates(*lines: StoryLine, command: c.Skip) -> dict[str, dict[str, object]]:
 
 
 def test_a_given_output_is_marked_in_every_view() -> None:
-    after = session(*GIVEN)
+    after = session(*OUTPUT_GIVEN)
     first = execution_plan(after).steps[0]
     assert (first.status, first.given, first.output) == ("skipped", True, PRICE)
     assert plan_status(after).steps == {"s1": "skipped", "s4": "planned"}
     section = full_view(after).steps["s1"]
     assert (section.given, section.word, section.used_by) == (True, "output given", ("s4",))
-    (update,) = updates(*GIVEN[:-1], command=skip("s1", output=PRICE)).values()
+    (update,) = updates(*OUTPUT_GIVEN[:-1], command=skip("s1", output=PRICE)).values()
     assert (update["state"], update["word"], update["gist"]) == (
         "skipped",
         "output given",

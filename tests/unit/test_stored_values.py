@@ -1,4 +1,4 @@
-"""Unknown fields: kept in stored events of a newer release, refused in clients' messages."""
+"""Unknown fields, which stored events of a newer release keep and clients may not send; and events of older formats."""
 
 import json
 from typing import Any
@@ -27,18 +27,18 @@ FIRST: dict[str, Any] = {
 }
 
 
-def stored(body: dict[str, Any]) -> dict[str, Any]:
+def stored_again(body: dict[str, Any]) -> dict[str, Any]:
     """The body as this release would store it again."""
     again: dict[str, Any] = json.loads(dump_event(parse_event(json.dumps(body))))
     return again
 
 
 def test_unknown_fields_are_kept_in_events_and_their_values() -> None:
-    again = stored(FIRST)
-    assert again["mood"] == FIRST["mood"]
-    assert again["settings"]["tone"] == "dry"
-    assert again["settings"]["planning"]["retries_alone"] == 2
-    assert again["knowledge"] == FIRST["knowledge"]
+    event = stored_again(FIRST)
+    assert event["mood"] == FIRST["mood"]
+    assert event["settings"]["tone"] == "dry"
+    assert event["settings"]["planning"]["retries_alone"] == 2
+    assert event["knowledge"] == FIRST["knowledge"]
 
 
 def test_unknown_fields_are_kept_in_the_folded_session() -> None:
@@ -66,9 +66,9 @@ def test_unknown_fields_from_clients_are_refused_by_name(message: dict[str, Any]
 
 
 def test_an_envelope_omits_default_fields() -> None:
-    assert not {"needs", "rules"} & stored(FIRST).keys()
-    assert stored(FIRST | {"needs": 1}).get("needs") is None
-    fields = stored(FIRST | {"needs": 2, "rules": 3})
+    assert not {"needs", "rules"} & stored_again(FIRST).keys()
+    assert stored_again(FIRST | {"needs": 1}).get("needs") is None
+    fields = stored_again(FIRST | {"needs": 2, "rules": 3})
     assert (fields["needs"], fields["rules"]) == (2, 3)
 
 
@@ -77,7 +77,7 @@ def test_a_body_without_a_head_gives_none(body: bytes) -> None:
     assert envelope.read_head(body) is None
 
 
-def test_a_head_is_read_whatever_the_rest_of_the_body() -> None:
+def test_a_head_is_read_even_if_the_rest_of_the_body_is_unknown() -> None:
     body = {"type": "session.dreamt", "session_id": "s", "version": 4, "needs": 7, "at": "some day"}
     head = envelope.read_head(json.dumps(body))
     assert head
@@ -87,33 +87,35 @@ def test_a_head_is_read_whatever_the_rest_of_the_body() -> None:
     assert envelope.is_newer(head.model_copy(update={"needs": 1, "rules": envelope.RULES + 1}))
 
 
-# --- older shapes
+# --- events of older formats
 
 
-def _greeting_split(body: upcasting.Body) -> upcasting.Body:
-    words, rest = str(body["greeting"]), {key: value for key, value in body.items() if key != "greeting"}
-    return rest | {"needs": 2, "text": words}
+def _rename_greeting(body: upcasting.Body) -> upcasting.Body:
+    text, rest = str(body["greeting"]), {key: value for key, value in body.items() if key != "greeting"}
+    return rest | {"needs": 2, "text": text}
 
 
-def _shouted(body: upcasting.Body) -> upcasting.Body:
+def _uppercase_text(body: upcasting.Body) -> upcasting.Body:
     return body | {"needs": 4, "text": str(body["text"]).upper()}
 
 
-STEPS = {("message.received", 1): _greeting_split, ("message.received", 2): _shouted}
+TEST_UPCASTERS = {("message.received", 1): _rename_greeting, ("message.received", 2): _uppercase_text}
 
 
-def test_an_older_shape_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_format_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     old = {key: value for key, value in FIRST.items() if key != "text"} | {"greeting": "Hello"}
-    monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
+    monkeypatch.setattr("parley.events.UPCASTERS", TEST_UPCASTERS)
     event = parse_event(json.dumps(old))
     assert (event.type, getattr(event, "text", ""), event.needs) == ("message.received", "HELLO", 4)
     newest = FIRST | {"needs": 4}
-    assert parse_event(json.dumps(newest)) == parse_event(json.dumps(stored(newest))), "it is left as it is"
+    assert parse_event(json.dumps(newest)) == parse_event(json.dumps(stored_again(newest))), (
+        "an event of the newest format is not changed"
+    )
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"type": "message.received"}', b'{"type": 1, "needs": []}'])
 def test_a_body_that_cannot_be_upcast_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
+    monkeypatch.setattr("parley.events.UPCASTERS", TEST_UPCASTERS)
     with pytest.raises(ValidationError):
         parse_event(body)
 

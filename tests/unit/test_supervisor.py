@@ -57,8 +57,8 @@ def supervisor(terminal: Terminal, logs: Path, *, grace: float = 4.0) -> Supervi
     )
 
 
-def gone(pidfd: int, *, seconds: float = 5) -> bool:
-    """Wait for the end of a process: its descriptor becomes readable then."""
+def has_ended(pidfd: int, *, seconds: float = 5) -> bool:
+    """Whether the process ends within this time: its descriptor then becomes readable."""
     try:
         return bool(select.select([pidfd], [], [], seconds)[0])
     finally:
@@ -73,7 +73,7 @@ async def test_stopping_a_cooperative_program_prints_nothing(tmp_path: Path) -> 
             await asyncio.wait_for(child.ready.wait(), 30)
         pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
     assert len(pids) == 2
-    assert all(gone(pid, seconds=0) for pid in pids)
+    assert all(has_ended(pid, seconds=0) for pid in pids)
     assert terminal.notes == []
     assert (tmp_path / "a.log").read_text() == "up\n"
 
@@ -105,7 +105,7 @@ async def test_a_killed_program_is_restarted(tmp_path: Path) -> None:
     assert terminal.notes == [("a", "was ended by SIGKILL; starting it again in 0.5 s")]
 
 
-async def test_a_stubborn_program_is_killed_after_the_grace(tmp_path: Path) -> None:
+async def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path, grace=0.2) as programs:
         child = programs.start(program("mule", STUBBORN))
@@ -124,8 +124,8 @@ sys.exit(1)
         programs.start(program("parent", code))
         await terminal.until(lambda: bool(terminal.notes))
         grandchild = int(next(text for _, text in terminal.lines if text.startswith("up ")).split()[1])
-        with contextlib.suppress(ProcessLookupError):  # gone already
-            assert gone(os.pidfd_open(grandchild))
+        with contextlib.suppress(ProcessLookupError):  # it has already ended
+            assert has_ended(os.pidfd_open(grandchild))
 
 
 async def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_a_very_long_line_does_not_stop_reading(tmp_path: Path) -> None:
     assert ("long", "after") in terminal.lines
 
 
-def test_the_children_of_a_killed_supervisor_are_gone(tmp_path: Path) -> None:
+def test_the_children_of_a_killed_supervisor_end_with_it(tmp_path: Path) -> None:
     code = textwrap.dedent(f"""
         import asyncio, os, sys
         from pathlib import Path
@@ -164,7 +164,7 @@ def test_the_children_of_a_killed_supervisor_are_gone(tmp_path: Path) -> None:
         assert owner.stdout is not None
         child = os.pidfd_open(int(owner.stdout.readline()))
         owner.send_signal(signal.SIGKILL)
-        assert gone(child)
+        assert has_ended(child)
 
 
 @given(st.lists(st.floats(min_value=0, max_value=STEADY_AFTER, exclude_max=True), min_size=2, max_size=20))

@@ -17,20 +17,23 @@ CALL: dict[str, Any] = {
     "arguments": {"order_id": ORDER_ID, "reason": "no longer needed"},
 }
 GOOD: dict[str, Any] = {"q": f"Your e-mail is {EMAIL}. Cancel order {ORDER_ID}.", "agt": [CALL], "ogt": []}
-BENT: dict[str, Any] = GOOD | {"q": GOOD["q"] + " Please.", "agt": [CALL | {"kwargs": json.dumps(CALL["arguments"])}]}
-BENT["agt"][0].pop("arguments")
-HOPELESS: dict[str, Any] = GOOD | {"agt": [{"name": "sing", "arguments": {}}]}
+REPAIRABLE: dict[str, Any] = GOOD | {
+    "q": GOOD["q"] + " Please.",
+    "agt": [CALL | {"kwargs": json.dumps(CALL["arguments"])}],
+}
+REPAIRABLE["agt"][0].pop("arguments")
+INVALID: dict[str, Any] = GOOD | {"agt": [{"name": "sing", "arguments": {}}]}
 
 
 class Parley(Protocol):
-    """`parley tasks …`"""
+    """Runs `parley tasks` with these arguments."""
 
     def __call__(self, *words: str | Path) -> Result: ...
 
 
 @pytest.fixture
 def parley(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parley:
-    """Run commands in a new folder, in this process because starting one is slow."""
+    """Runs `parley tasks` in a new folder, and in this process because starting one is slow."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "200")
@@ -40,11 +43,11 @@ def parley(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parley:
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
     path = tmp_path / "tasks.jsonl"
-    path.write_text("".join(f"{json.dumps(item)}\n" for item in (GOOD, BENT, HOPELESS)))
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in (GOOD, REPAIRABLE, INVALID)))
     return path
 
 
-def test_validate_says_what_is_wrong_with_each(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+def test_validate_says_what_is_wrong_with_each_task(parley: Parley, tasks: Path, tmp_path: Path) -> None:
     done = parley("validate", tasks)
     assert done.exit_code == 1
     assert "task 1: valid" in done.stdout
@@ -57,7 +60,9 @@ def test_validate_says_what_is_wrong_with_each(parley: Parley, tasks: Path, tmp_
     assert "cannot be read as the store" in parley("validate", tasks, "--data", tmp_path).stderr
 
 
-def test_correct_lists_its_corrections_and_rejects_the_rest(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+def test_correct_lists_its_corrections_and_rejects_what_it_cannot_correct(
+    parley: Parley, tasks: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "right.json"
     done = parley("correct", tasks, "--out", out)
     assert done.exit_code == 1
@@ -67,19 +72,19 @@ def test_correct_lists_its_corrections_and_rejects_the_rest(parley: Parley, task
     results = json.loads(out.read_text())
     assert [item["task"]["agt"] for item in results] == [[CALL], [CALL]]
     assert [len(item["corrections_applied"]["corrections"]) for item in results] == [0, 2]
-    again = parley("validate", out)  # the same call in other words is a duplicate
-    assert "task 2: duplicates: the same calls as task 1" in again.stdout
+    validated = parley("validate", out)  # tasks with the same calls are duplicates, even if their text differs
+    assert "task 2: duplicates: the same calls as task 1" in validated.stdout
 
 
-def test_correct_counts_tasks_as_the_file_does(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+def test_correct_numbers_tasks_as_in_the_file(parley: Parley, tasks: Path, tmp_path: Path) -> None:
     """A rejected task does not shift the numbers of later ones."""
-    tasks.write_text("".join(f"{json.dumps(item)}\n" for item in (HOPELESS, GOOD, GOOD)))
+    tasks.write_text("".join(f"{json.dumps(item)}\n" for item in (INVALID, GOOD, GOOD)))
     done = parley("correct", tasks, "--out", tmp_path / "right.json")
     assert "task 2: valid" in done.stdout
     assert "task 3: duplicates: the same words as task 2; the same calls as task 2" in done.stdout
 
 
-def test_export_writes_what_is_valid(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+def test_export_writes_only_valid_tasks(parley: Parley, tasks: Path, tmp_path: Path) -> None:
     done = parley("export", tasks, "--out", tmp_path / "out", "--tau-bench", tmp_path)
     assert done.exit_code == 1
     assert "is no checkout of tau-bench" in done.stderr
@@ -88,11 +93,13 @@ def test_export_writes_what_is_valid(parley: Parley, tasks: Path, tmp_path: Path
     ]
 
 
-def test_without_a_terminal_the_help_is_printed(parley: Parley, tmp_path: Path) -> None:
+def test_without_arguments_the_help_is_printed_and_generate_needs_a_running_parley(
+    parley: Parley, tmp_path: Path
+) -> None:
     done = parley()
     assert done.exit_code == 2
     assert "generate" in done.stdout
-    away = parley("generate", "--url", "http://127.0.0.1:9")
-    assert away.exit_code == 1
-    assert "No Parley answers at http://127.0.0.1:9" in away.stderr
+    unreachable = parley("generate", "--url", "http://127.0.0.1:9")
+    assert unreachable.exit_code == 1
+    assert "No Parley answers at http://127.0.0.1:9" in unreachable.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Templates as JSON and YAML documents: written ones can be read back, ambiguous ones are refused."""
+"""Templates as JSON and YAML: Parley reads back what it writes, and refuses ambiguous documents."""
 
 import json
 from typing import Any
@@ -38,12 +38,12 @@ JSON = st.recursive(
     max_leaves=12,
 )
 TEMPLATES = st.builds(
-    lambda held, words, default: Template(
+    lambda arguments, words, default: Template(
         name="Mine",
         goal="Do " + words,
         description=words,
         parameters=(Parameter(name="a", default=default, json_schema={"description": words}),),
-        steps=(TemplateStep(id="s1", text="x" + words, tool="look", arguments=held),),
+        steps=(TemplateStep(id="s1", text="x" + words, tool="look", arguments=arguments),),
     ),
     st.dictionaries(TEXTS, JSON, max_size=4),
     TEXTS,
@@ -54,13 +54,13 @@ STEP = "steps: [{id: s1, text: x, tool: look, arguments: {at: 12:30:45, on: no, 
 
 @given(TEMPLATES)
 def test_documents_are_read_back_by_parley_and_by_other_readers(subject: Template) -> None:
-    whole = json.loads(subject.model_dump_json(exclude_defaults=True))
+    expected = json.loads(subject.model_dump_json(exclude_defaults=True))
     text = write_template(subject, "yaml")
     assert read_template(text, "yaml") == subject
-    assert yaml.safe_load(text) == whole
+    assert yaml.safe_load(text) == expected
     text = write_template(subject, "json")
     assert read_template(text, "json") == subject
-    assert json.loads(text) == whole
+    assert json.loads(text) == expected
 
 
 def test_plain_yaml_words_are_strings_unless_they_are_json_literals() -> None:

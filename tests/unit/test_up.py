@@ -35,7 +35,7 @@ def test_a_login_for_everyone_is_allowed_on_loopback(tmp_path: Path, host: str) 
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("given", "error"),
     [
         ({"parley_auth": "keys"}, "PARLEY_API_KEYS"),
         ({"parley_auth": "jwt", "parley_secret": "short"}, "PARLEY_SECRET"),
@@ -43,9 +43,9 @@ def test_a_login_for_everyone_is_allowed_on_loopback(tmp_path: Path, host: str) 
     ],
 )
 def test_an_impossible_login_is_refused_before_anything_starts(
-    tmp_path: Path, given: dict[str, str], names: str
+    tmp_path: Path, given: dict[str, str], error: str
 ) -> None:
-    with pytest.raises(CannotStart, match=names):
+    with pytest.raises(CannotStart, match=error):
         check_login(with_defaults(settings(tmp_path, **given)))
 
 
@@ -55,8 +55,8 @@ def test_a_working_login_is_accepted(tmp_path: Path, given: dict[str, str]) -> N
 
 
 def test_a_port_in_use_is_reported_with_its_process(tmp_path: Path) -> None:
-    with create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    with create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(CannotStart, match=f"port {port} on 127.0.0.1 is taken by process {os.getpid()} "):
             check_address(settings(tmp_path, agent_port=port))
 
@@ -66,21 +66,21 @@ def test_an_address_of_another_machine_is_reported(tmp_path: Path) -> None:
         check_address(settings(tmp_path, agent_host="192.0.2.1"))
 
 
-def started_with(settings: Settings, *, rehearsal: bool = False) -> list[ProcessSpec]:
+def programs_of(settings: Settings, *, rehearsal: bool = False) -> list[ProcessSpec]:
     return program_specs(settings, rehearsal=rehearsal, nats_url_of=lambda name: f"nats://{name}:secret@127.0.0.1:4222")
 
 
 def test_without_a_model_the_rehearsal_model_is_started_on_a_free_port(tmp_path: Path) -> None:
-    with create_server(("127.0.0.1", 0)) as other:
-        taken = other.getsockname()[1]
-        found = with_defaults(settings(tmp_path, rehearsal_port=taken))
-    assert found.rehearsal_port != taken
-    assert found.model_url == f"http://127.0.0.1:{found.rehearsal_port}/v1"
-    started = {program.name: program for program in started_with(found, rehearsal=True)}
-    assert started["planner"].env["OPENAI_BASE_URL"] == found.model_url
+    with create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        completed = with_defaults(settings(tmp_path, rehearsal_port=taken))
+    assert completed.rehearsal_port != taken
+    assert completed.model_url == f"http://127.0.0.1:{completed.rehearsal_port}/v1"
+    started = {program.name: program for program in programs_of(completed, rehearsal=True)}
+    assert started["planner"].env["OPENAI_BASE_URL"] == completed.model_url
     assert started["planner"].env["OPENAI_MODEL"] == "rehearsal"
     assert started["rehearsal"].env["AGENT_HOST"] == "127.0.0.1"
-    assert set(health_urls(found, rehearsal=True)) == {"gateway", "rehearsal"}
+    assert set(health_urls(completed, rehearsal=True)) == {"gateway", "rehearsal"}
 
 
 def test_two_instances_starting_at_once_get_different_ports(tmp_path: Path) -> None:
@@ -93,25 +93,27 @@ def test_two_instances_starting_at_once_get_different_ports(tmp_path: Path) -> N
     "model", [{"openai_base_url": "http://127.0.0.1:23333/v1"}, {"internlm_api_url": "http://127.0.0.1:23333"}]
 )
 def test_a_configured_model_is_left_as_it_is(tmp_path: Path, model: dict[str, str]) -> None:
-    found = with_defaults(settings(tmp_path, **model))
-    assert found.model_url == "http://127.0.0.1:23333/v1"
-    assert found.openai_model == ""
-    assert "rehearsal" not in {program.name for program in started_with(found)}
+    completed = with_defaults(settings(tmp_path, **model))
+    assert completed.model_url == "http://127.0.0.1:23333/v1"
+    assert completed.openai_model == ""
+    assert "rehearsal" not in {program.name for program in programs_of(completed)}
 
 
 def test_completed_settings_reach_every_service(tmp_path: Path) -> None:
-    found = with_defaults(settings(tmp_path, agent_port=0, agent_host="::"))
-    for program in started_with(found):
-        assert program.env["AGENT_PORT"] == str(found.agent_port) != "0"
+    completed = with_defaults(settings(tmp_path, agent_port=0, agent_host="::"))
+    for program in programs_of(completed):
+        assert program.env["AGENT_PORT"] == str(completed.agent_port) != "0"
         assert program.env["AGENT_HOST"] == "::"
         assert program.env["PARLEY_HOME"] == str(tmp_path)
         assert program.env["NATS_URL"] == f"nats://{program.name}:secret@127.0.0.1:4222"
-    started = {program.name: program.env for program in started_with(found)}
+    started = {program.name: program.env for program in programs_of(completed)}
     assert started["plan_store"]["DATABASE_URL"] == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
-    assert started["gateway"]["PARLEY_TOKEN"] == found.parley_token.get_secret_value() != ""
+    assert started["gateway"]["PARLEY_TOKEN"] == completed.parley_token.get_secret_value() != ""
     assert len(started["gateway"]["PARLEY_SECRET"]) >= 32
-    assert page_url(found) == f"http://[::1]:{found.agent_port}/?token={found.parley_token.get_secret_value()}"
-    assert health_urls(found, rehearsal=False) == {"gateway": f"http://[::1]:{found.agent_port}/readyz"}
+    assert (
+        page_url(completed) == f"http://[::1]:{completed.agent_port}/?token={completed.parley_token.get_secret_value()}"
+    )
+    assert health_urls(completed, rehearsal=False) == {"gateway": f"http://[::1]:{completed.agent_port}/readyz"}
 
 
 def test_the_signing_secret_stays_and_the_login_token_is_new_each_time(tmp_path: Path) -> None:
@@ -146,14 +148,14 @@ def test_a_home_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
 
 
 def test_other_commands_find_a_running_parley_but_not_a_killed_one(tmp_path: Path) -> None:
-    here = RunningParley(pid=1, page="p", nats_url="nats://t@127.0.0.1:1")
+    running = RunningParley(pid=1, page="p", nats_url="nats://t@127.0.0.1:1")
     assert find_running(tmp_path) is None
-    with lock_home(tmp_path), announce(tmp_path, here):
-        assert find_running(tmp_path) == here
-        assert use_running_nats(settings(tmp_path)).nats_url == here.nats_url
+    with lock_home(tmp_path), announce(tmp_path, running):
+        assert find_running(tmp_path) == running
+        assert use_running_nats(settings(tmp_path)).nats_url == running.nats_url
         assert use_running_nats(settings(tmp_path, nats_url="nats://mine:4222")).nats_url == "nats://mine:4222"
     assert find_running(tmp_path) is None
-    with announce(tmp_path, here):  # as a killed one leaves it: the file, without the lock
+    with announce(tmp_path, running):  # a killed Parley leaves the file, but not the lock
         assert find_running(tmp_path) is None
         assert use_running_nats(settings(tmp_path)) == settings(tmp_path)
 

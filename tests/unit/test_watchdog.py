@@ -1,4 +1,4 @@
-"""What counts as a blocked event loop, what service and guard share, and whom a guard blames."""
+"""The watchdog: when an event loop counts as blocked, the shared memory, and which delivery gets the strike."""
 
 import asyncio
 import os
@@ -30,43 +30,43 @@ def descriptor() -> Iterator[int]:
     os.close(descriptor)
 
 
-def after(*looks: Sample) -> Silence:
+def silence_after(*samples: Sample) -> Silence:
     silence = Silence()
-    for look in looks:
-        silence.add(look)
+    for sample in samples:
+        silence.add(sample)
     return silence
 
 
-# --- what is a blocked loop
+# --- when a loop is blocked
 
 
 def test_a_loop_with_heartbeats_is_not_silent() -> None:
-    silence = after(*(Sample(beat, "S", 0) for beat in range(1, 20)))
+    silence = silence_after(*(Sample(beat, "S", 0) for beat in range(1, 20)))
     assert (silence.silent, silence.blocked) == (0, 0)
 
 
 def test_a_loop_that_runs_or_sleeps_without_heartbeats_is_blocked() -> None:
-    burning = after(*(Sample(1, "R", number * SAMPLE_INTERVAL) for number in range(11)))
-    asleep = after(*(Sample(1, "S", 0) for _ in range(11)))
+    burning = silence_after(*(Sample(1, "R", number * SAMPLE_INTERVAL) for number in range(11)))
+    asleep = silence_after(*(Sample(1, "S", 0) for _ in range(11)))
     assert burning.blocked == asleep.blocked == 10 * SAMPLE_INTERVAL
 
 
 def test_a_process_that_waits_for_a_cpu_is_silent_and_hardly_blocked() -> None:
-    crowded = after(*(Sample(1, "R", number * SAMPLE_INTERVAL / 10) for number in range(11)))
+    crowded = silence_after(*(Sample(1, "R", number * SAMPLE_INTERVAL / 10) for number in range(11)))
     assert crowded.silent == 10 * SAMPLE_INTERVAL
     assert crowded.blocked == pytest.approx(SAMPLE_INTERVAL)
 
 
 @pytest.mark.parametrize("state", ["T", "t"])
 def test_a_stopped_process_starts_from_zero_when_it_continues(state: str) -> None:
-    looks = [Sample(1, "S", 0)] * 4 + [Sample(1, state, 0)] * 50
-    assert after(*looks).blocked == 0
-    assert after(*looks, Sample(1, "S", 0)).blocked == SAMPLE_INTERVAL
+    samples = [Sample(1, "S", 0)] * 4 + [Sample(1, state, 0)] * 50
+    assert silence_after(*samples).blocked == 0
+    assert silence_after(*samples, Sample(1, "S", 0)).blocked == SAMPLE_INTERVAL
 
 
 def test_a_loop_is_not_watched_before_its_start_and_after_its_end() -> None:
-    assert after(*[Sample(0, "S", 0)] * 50).blocked == 0
-    assert after(*[Sample(3, "S", 0)] * 9, *[Sample(0, "S", 0)] * 2).silent == 0
+    assert silence_after(*[Sample(0, "S", 0)] * 50).blocked == 0
+    assert silence_after(*[Sample(3, "S", 0)] * 9, *[Sample(0, "S", 0)] * 2).silent == 0
 
 
 def test_the_main_threads_state_is_read_from_the_kernel() -> None:
@@ -76,7 +76,7 @@ def test_the_main_threads_state_is_read_from_the_kernel() -> None:
         pass
 
 
-# --- what both see
+# --- the memory that the service and the guard share
 
 
 def test_the_guard_sees_the_services_active_deliveries(descriptor: int) -> None:
@@ -92,76 +92,76 @@ def test_the_guard_sees_the_services_active_deliveries(descriptor: int) -> None:
     service.remove(second)
     third = service.add("c")
     assert guard.active_deliveries() == {first: ActiveDelivery("$JS.ACK.a", False), third: ActiveDelivery("c", False)}
-    assert third != second, "what ran in the name of the one does not in that of the other"
+    assert third != second, "numbers are not reused, so a strike for the second delivery does not count for the third"
 
 
 def test_deliveries_beyond_the_memory_are_ignored(descriptor: int) -> None:
     service = SharedMemory(descriptor)
-    long = service.add("x" * (MAX_SUBJECT_BYTES + 1))
+    too_long = service.add("x" * (MAX_SUBJECT_BYTES + 1))
     numbers = [service.add("x" * 200) for _ in range(MAX_DELIVERIES + 5)]
     assert len(service.active_deliveries()) == MAX_DELIVERIES
-    for number in (long, *numbers):
+    for number in (too_long, *numbers):
         service.mark_running(number)
         service.remove(number)
     assert service.active_deliveries() == {}
     for _ in range(MAX_DELIVERIES):
         service.add("y")
-    assert len(service.active_deliveries()) == MAX_DELIVERIES, "every place is free again"
+    assert len(service.active_deliveries()) == MAX_DELIVERIES, "all slots are free again"
 
 
-# --- who it was
+# --- which delivery gets the strike
 
 
-def test_the_running_delivery_gets_the_strike_or_all_running_ones_if_unknown() -> None:
-    in_hand = {4: ActiveDelivery("a", True), 5: ActiveDelivery("b", True), 6: ActiveDelivery("c", False)}
-    assert blocking_replies(5, in_hand) == ["b"]
-    assert blocking_replies(UNKNOWN, in_hand) == ["a", "b"]
-    assert blocking_replies(NO_DELIVERY, in_hand) == []
-    assert blocking_replies(3, in_hand) == ["a", "b"], "what a delivery leaves behind may run when it is done"
+def test_the_blocking_delivery_gets_the_strike_or_all_running_ones_if_it_is_unknown() -> None:
+    active = {4: ActiveDelivery("a", True), 5: ActiveDelivery("b", True), 6: ActiveDelivery("c", False)}
+    assert blocking_replies(5, active) == ["b"]
+    assert blocking_replies(UNKNOWN, active) == ["a", "b"]
+    assert blocking_replies(NO_DELIVERY, active) == []
+    assert blocking_replies(3, active) == ["a", "b"], "a task that an ended delivery left behind may block the loop"
 
 
-def test_the_reported_frame_is_not_a_librarys() -> None:
-    other = f'Thread 0x1 (most recent call first):\n  File "{ROOT}/shared/log.py", line 1 in wrong\n\n'
+def test_the_reported_frame_is_in_parleys_own_code() -> None:
+    other_thread = f'Thread 0x1 (most recent call first):\n  File "{ROOT}/shared/log.py", line 1 in wrong\n\n'
     stack = (
         "Current thread 0x2 (most recent call first):\n"
         f'  File "{Path(os.__file__).parent}/re/__init__.py", line 167 in match\n'
         f'  File "{ROOT}/shared/repair/values.py", line 75 in fits\n'
         f'  File "{ROOT}/shared/bus/bus.py", line 9 in start\n'
     )
-    assert innermost_frame(other + stack) == "shared/repair/values.py:75 in fits"
+    assert innermost_frame(other_thread + stack) == "shared/repair/values.py:75 in fits"
     assert innermost_frame("") == "an unknown place"
 
 
-# --- alone
+# --- exclusive deliveries
 
 
 async def test_an_exclusive_delivery_waits_for_others_and_blocks_new_ones() -> None:
-    together, log = DeliveryLock(), list[str]()
+    lock, log = DeliveryLock(), list[str]()
     ends = {name: asyncio.Event() for name in ("first", "struck", "second")}
 
-    async def run(name: str, *, alone: bool = False) -> None:
-        await together.acquire(exclusive=alone)
+    async def run(name: str, *, exclusive: bool = False) -> None:
+        await lock.acquire(exclusive=exclusive)
         log.append(f"{name} begins")
         await ends[name].wait()
         log.append(f"{name} ends")
-        together.release(exclusive=alone)
+        lock.release(exclusive=exclusive)
 
     async with asyncio.TaskGroup() as tasks:
         for name in ends:
-            tasks.create_task(run(name, alone=name == "struck"))
+            tasks.create_task(run(name, exclusive=name == "struck"))
         for name, event in ends.items():
             for _ in range(10):
                 await asyncio.sleep(0)
             assert log[-1] == f"{name} begins"
             event.set()
-    assert log == [f"{name} {what}" for name in ends for what in ("begins", "ends")]
+    assert log == [f"{name} {change}" for name in ends for change in ("begins", "ends")]
 
 
 async def test_a_cancelled_exclusive_delivery_blocks_no_other() -> None:
-    together = DeliveryLock()
-    await together.acquire(exclusive=False)
-    waiting = asyncio.create_task(together.acquire(exclusive=True))
-    beside = asyncio.create_task(together.acquire(exclusive=False))
+    lock = DeliveryLock()
+    await lock.acquire(exclusive=False)
+    waiting = asyncio.create_task(lock.acquire(exclusive=True))
+    later = asyncio.create_task(lock.acquire(exclusive=False))
     await asyncio.sleep(0)
     waiting.cancel()
-    await asyncio.wait_for(beside, 10)
+    await asyncio.wait_for(later, 10)

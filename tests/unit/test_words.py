@@ -1,4 +1,4 @@
-"""Every label and sentence occurs once, in parley/protocol/words, and is used."""
+"""The catalogue of texts in parley/protocol/words: code uses each one, and repeats no sentence of it."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 def sentences() -> dict[str, str]:
-    """Every text of three words and more, with its section and key."""
+    """The section and key of each text with at least three words."""
     texts = {text: f"{name}[{key}]" for name, section in CATALOGUE.items() for key, text in section.items()}
     return {text: at for text, at in texts.items() if len(text.split()) >= 3}
 
@@ -37,28 +37,28 @@ def literals(path: Path) -> Iterator[str]:
         yield " ".join(next(filter(None, match.groups()), "").split())
 
 
-def test_no_sentence_is_duplicated_in_a_screen() -> None:
+def test_no_sentence_is_repeated_in_the_page_or_terminal() -> None:
     known = sentences()
-    again = {
+    duplicates = {
         f"{path.relative_to(ROOT)}: {known[text]}"
         for path in (*PAGE, *TERMINAL)
         if ".test." not in path.name
         for text in literals(path)
         if text in known
     }
-    assert not again, "these are in parley/protocol/words: " + ", ".join(sorted(again))
+    assert not duplicates, "these are in parley/protocol/words: " + ", ".join(sorted(duplicates))
 
 
-def test_every_word_is_used() -> None:
+def test_every_text_is_used() -> None:
     source = "\n".join(path.read_text("utf-8") for path in (*PAGE, *TERMINAL, *SERVER))
-    inside = "\n".join(path.read_text("utf-8") for path in (ROOT / "parley/protocol/words").glob("*.py"))
+    catalogue_source = "\n".join(path.read_text("utf-8") for path in (ROOT / "parley/protocol/words").glob("*.py"))
     unused = [
         f"{name}[{key}]"
         for name, section in CATALOGUE.items()
         if not _by_key(name, source)
         for key in section
         if not re.search(rf"""\b{_alias(name)}(\.{key}\b|\[["']{key}["']\])""", source)
-        and f'{name}["{key}"]' not in inside
+        and f'{name}["{key}"]' not in catalogue_source
     ]
     assert not unused, f"unused: {', '.join(unused)}"
 
@@ -68,7 +68,7 @@ def _alias(name: str) -> str:
 
 
 def _by_key(name: str, source: str) -> bool:
-    """Whether the section is looked up by a dynamic key."""
+    """Whether code looks texts of this section up by a key that is not a literal."""
     return bool(re.search(rf"wordFor\({name},|\b{name}\[[^\"'\]]|\b{name}\.get\(|{name} as ", source))
 
 

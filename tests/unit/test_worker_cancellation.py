@@ -1,4 +1,4 @@
-"""Work that is shielded ends before its cancellation is raised."""
+"""Shielded work ends before the cancellation of its caller is raised."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from shared.worker.cancellation import finish_before_cancel
 
 
 class Work:
-    """Goes on when it is let; `outcome` is what it returns, or raises."""
+    """Waits for `go`, and then returns or raises `outcome`."""
 
     def __init__(self, outcome: str | Exception = "done") -> None:
         self.go, self.cancelled, self.ended = asyncio.Event(), False, False
@@ -33,13 +33,13 @@ async def cancel(task: asyncio.Task[str], times: int) -> None:
     await asyncio.sleep(0)
 
 
-async def test_it_returns_the_works_result() -> None:
+async def test_the_result_of_the_work_is_returned() -> None:
     work = Work("done")
     work.go.set()
     assert await finish_before_cancel(work.run()) == "done"
 
 
-async def test_it_raises_the_works_exception() -> None:
+async def test_an_error_of_the_work_is_raised() -> None:
     work = Work(ValueError("wrong"))
     work.go.set()
     with pytest.raises(ValueError, match="wrong"):
@@ -74,9 +74,10 @@ async def test_a_cancellation_is_raised_with_the_works_error_as_its_cause() -> N
 
 
 @pytest.mark.parametrize(
-    ("grace", "times"), [pytest.param(None, 2, id="a second cancellation"), pytest.param(0.0, 1, id="no grace left")]
+    ("grace", "times"),
+    [pytest.param(None, 2, id="a second cancellation"), pytest.param(0.0, 1, id="the end of the grace period")],
 )
-async def test_what_ends_the_work(grace: float | None, times: int) -> None:
+async def test_the_work_is_cancelled(grace: float | None, times: int) -> None:
     work = Work()
     task = asyncio.create_task(finish_before_cancel(work.run(), grace=grace))
     await cancel(task, times)

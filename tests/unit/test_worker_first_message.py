@@ -1,4 +1,4 @@
-"""A message and what it follows are all a worker needs of a session, where the broker's guard vouches for them."""
+"""A worker takes a session's state from a message, without a load, if the message's guard proves what it follows."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +21,7 @@ from shared.worker import Drafts, WorkContext, Worker, WorkerDeps
 from shared.worker.worker import _from_first_message, _previous_position, _with_delivery
 
 
-def first(session_id: str = "s", after: int = 0) -> Delivery:
+def first_message(session_id: str = "s", after: int = 0) -> Delivery:
     event = decide(Session("s"), c.Say(text="Hello"), CommandMeta("user:ann", datetime.now(UTC), "say"))
     headers = guard_headers(session_id, after, event.id)
     return Delivery(
@@ -34,36 +34,36 @@ def first(session_id: str = "s", after: int = 0) -> Delivery:
     )
 
 
-def test_a_first_message_alone_gives_the_session() -> None:
-    loaded = _from_first_message(first())
+def test_the_first_message_of_a_session_needs_no_load() -> None:
+    loaded = _from_first_message(first_message())
     assert loaded is not None
     assert (loaded.position, loaded.session.version, loaded.session.words.request) == (9, 1, "Hello")
     assert loaded.session.work is not None
 
 
-def test_other_messages_load_the_session_from_the_store() -> None:
-    assert _from_first_message(first(after=4)) is None
-    assert _from_first_message(first(session_id="other")) is None
-    assert _from_first_message(first()._replace(headers={})) is None
-    assert _from_first_message(first()._replace(data=b"{}")) is None
+def test_messages_that_are_not_a_guarded_first_one_need_a_load() -> None:
+    assert _from_first_message(first_message(after=4)) is None
+    assert _from_first_message(first_message(session_id="other")) is None
+    assert _from_first_message(first_message()._replace(headers={})) is None
+    assert _from_first_message(first_message()._replace(data=b"{}")) is None
 
 
-class Refusing(InMemoryStore):
-    """Has an answer that is larger than a message."""
+class RefusingStore(InMemoryStore):
+    """Refuses each load, because the answer would be larger than a message."""
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         raise StoreRefused("too_large", "The answer has 9 bytes. Ask for less.")
 
 
 async def test_a_session_that_cannot_be_loaded_is_unprocessable() -> None:
-    """The dead letter fails it; otherwise it would be delivered again and again."""
+    """The dead letter fails the session. Otherwise the broker would redeliver the message forever."""
     log = InMemoryLog()
-    deps = WorkerDeps("planner", Refusing(log), log, ScriptedModel(), Drafts(None), Settings())
+    deps = WorkerDeps("planner", RefusingStore(log), log, ScriptedModel(), Drafts(None), Settings())
     with pytest.raises(Unprocessable, match="cannot be loaded: The answer has 9 bytes"):
-        await Worker(deps, never).on_delivery(first()._replace(deliveries=2))
+        await Worker(deps, fail).on_delivery(first_message()._replace(deliveries=2))
 
 
-async def never(_: WorkContext) -> None:
+async def fail(_: WorkContext) -> None:
     raise AssertionError("there is no session to look at")
 
 
@@ -71,20 +71,22 @@ async def test_a_late_first_message_of_a_stopped_session_is_not_worked_on() -> N
     log = InMemoryLog()
     story = Story("s", log=log)
     await story.commit(c.Say(text="Hello"), c.Stop())
-    raw, asked = log.messages[0], []
+    message, phases = log.messages[0], []
 
-    async def ask(context: WorkContext) -> None:
-        asked.append(context.session.phase)
+    async def work(context: WorkContext) -> None:
+        phases.append(context.session.phase)
 
     deps = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings(nats_replicas=1))
-    old = raw.at - timedelta(minutes=1)
-    await Worker(deps, ask).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1, raw.headers, old))
-    assert asked == []
+    sent = message.at - timedelta(minutes=1)
+    await Worker(deps, work).on_delivery(
+        Delivery(message.subject, message.data, message.position, 1, message.headers, sent)
+    )
+    assert phases == []
 
 
-def second(after: int) -> tuple[SessionAtPosition, Delivery]:
-    """The session at position 9, and the message that follows what was at `after`."""
-    loaded = _from_first_message(first())
+def second_message(after: int) -> tuple[SessionAtPosition, Delivery]:
+    """The session at position 9, and a message whose guard says that it follows position `after`."""
+    loaded = _from_first_message(first_message())
     assert loaded is not None
     event = decide(loaded.session, c.Rename(title="Other"), CommandMeta("user:ann", datetime.now(UTC), "rename"))
     subject = subject_of(event, due(evolve(loaded.session, event)))
@@ -92,7 +94,7 @@ def second(after: int) -> tuple[SessionAtPosition, Delivery]:
 
 
 def test_a_message_is_applied_to_the_state_that_it_follows() -> None:
-    loaded, delivery = second(after=9)
+    loaded, delivery = second_message(after=9)
     assert _previous_position(delivery) == 9
     after = _with_delivery(loaded, delivery)
     assert after is not None
@@ -100,14 +102,14 @@ def test_a_message_is_applied_to_the_state_that_it_follows() -> None:
     assert _with_delivery(after, delivery) is after
 
 
-def test_a_gap_between_state_and_message_loads_from_the_store() -> None:
-    loaded, delivery = second(after=11)
+def test_a_gap_between_state_and_message_needs_a_load() -> None:
+    loaded, delivery = second_message(after=11)
     assert _previous_position(delivery) == 11
     assert _with_delivery(loaded, delivery) is None
 
 
-def test_a_guard_without_proof_is_ignored() -> None:
-    _, delivery = second(after=9)
+def test_missing_or_invalid_guards_prove_no_position() -> None:
+    _, delivery = second_message(after=9)
     assert _previous_position(delivery._replace(headers={})) == 0
     assert _previous_position(delivery._replace(headers=dict(delivery.headers) | {EXPECTED_SEQUENCE: "many"})) == 0
     assert (

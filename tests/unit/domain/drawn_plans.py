@@ -7,7 +7,7 @@ from parley.events.values import Effect, Step, ToolPolicy, ToolRule
 
 REACHED: set[str] = set()  # situations that occurred in any schedule
 TOOLS: dict[str, Effect] = {"look": "read", "pay": "write", "burn": "irreversible"}
-SAYS: list[Any] = [None, None, None, "always", "never", "deny"]
+POLICIES: list[Any] = [None, None, None, "always", "never", "deny"]
 
 
 def draw_plan(number: int) -> tuple[Step, ...]:
@@ -18,8 +18,8 @@ def draw_plan(number: int) -> tuple[Step, ...]:
         tool = ("look", "pay", "pay", "burn")[draw % 4]
         before = steps[draw % index].id or "" if index else ""
         if kind := {5: "time", 6: "person", 7: "condition", 8: "condition"}.get(draw % 13):
-            waits = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
-            steps.append(waits.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
+            wait_step = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
+            steps.append(wait_step.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
             continue
         each = f"{{{{steps.{before}.output.list}}}}" if before and draw % 5 > 1 else None
         value = f"{{{{steps.{before}.output.made}}}}" if before and draw % 3 else draw % 3
@@ -32,7 +32,7 @@ def draw_plan(number: int) -> tuple[Step, ...]:
                 id=f"s{index + 1}",
                 after=(before,) if before and draw % 2 else (),
                 effect=TOOLS[tool],
-                policy=SAYS[draw % 6] if draw % 11 == 0 else None,
+                policy=POLICIES[draw % 6] if draw % 11 == 0 else None,
                 fingerprint={0: None, 1: "before"}.get(draw % 97, "now"),
                 for_each=each,
             )
@@ -43,7 +43,7 @@ def draw_plan(number: int) -> tuple[Step, ...]:
 def draw_registry(number: int) -> dict[str, ToolRule]:
     """The executor's tool rules: as planned, with stronger effects, or under other policies."""
     effects = TOOLS if number % 5 else dict(zip(TOOLS, ("write", "irreversible", "irreversible"), strict=True))
-    policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
+    policy: ToolPolicy | None = POLICIES[number % 6] if number % 5 == 0 else None
     fingerprint = "later" if number % 17 == 0 else "now"
     return {name: ToolRule(effect=effect, policy=policy, fingerprint=fingerprint) for name, effect in effects.items()}
 
@@ -55,7 +55,7 @@ def starts_plan(event: SessionEvent) -> bool:
 
 
 def record_reached(event: SessionEvent) -> None:
-    """Records which of the relevant situations occurred."""
+    """Adds the situations that the event shows to `REACHED`."""
     if isinstance(event, facts.TurnPlanned):
         REACHED.add("began by the settings")
         if any(spec.approval_reason for spec in event.actions):

@@ -1,4 +1,4 @@
-"""What readers of the log refuse: each check, at every position of a session."""
+"""Which events readers of the log refuse: a forged event for each check, and events at every version of a session."""
 
 from collections.abc import Callable
 
@@ -98,22 +98,23 @@ def changed(event: SessionEvent, **fields: object) -> SessionEvent:
     return event.model_copy(update=fields)
 
 
-def next_one(session: Session, event: SessionEvent, **fields: object) -> SessionEvent:
-    """The event with the envelope of the session's next one."""
+def as_next_event(session: Session, event: SessionEvent, **fields: object) -> SessionEvent:
+    """The event as if it were the next one of this session."""
     return complete(session, changed(event, session_id=session.id, version=session.version + 1, **fields))
 
 
-# --- each row
+# --- one forged event for each check
 
 
 def decided(*lines: StoryLine) -> tuple[Session, SessionEvent]:
-    """The session before the last event of the story, and that event."""
+    """The session before the last event of these commands, and that event."""
     result = story()
     result.apply(*lines)
     return result.transitions[-1].before, result.transitions[-1].event
 
 
 def steps(event: SessionEvent, at: int, **fields: object) -> tuple[object, ...]:
+    """The actions of an approved plan, the one at this index changed."""
     assert isinstance(event, facts.PlanApproved)
     return tuple(spec.model_copy(update=fields if n == at else {}) for n, spec in enumerate(event.actions))
 
@@ -122,95 +123,105 @@ def by_a_service(event: SessionEvent) -> SessionEvent:
     return changed(event, actor="verifier")
 
 
-AGAIN = c.Answer(text="It did not happen: run it again")
-TO_WALK, TO_CODE, GUARDED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
-OF_ANOTHER = (Outcome(action_id="1.2", ok=True),)
-PATH_CHANGED = (*TO_WALK, c.EditPath(actions=(act("9"),)))
-WHOLE = Artefact(name="s1/1/1.1/1", size=60_000, sha256="0")
-LARGE = (
+RUN_AGAIN = c.Answer(text="It did not happen: run it again")
+PATH_APPROVED, CODE_APPROVED, ACTION_APPROVED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
+OTHER_OUTCOME = (Outcome(action_id="1.2", ok=True),)
+PATH_CHANGED = (*PATH_APPROVED, c.EditPath(actions=(act("9"),)))
+ARTEFACT = Artefact(name="s1/1/1.1/1", size=60_000, sha256="0")
+LARGE_RESULT = (
     *ORDER[:6],
     finish_action(action_id="1.1", ok=True, result="…", size=60_000),
-    c.StoreResult(action_id="1.1", artefact=WHOLE),
+    c.StoreResult(action_id="1.1", artefact=ARTEFACT),
 )
-FORKED = facts.SessionForked(
+FORK = facts.SessionForked(
     id="s1:f", session_id="s1", version=1, at=NOON, actor=ANN, parent_id="s0", parent_version=1, carried=Carried()
 )
-ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
-    ("a message by a service", (say(),), lambda e: changed(e, actor="root"), "only a person"),
-    ("a message by nobody", (say(),), lambda e: changed(e, actor="user:"), "only a person"),
-    ("a keeper's request", (say(),), lambda e: changed(e, actor="keeper"), "begins a session for its owner"),
-    ("another's session", (say(),), lambda e: changed(e, owner="bob"), "only the keeper names an owner"),
-    ("a person by schedule", (say(),), lambda e: changed(e, via="template/x/y"), "only the keeper names an owner"),
-    ("no beginning", TO_PLAN, lambda e: changed(e, version=1), "plan.drafted cannot be version 1"),
-    ("a plan's version", TO_WALK, lambda e: changed(e, plan_version=99), "version 99 is not in review"),
-    ("a plan's hash", TO_WALK, lambda e: changed(e, hash="deadbeef"), "hash is not that of plan 2"),
-    ("a plan's approver", TO_WALK, lambda e: changed(e, actor="planner"), "only a person"),
-    ("no turn", TO_WALK, lambda e: changed(e, turn=None, actions=()), "turn is None"),
-    ("another turn", TO_WALK, lambda e: changed(e, turn=2), "it must be 1"),
-    ("a turn of words", (*TO_PLAN, approve), lambda e: changed(e, turn=1), "it must be None"),
-    ("a step's tool", TO_WALK, lambda e: changed(e, actions=steps(e, 1, tool="shop.burn")), "not the steps"),
+FORGERIES: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
+    ("request from a service", (say(),), lambda e: changed(e, actor="root"), "only a person"),
+    ("request from a user without a name", (say(),), lambda e: changed(e, actor="user:"), "only a person"),
     (
-        "its arguments",
-        TO_WALK,
+        "keeper's request without owner",
+        (say(),),
+        lambda e: changed(e, actor="keeper"),
+        "begins a session for its owner",
+    ),
+    ("request with another owner", (say(),), lambda e: changed(e, owner="bob"), "only the keeper names an owner"),
+    ("user claims a schedule", (say(),), lambda e: changed(e, via="template/x/y"), "only the keeper names an owner"),
+    ("session that begins with a plan", TO_PLAN, lambda e: changed(e, version=1), "plan.drafted cannot be version 1"),
+    ("plan version not in review", PATH_APPROVED, lambda e: changed(e, plan_version=99), "version 99 is not in review"),
+    ("wrong plan hash", PATH_APPROVED, lambda e: changed(e, hash="deadbeef"), "hash is not that of plan 2"),
+    ("plan approved by a service", PATH_APPROVED, lambda e: changed(e, actor="planner"), "only a person"),
+    ("approved path without a turn", PATH_APPROVED, lambda e: changed(e, turn=None, actions=()), "turn is None"),
+    ("approved path with the wrong turn number", PATH_APPROVED, lambda e: changed(e, turn=2), "it must be 1"),
+    ("approved text plan with a turn", (*TO_PLAN, approve), lambda e: changed(e, turn=1), "it must be None"),
+    ("other tool", PATH_APPROVED, lambda e: changed(e, actions=steps(e, 1, tool="shop.burn")), "not the steps"),
+    (
+        "other arguments",
+        PATH_APPROVED,
         lambda e: changed(e, actions=steps(e, 1, arguments={"id": 7, "now": 1})),
         "not the steps",
     ),
-    ("its effect", TO_WALK, lambda e: changed(e, actions=steps(e, 1, effect="read")), "not the steps"),
-    ("its id", TO_WALK, lambda e: changed(e, actions=steps(e, 1, id="1.1")), "not the steps"),
-    ("a step more", TO_WALK, lambda e: changed(e, actions=(*steps(e, 9), act("1.3"))), "not the steps"),
-    ("a step less", TO_WALK, lambda e: changed(e, actions=steps(e, 9)[:1]), "not the steps"),
-    ("a refused plan", (*TO_PLAN, reject), lambda e: changed(e, plan_version=1), "version 1 is not in review"),
-    ("a plan's refuser", (*TO_PLAN, reject), lambda e: changed(e, actor="verifier"), "only a person"),
-    ("a replan", (*TO_PLAN, c.Reject(replan=True)), lambda e: changed(e, plan_version=1), "not the newest"),
-    ("code's version", TO_CODE, lambda e: changed(e, code_version=2), "version 2 is not in review"),
-    ("code's hash", TO_CODE, lambda e: changed(e, hash=""), "hash is not that of code"),
-    ("code's approver", TO_CODE, lambda e: changed(e, actor="generator"), "only a person"),
-    ("refused code", (*TO_DONE[:-1], reject), lambda e: changed(e, code_version=1), "not in review"),
+    ("other effect", PATH_APPROVED, lambda e: changed(e, actions=steps(e, 1, effect="read")), "not the steps"),
+    ("other step id", PATH_APPROVED, lambda e: changed(e, actions=steps(e, 1, id="1.1")), "not the steps"),
+    ("extra step", PATH_APPROVED, lambda e: changed(e, actions=(*steps(e, 9), act("1.3"))), "not the steps"),
+    ("missing step", PATH_APPROVED, lambda e: changed(e, actions=steps(e, 9)[:1]), "not the steps"),
+    ("reject old plan", (*TO_PLAN, reject), lambda e: changed(e, plan_version=1), "version 1 is not in review"),
+    ("plan rejected by a service", (*TO_PLAN, reject), lambda e: changed(e, actor="verifier"), "only a person"),
+    ("replan of old plan", (*TO_PLAN, c.Reject(replan=True)), lambda e: changed(e, plan_version=1), "not the newest"),
+    ("code version not in review", CODE_APPROVED, lambda e: changed(e, code_version=2), "version 2 is not in review"),
+    ("wrong code hash", CODE_APPROVED, lambda e: changed(e, hash=""), "hash is not that of code"),
+    ("code approved by a service", CODE_APPROVED, lambda e: changed(e, actor="generator"), "only a person"),
+    ("reject old code", (*TO_DONE[:-1], reject), lambda e: changed(e, code_version=1), "not in review"),
     (
-        "other code",
+        "replan of old code",
         (*TO_DONE, c.Reject(replan=True, target="code")),
         lambda e: changed(e, code_version=2),
         "not the newest",
     ),
-    ("code's refuser", (*TO_DONE[:-1], reject), lambda e: changed(e, actor="generator"), "only a person"),
-    ("an action's hash", GUARDED, lambda e: changed(e, hash="deadbeef"), "hash is not that of action 1.3"),
-    ("an action's approver", GUARDED, lambda e: changed(e, actor="planner"), "only a person"),
-    ("what does not wait", GUARDED, lambda e: changed(e, action_id="1.1"), "1.1 does not wait"),
-    ("a refused action", ORDER[:4], lambda e: changed(e, action_id="9.9"), "9.9 does not wait"),
-    ("an action's refuser", ORDER[:4], lambda e: changed(e, actor="executor"), "only a person"),
+    ("code rejected by a service", (*TO_DONE[:-1], reject), lambda e: changed(e, actor="generator"), "only a person"),
+    ("wrong action hash", ACTION_APPROVED, lambda e: changed(e, hash="deadbeef"), "hash is not that of action 1.3"),
+    ("action approved by a service", ACTION_APPROVED, lambda e: changed(e, actor="planner"), "only a person"),
+    ("action needs no approval", ACTION_APPROVED, lambda e: changed(e, action_id="1.1"), "1.1 does not wait"),
+    ("rejection of an unknown action", ORDER[:4], lambda e: changed(e, action_id="9.9"), "9.9 does not wait"),
+    ("action rejected by a service", ORDER[:4], lambda e: changed(e, actor="executor"), "only a person"),
     (
-        "a failure's work",
+        "failure of other work",
         (say(), c.Fail(reason="x")),
         lambda e: changed(e, id="s1:2:session.failed"),
         "work at hand, s1:1",
     ),
-    ("another session's", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s2:1:session.failed"), "work at hand"),
-    ("a longer number", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s1:11:session.failed"), "work at hand"),
-    ("a keeper's draft", TO_PLAN, lambda e: changed(e, actor="keeper"), "planner is due"),
-    ("a question", ASKED, lambda e: changed(e, actor=ANN), "planner is due"),
     (
-        "an outcome",
+        "work of another session",
+        (say(), c.Fail(reason="x")),
+        lambda e: changed(e, id="s2:1:session.failed"),
+        "work at hand",
+    ),
+    ("longer version", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s1:11:session.failed"), "work at hand"),
+    ("plan drafted by the keeper", TO_PLAN, lambda e: changed(e, actor="keeper"), "planner is due"),
+    ("question asked by a user", ASKED, lambda e: changed(e, actor=ANN), "planner is due"),
+    (
+        "outcome of an action that is not running",
         ORDER[:7],
-        lambda e: changed(e, outcomes=OF_ANOTHER),
+        lambda e: changed(e, outcomes=OTHER_OUTCOME),
         "1.2 is not running",
     ),
-    ("an answer", (*ASKED, c.Answer(text="yes")), lambda e: changed(e, actor="generator"), "only a person"),
-    ("another run", (*ORDER[:9], AGAIN), lambda e: changed(e, actor="executor"), "only a person"),
-    ("of another action", (*ORDER[:9], AGAIN), lambda e: changed(e, question_id="1.3"), "no question of 1.3 is open"),
-    ("an approval policy", (*ORDER[:3], c.Remember(tool="x", policy="never")), by_a_service, "only a person"),
-    ("more budget", (*ORDER[:3], c.RaiseBudget(tokens=1)), by_a_service, "only a person"),
-    ("another reader", (*ORDER[:3], c.Share(user="bob", role="editor")), by_a_service, "only a person"),
-    ("what was stopped", (say(), c.Stop(), c.Retry()), by_a_service, "only a person"),
-    ("what was paused", (say(), c.Pause(), c.Resume()), by_a_service, "only a person"),
-    ("a person's turn", (*TO_DONE, RUN_CODE[0]), by_a_service, "only a person"),
-    ("a path changed by nobody", PATH_CHANGED, lambda e: changed(e, actor="user:"), "work at hand"),
-    ("a result", LARGE, lambda e: changed(e, attempt=9), "is being stored"),
-    ("a later fork", (say(),), lambda e: FORKED.model_copy(update={"version": 2}), "cannot be version 2"),
-    ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
+    ("service answers", (*ASKED, c.Answer(text="yes")), lambda e: changed(e, actor="generator"), "only a person"),
+    ("service runs again", (*ORDER[:9], RUN_AGAIN), lambda e: changed(e, actor="executor"), "only a person"),
+    ("other question", (*ORDER[:9], RUN_AGAIN), lambda e: changed(e, question_id="1.3"), "no question of 1.3 is open"),
+    ("service sets a policy", (*ORDER[:3], c.Remember(tool="x", policy="never")), by_a_service, "only a person"),
+    ("budget raised by a service", (*ORDER[:3], c.RaiseBudget(tokens=1)), by_a_service, "only a person"),
+    ("session shared by a service", (*ORDER[:3], c.Share(user="bob", role="editor")), by_a_service, "only a person"),
+    ("stopped session retried by a service", (say(), c.Stop(), c.Retry()), by_a_service, "only a person"),
+    ("paused session resumed by a service", (say(), c.Pause(), c.Resume()), by_a_service, "only a person"),
+    ("code run requested by a service", (*TO_DONE, RUN_CODE[0]), by_a_service, "only a person"),
+    ("path edited by a user without a name", PATH_CHANGED, lambda e: changed(e, actor="user:"), "work at hand"),
+    ("stored result of another attempt", LARGE_RESULT, lambda e: changed(e, attempt=9), "is being stored"),
+    ("fork at version 2", (say(),), lambda e: FORK.model_copy(update={"version": 2}), "cannot be version 2"),
+    ("uncertain action that is not running", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
 ]
 
 
-@pytest.mark.parametrize(("lines", "forge", "why"), [row[1:] for row in ROW], ids=[row[0] for row in ROW])
+@pytest.mark.parametrize(("lines", "forge", "why"), [row[1:] for row in FORGERIES], ids=[row[0] for row in FORGERIES])
 def test_readers_refuse_inadmissible_events(
     lines: tuple[StoryLine, ...], forge: Callable[[SessionEvent], SessionEvent], why: str
 ) -> None:
@@ -219,14 +230,14 @@ def test_readers_refuse_inadmissible_events(
     assert why in admissible(before, forge(event))
 
 
-def test_code_of_an_older_plan_cannot_be_rejected_for_a_replan() -> None:
+def test_a_replan_of_code_from_an_older_plan_is_refused() -> None:
     older, event = decided(*TO_DONE, c.Reject(replan=True, target="code"))
     newer = given(*TO_DONE, say("floats"), draft("floats")).session
     assert admissible(older, event) == ""
-    assert "of an older plan" in admissible(newer, next_one(newer, event))
+    assert "of an older plan" in admissible(newer, as_next_event(newer, event))
 
 
-# --- at every position
+# --- at every version of the sessions in STORIES
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -243,13 +254,13 @@ def test_an_event_for_other_work_or_from_another_service_is_always_refused(name:
     for _, _, _, session in result:
         for event in reports:
             work = session.work or Work(service="planner", version=session.version)
-            mine = f"{session.id}:{work.version}:{event.type}"
-            assert admissible(session, next_one(session, event, id="s1:999:x", actor=work.service))
+            event_id = f"{session.id}:{work.version}:{event.type}"
+            assert admissible(session, as_next_event(session, event, id="s1:999:x", actor=work.service))
             others = {"planner", "generator", "executor", "verifier", "gateway"} - {work.service}
             for actor in (*others, *(() if event.type == "turn.changed" else (ANN,))):
-                assert admissible(session, next_one(session, event, id=mine, actor=actor)), (actor, event.type)
-            honest = admissible(session, next_one(session, event, id=mine, actor=work.service))
-            assert (honest == "") == (session.work is not None)
+                assert admissible(session, as_next_event(session, event, id=event_id, actor=actor)), (actor, event.type)
+            reason = admissible(session, as_next_event(session, event, id=event_id, actor=work.service))
+            assert (reason == "") == (session.work is not None)
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -260,13 +271,13 @@ def test_only_a_user_decides_and_each_decision_counts_once(name: str) -> None:
         if not isinstance(event, DECISIONS) or getattr(event, "replan", False):
             continue
         for before, *_ in result[1:]:
-            assert admissible(before, next_one(before, event, actor="executor"))
+            assert admissible(before, as_next_event(before, event, actor="executor"))
         for before, *_ in result[at + 1 :]:
-            assert admissible(before, next_one(before, event)), event.type
+            assert admissible(before, as_next_event(before, event)), event.type
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_outcomes_and_usage_name_no_work_and_only_running_actions_end(name: str) -> None:
+def test_only_running_actions_end_and_usage_is_always_admissible(name: str) -> None:
     for _, _, _, session in transitions(name):
         running = {
             a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("started", "uncertain")
@@ -274,14 +285,14 @@ def test_outcomes_and_usage_name_no_work_and_only_running_actions_end(name: str)
         for action_id in ("1.1", "1.2", "1.3"):
             at = {"id": "anything", "session_id": session.id, "version": session.version + 1, "at": NOON, "actor": "x"}
             ended = facts.ActionsFinished(**at, outcomes=(Outcome(action_id=action_id, ok=True),))
-            doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
-            whole = (complete(session, item) for item in (ended, doubt))
-            assert [admissible(session, item) == "" for item in whole] == [action_id in running] * 2
+            uncertain = facts.ActionUncertain(**at, action_id=action_id, reason="?")
+            completed = (complete(session, item) for item in (ended, uncertain))
+            assert [admissible(session, item) == "" for item in completed] == [action_id in running] * 2
         cost = next(t.event for t in transitions("order") if t.event.type == "usage.recorded")
-        assert admissible(session, next_one(session, cost, actor="nobody")) == ""
+        assert admissible(session, as_next_event(session, cost, actor="nobody")) == ""
 
 
-def test_an_event_states_exactly_what_it_ends_and_begins() -> None:
+def test_an_event_lists_exactly_the_actions_that_it_begins_and_ends() -> None:
     quiet = turn(act("1.1", quiet=True), act("1.2", "1.1", effect="write"))
     before, planned = decided(request("agentflow", approval="never"), quiet)
     assert (planned.begins, admit(before, planned)[1]) == (("1.1",), "")
@@ -300,7 +311,7 @@ def test_only_a_user_forks_a_session() -> None:
     assert "only a person" in admissible(Session("s2"), by_a_service(fork))
 
 
-# --- what stays allowed
+# --- events that stay admissible
 
 
 def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_approval() -> None:
@@ -310,15 +321,15 @@ def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_appr
         assert bool(admissible(before, changed(event, actor="planner"))) == refused
 
 
-def test_the_keeper_fails_work_that_a_service_lost() -> None:
+def test_the_keeper_may_fail_work_that_a_service_does_not_finish() -> None:
     session = given(say()).session
     by = CommandMeta("keeper", NOON, work=session.work)
     assert decide(session, c.Fail(reason="lost"), by).actor == "keeper"
 
 
-def test_a_user_changes_a_path_and_asks_what_comes_next() -> None:
-    walking = given(*PATH, approve).session
-    edited = decide(walking, c.EditPath(actions=(act("0"),)), CommandMeta(ANN, NOON, "e1"))
+def test_a_user_may_edit_a_path_and_continue_at_rest() -> None:
+    running = given(*PATH, approve).session
+    edited = decide(running, c.EditPath(actions=(act("0"),)), CommandMeta(ANN, NOON, "e1"))
     asked = decide(given(*TO_DONE).session, c.Continue(), CommandMeta(ANN, NOON, "c1"))
     assert (edited.actor, asked.actor) == (ANN, ANN)
 
@@ -341,5 +352,5 @@ DECISIONS = (
 
 
 def _is_report(event: SessionEvent) -> bool:
-    said_by_a_person = event.actor.startswith("user:")
-    return not said_by_a_person and event.type not in ("usage.recorded", "actions.finished", "action.uncertain")
+    from_a_user = event.actor.startswith("user:")
+    return not from_a_user and event.type not in ("usage.recorded", "actions.finished", "action.uncertain")

@@ -23,7 +23,7 @@ PAIR = (act("1.1"), act("1.2"))
 
 
 def later(session: Session, command: c.Command, seconds: float) -> Session:
-    """The session after the due service's command, at this many seconds after noon."""
+    """The session after a command of the due service, else of the keeper. `seconds`: its time after noon."""
     by = CommandMeta(
         session.work.service if session.work else "keeper", NOON + timedelta(seconds=seconds), work=session.work
     )
@@ -38,7 +38,7 @@ def test_every_started_call_is_counted_including_quiet_ones() -> None:
     assert session_after(c.Start(), begin=session).is_over_budget
 
 
-def test_all_polls_are_counted_including_those_without_news(polls: Session) -> None:
+def test_all_polls_are_counted_including_those_without_a_changed_value(polls: Session) -> None:
     first = after_poll(polls, 1, 1)
     assert first.spent.tool_calls == 1
     assert after_poll(first, 40, 2).spent.tool_calls == 40
@@ -50,7 +50,7 @@ def test_time_counts_only_while_a_service_is_due() -> None:
     assert (due.spent.seconds, in_review.spent.seconds, in_review.work) == (0, 20, None)
     by_person = CommandMeta("user:ann", NOON + timedelta(hours=1), id="c9")
     again = session_after(decide(in_review, c.Say(text="shorter", feedback=True), by_person), begin=in_review)
-    assert (again.spent.seconds, again.is_over_budget) == (20, False), "that a person thinks costs nothing"
+    assert (again.spent.seconds, again.is_over_budget) == (20, False), "the user's thinking time does not count"
     assert later(again, draft(), 3_612).is_over_budget
 
 
@@ -67,17 +67,19 @@ def test_a_clock_that_runs_backwards_subtracts_nothing() -> None:
         ({"call_budget": 2, "token_budget": 10}, {"calls": 2, "seconds": 0, "tokens": 6}),
     ],
 )
-def test_the_question_raises_every_budget_by_half(limits: dict[str, Any], raised: dict[str, int]) -> None:
+def test_an_answer_raises_every_budget_by_half(limits: dict[str, Any], raised: dict[str, int]) -> None:
     spent = (request("agentflow", **limits), turn(*PAIR, act("1.3", "1.1")), c.Start())
     session = session_after(*spent)
     assert (session.spent.tool_calls, session.is_over_budget) == (2, True)
-    more = given(*spent, c.Pause(), c.Resume()).when(c.RaiseBudget(calls=2)).then("budget.raised", calls=2, needs=2)
-    assert not more.session.is_over_budget
-    asked = (request("agentflow", **limits), turn(*PAIR), ASK)
-    answer = given(*asked).when(say(RAISE)).then("budget.raised", **raised)
+    raise_budget = (
+        given(*spent, c.Pause(), c.Resume()).when(c.RaiseBudget(calls=2)).then("budget.raised", calls=2, needs=2)
+    )
+    assert not raise_budget.session.is_over_budget
+    question = (request("agentflow", **limits), turn(*PAIR), ASK)
+    answer = given(*question).when(say(RAISE)).then("budget.raised", **raised)
     answer.leaves("executing", "executor")
     assert answer.session.settings.call_budget == 4
-    given(*asked).when(c.Answer(text=GIVE_UP)).then("session.stopped").leaves("resting", "nobody")
+    given(*question).when(c.Answer(text=GIVE_UP)).then("session.stopped").leaves("resting", "nobody")
 
 
 def test_raising_a_missing_budget_does_not_create_it() -> None:
@@ -86,15 +88,15 @@ def test_raising_a_missing_budget_does_not_create_it() -> None:
     given(say()).when(c.RaiseBudget()).refused(Invalid, "tokens, cost, calls or seconds")
 
 
-def test_an_older_release_does_not_continue_without_a_new_kind_of_budget() -> None:
+def test_a_session_with_a_call_or_time_budget_needs_log_format_2() -> None:
     for settings, needs in (({"call_budget": 1}, 2), ({"time_budget": 1}, 2), ({"token_budget": 1}, 1), ({}, 1)):
-        begins = given().when(c.Say(text="x", settings=SessionSettings(**settings))).then("message.received")
-        assert begins.session.needs == needs
+        story = given().when(c.Say(text="x", settings=SessionSettings(**settings))).then("message.received")
+        assert story.session.needs == needs
 
 
-def test_gathering_results_is_not_counted_as_a_call() -> None:
+def test_collecting_the_results_of_items_is_not_counted_as_a_call() -> None:
     session = session_after(
         *approved_plan(LIST, LOOK), expand("s2", "a", "b"), c.Start(), finish_step("s2[0]"), finish_step("s2[1]")
     )
-    assert session.spent.tool_calls == 3, "the list, and each item"
+    assert session.spent.tool_calls == 3, "one call for the list, and one for each item"
     assert session_after(c.Start(), begin=session).spent.tool_calls == 3

@@ -1,4 +1,4 @@
-"""An execution plan is paused, stopped or cancelled in each phase: nothing more starts, and no outcome is lost."""
+"""The user pauses, stops or cancels a plan in each phase: nothing more starts, and no outcome is lost."""
 
 import pytest
 
@@ -16,26 +16,27 @@ from tests.unit.domain.test_waiting_steps import session_after
 
 WAIT, ASK = (step.model_copy(update={"id": name}) for step, name in ((waits.WAIT, "s5"), (waits.ASK, "s6")))
 AFTER = LOOK.model_copy(update={"after": ("s6",)})
-BEGUN = (*DRAFTED, plan(LOOK, CANCEL), approve)
+APPROVED = (*DRAFTED, plan(LOOK, CANCEL), approve)
 RAN = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"))
-TOLD = c.GiveAnswer(text="Done.", confidence=1)
+GIVE_ANSWER = c.GiveAnswer(text="Done.", confidence=1)
 PHASES: dict[str, tuple[StoryLine, ...]] = {
     "drafted": DRAFTED,
     "in review": (*DRAFTED, plan(LOOK, CANCEL)),
-    "about to begin": BEGUN,
-    "running": (*BEGUN, c.Start()),
-    "between steps": (*BEGUN, c.Start(), finish_step("s1")),
-    "a change asks": (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve),
+    "about to begin": APPROVED,
+    "running": (*APPROVED, c.Start()),
+    "between steps": (*APPROVED, c.Start(), finish_step("s1")),
+    "a write needs approval": (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1"), resolve),
     "waiting": (*DRAFTED, plan(WAIT), approve, waits.wait("s5")),
     "asking": (*DRAFTED, plan(ASK, AFTER), approve, waits.ask("s6")),
-    "judged": RAN,
-    "reported": (*RAN, verdict()),
+    "not verified yet": RAN,
+    "verified": (*RAN, verdict()),
 }
-UNDER_WAY = [name for name in PHASES if name not in ("drafted", "reported")]  # there is a plan that can be cancelled
-OVER: dict[str, tuple[StoryLine, ...]] = {"done": (*RAN, verdict(), TOLD)}
+# In these phases there is a plan that can be cancelled.
+CANCELLABLE = [name for name in PHASES if name not in ("drafted", "verified")]
+COMPLETED = (*RAN, verdict(), GIVE_ANSWER)
 
 
-STATUS = {"drafted": "draft", "in review": "pending_approval", "reported": "completed"}  # of the others: executing
+STATUS = {"drafted": "draft", "in review": "pending_approval", "verified": "completed"}  # all others: executing
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -43,9 +44,13 @@ def test_the_status_covers_all_versions_of_the_task(phase: str) -> None:
     assert task_status(session_after(*PHASES[phase])) == STATUS.get(phase, "executing")
 
 
-def test_a_failed_task_stays_failed_until_it_goes_on() -> None:
+def test_a_failed_task_stays_failed_until_it_is_retried() -> None:
     failed = session_after(
-        *BEGUN, c.Start(), finish_action(action_id="t2.s1", ok=False, error="no"), verdict("complete", "failure"), TOLD
+        *APPROVED,
+        c.Start(),
+        finish_action(action_id="t2.s1", ok=False, error="no"),
+        verdict("complete", "failure"),
+        GIVE_ANSWER,
     )
     assert task_status(failed) == "failed"
     assert task_status(session_after(c.Retry(), begin=failed)) == "executing"
@@ -53,12 +58,12 @@ def test_a_failed_task_stays_failed_until_it_goes_on() -> None:
     assert task_status(refused) == "draft"
 
 
-def nobody(session: Session) -> bool:
+def is_idle(session: Session) -> bool:
     return session.work is None and due(session) in ("nobody", "user")
 
 
-def outcome_recorded(session: Session) -> Session:
-    """The running action ends, and its outcome is recorded."""
+def record_outcome(session: Session) -> Session:
+    """The session after the running action has ended and its outcome is recorded."""
     assert [action.spec.id for action in running_actions(session)] == ["t2.s1"]
     after = session_after(finish_step("s1"), begin=session)
     assert running_actions(after) == ()
@@ -68,50 +73,50 @@ def outcome_recorded(session: Session) -> Session:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_pause_lets_the_current_batch_end_and_starts_no_other(phase: str) -> None:
-    """The executor that is already due may start its batch."""
+    """An executor that is due before the pause may still start its batch."""
     before = session_after(*PHASES[phase])
     paused = session_after(c.Pause(), begin=before)
     assert paused.paused
     if phase == "running":
-        paused = outcome_recorded(paused)
+        paused = record_outcome(paused)
     elif phase == "about to begin":
-        paused = outcome_recorded(session_after(c.Start(), begin=paused))
+        paused = record_outcome(session_after(c.Start(), begin=paused))
     if phase != "between steps":
         with pytest.raises(OutOfTurn):
             session_after(c.Start(), begin=paused)
     if phase in ("running", "about to begin"):
-        assert nobody(paused)
-    on = session_after(c.Resume(), begin=paused)
-    assert not on.paused
-    assert (task_status(on), on.phase) == (task_status(before), before.phase)
+        assert is_idle(paused)
+    resumed = session_after(c.Resume(), begin=paused)
+    assert not resumed.paused
+    assert (task_status(resumed), resumed.phase) == (task_status(before), before.phase)
     if phase in ("about to begin", "running", "between steps"):
-        assert status(session_after(c.Start(), begin=on))["t2.s2"] == "started"
+        assert status(session_after(c.Start(), begin=resumed))["t2.s2"] == "started"
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_stop_rests_at_once_and_a_retry_continues(phase: str) -> None:
+def test_a_stopped_session_rests_at_once_and_a_retry_continues(phase: str) -> None:
     before = session_after(*PHASES[phase])
     stopped = session_after(c.Stop(), begin=before)
-    assert (stopped.phase, stopped.rest_reason, nobody(stopped)) == ("resting", "stopped", True)
+    assert (stopped.phase, stopped.rest_reason, is_idle(stopped)) == ("resting", "stopped", True)
     if phase == "running":
-        stopped = outcome_recorded(stopped)
-        assert (stopped.phase, nobody(stopped)) == ("resting", True)
+        stopped = record_outcome(stopped)
+        assert (stopped.phase, is_idle(stopped)) == ("resting", True)
     with pytest.raises(OutOfTurn):
         session_after(c.Start(), begin=stopped)
-    on = session_after(c.Retry(), begin=stopped)
-    assert task_status(on) == task_status(before)
-    started = {name: how for name, how in status(before).items() if how == "finished"}
-    assert started.items() <= status(on).items(), "what was done is not done again"
-    assert on.phase != "resting"
+    retried = session_after(c.Retry(), begin=stopped)
+    assert task_status(retried) == task_status(before)
+    finished = {name: state for name, state in status(before).items() if state == "finished"}
+    assert finished.items() <= status(retried).items(), "finished steps do not run again"
+    assert retried.phase != "resting"
 
 
-@pytest.mark.parametrize("phase", UNDER_WAY)
+@pytest.mark.parametrize("phase", CANCELLABLE)
 def test_a_cancelled_plan_starts_nothing_and_outcomes_are_recorded(phase: str) -> None:
     cancelled = session_after(c.CancelPlan(), begin=session_after(*PHASES[phase]))
-    assert (cancelled.phase, task_status(cancelled), nobody(cancelled)) == ("resting", "cancelled", True)
+    assert (cancelled.phase, task_status(cancelled), is_idle(cancelled)) == ("resting", "cancelled", True)
     assert set(status(cancelled).values()) <= {"started", "finished", "skipped"}
     if phase == "running":
-        cancelled = outcome_recorded(cancelled)
+        cancelled = record_outcome(cancelled)
         assert task_status(cancelled) == "cancelled"
     for again in (c.Start(), c.CancelPlan()):
         with pytest.raises(CommandRefused):
@@ -120,7 +125,7 @@ def test_a_cancelled_plan_starts_nothing_and_outcomes_are_recorded(phase: str) -
 
 @pytest.mark.parametrize("command", [c.Pause(), c.Stop(), c.CancelPlan(), c.Resume()])
 def test_a_completed_plan_stays_completed(command: c.Command) -> None:
-    done = session_after(*OVER["done"])
+    done = session_after(*COMPLETED)
     with pytest.raises(CommandRefused):
         session_after(command, begin=done)  # type: ignore[arg-type]
     assert task_status(done) == "completed"

@@ -128,7 +128,7 @@ class PlanSchedules(RuleBasedStateMachine):
         """Checks the events that steps wait for (answers, polls), and the budget that stops all steps."""
         match event:
             case facts.QuestionAsked(kind="budget"):
-                assert not running_actions(before), "a budget cuts no step off"
+                assert not running_actions(before), "a used-up budget interrupts no running step"
             case facts.BudgetRaised():
                 REACHED.add("raised the budget")
             case facts.ApprovalExpired() if event.unanswered:
@@ -164,9 +164,9 @@ class PlanSchedules(RuleBasedStateMachine):
                 REACHED.update(["output given"] if event.output is not None else [])
                 REACHED.update(["dependents skipped"] if event.dependents else [])
             case facts.ActionsStarted():
-                assert not self.unanswered, "steered in silence, or not heard"
+                assert not self.unanswered, "the plan changed without an event, or the user's message had no effect"
                 assert not before.words.unread
-                assert self.approved, "begun by no approved version"
+                assert self.approved, "a step began without an approved version"
                 self.under_way |= {action.action_id for action in event.actions}
             case facts.ActionsFinished():
                 self.under_way -= {outcome.action_id for outcome in event.outcomes}
@@ -182,7 +182,7 @@ class PlanSchedules(RuleBasedStateMachine):
         assert action is not None
         assert not action.given
         spec = action.spec
-        assert not spec.waits_for, "what waits is no call"
+        assert not spec.waits_for, "a waiting step calls no tool"
         if spec.tool == GATHER:
             assert (spec.arguments, spec.effect, step and bool(step.for_each)) == ({}, "read", True)
             REACHED.add("gathered")
@@ -191,10 +191,10 @@ class PlanSchedules(RuleBasedStateMachine):
         assert not references(spec.arguments)
         known = self.tools[spec.tool].fingerprint if spec.tool in self.tools else ""
         assert step is not None
-        assert not known or step.fingerprint in (None, known), "the tool has changed since"
-        assert action_id not in self.done or action_id in self.again, "done twice"
+        assert not known or step.fingerprint in (None, known), "the step ran although its tool has changed"
+        assert action_id not in self.done or action_id in self.again, "a step took effect twice"
         doubtful = action_id in self.doubtful and spec.effect != "read"
-        assert not doubtful or action_id in self.again, "perhaps done twice"
+        assert not doubtful or action_id in self.again, "a step may have taken effect twice"
         self.again.discard(action_id)
         if spec.effect != "read":
             refers = step is not None and bool(references(step.arguments))
@@ -212,7 +212,7 @@ class PlanSchedules(RuleBasedStateMachine):
         assert any(waiting.action_id == event.action_id and waiting.every for waiting in started)
         outcome = {None: "waiting", "met": "finished", "given_up": "failed"}[event.end]
         assert (after.status, after.result) == (outcome, event.value if event.end == "met" else None)
-        assert self.session.spent.tool_calls > before.spent.tool_calls, "a look is a call"
+        assert self.session.spent.tool_calls > before.spent.tool_calls, "a poll counts as a call"
         REACHED.add({None: "saw something", "met": "met", "given_up": "gave up"}[event.end])
 
     def check_unanswered_step(self, before: Session, action_id: str) -> None:

@@ -98,7 +98,7 @@ def test_a_retry_continues_storing_a_result() -> None:
 
 def test_actions_of_ended_work_become_uncertain() -> None:
     story = (*THREE_STARTED, finish_action("1.1", ok=True, result="the beg…", size=90_000))
-    assert close_abandoned(given(*story).session, WORK) == (), "its executor is due"
+    assert close_abandoned(given(*story).session, WORK) == (), "the executor is due"
     stopped = given(*story, c.Stop()).session
     assert close_abandoned(stopped, WORK) == (
         c.LoseResult(action_id="1.1", reason=RESULT_LEFT),

@@ -21,9 +21,7 @@ from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILURE, LOOK
         (ToolRule(effect="write", fingerprint="b"), "the plan says that it only reads, and now it can be undone"),
     ],
 )
-def test_a_step_whose_tool_has_changed_ends_before_it_starts_and_waits_for_another_version(
-    tool: ToolRule, words: str
-) -> None:
+def test_a_step_whose_tool_has_changed_is_denied_until_the_plan_is_edited(tool: ToolRule, words: str) -> None:
     look = LOOK.model_copy(update={"fingerprint": "a"})
     lines = (*DRAFTED, plan(look, CANCEL), approve)
     same = session_after(*lines, c.Start(tools={"get_order": ToolRule(effect="read", fingerprint="a")}))
@@ -34,11 +32,11 @@ def test_a_step_whose_tool_has_changed_ends_before_it_starts_and_waits_for_anoth
     why = changed.turn.actions[0].explanation
     assert why.startswith("The tool get_order has changed since this plan was made: ")
     assert words in why
-    rests = (*lines, c.Start(tools={"get_order": tool}), *FAILURE)
-    again = session_after(*rests, c.Retry(), c.Start(tools={"get_order": tool}))
+    failed = (*lines, c.Start(tools={"get_order": tool}), *FAILURE)
+    again = session_after(*failed, c.Retry(), c.Start(tools={"get_order": tool}))
     assert status(again)["t2.s1"] == "denied"
-    renewed = (look.model_copy(update={"fingerprint": "b", "effect": tool.effect}), CANCEL)
-    saved = session_after(*rests, edited(*renewed), approve, c.Start(tools={"get_order": tool}))
+    updated_steps = (look.model_copy(update={"fingerprint": "b", "effect": tool.effect}), CANCEL)
+    saved = session_after(*failed, edited(*updated_steps), approve, c.Start(tools={"get_order": tool}))
     assert status(saved)["t2.s1"] == "started"
 
 
@@ -58,7 +56,7 @@ def test_events_with_fingerprints_and_a_request_that_limits_tools_need_format_2(
     given().when(request("execution_plan", tools=("get_order",))).then("message.received", needs=2)
 
 
-def test_a_fork_takes_over_the_checks_and_states_its_format() -> None:
+def test_a_fork_keeps_the_checks_and_states_its_format() -> None:
     check = Check(name="references", ok=True)
     look = LOOK.model_copy(update={"fingerprint": "a"})
     tools: Any
@@ -78,7 +76,7 @@ def test_a_fork_takes_over_the_checks_and_states_its_format() -> None:
         ([LOOK.model_copy(update={"arguments": {"order": "ß" * 100_000}})], "bytes; the limit is 200,000"),
     ],
 )
-def test_a_plan_that_is_too_large_is_refused_with_a_sentence(steps: list[Step], words: str) -> None:
+def test_a_plan_that_is_too_large_is_refused_with_its_size_and_the_limit(steps: list[Step], words: str) -> None:
     with pytest.raises(Invalid, match=words):
         session_after(*DRAFTED, plan(*steps))
     with pytest.raises(Invalid, match=words):

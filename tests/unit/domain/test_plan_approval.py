@@ -95,7 +95,7 @@ def test_a_preapproved_step_needs_no_approval_once_its_values_are_known() -> Non
     assert session.turn
     assert [a.spec.id for a in next_batch(session.turn)] == ["t2.s3", "t2.s5[0]", "t2.s5[1]"]
     assert session.plan
-    assert session.plan.preapproved == ("s3", "s5"), "in the plan's order"
+    assert session.plan.preapproved == ("s3", "s5"), "in the order of the plan's steps"
 
 
 def test_other_steps_still_need_approval() -> None:
@@ -201,7 +201,7 @@ def test_a_plan_approved_by_settings_starts_and_each_write_follows_its_policy() 
     looked = session_after(c.Start(), finish_step("s1"), begin=session)
     assert (looked.phase, undecided_ids(looked)) == ("awaiting_approval", ["t2.s2"])
     allowed = session_after(allow("t2.s2"), resolve, begin=looked)
-    assert undecided_ids(allowed) == ["t2.s3"], "with its values"
+    assert undecided_ids(allowed) == ["t2.s3"], "the approval is for the resolved values"
 
 
 def test_tool_policies_apply_to_plans_approved_by_settings() -> None:

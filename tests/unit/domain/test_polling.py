@@ -47,14 +47,14 @@ def polls() -> Session:
     return session_after(*approved_plan(POLL, AFTER), begin_polling())
 
 
-def test_it_polls_at_once_and_then_at_intervals(polls: Session) -> None:
+def test_a_step_polls_at_once_and_then_at_intervals(polls: Session) -> None:
     assert (polls.phase, next_wake(polls), due_steps(polls, END)) == ("waiting", NOON, ())
     first = after_poll(polls, 1, {"status": "new"})
     known = polls_by_action(first)["t2.s2"]
     assert (first.phase, known.looks, known.changes, known.value) == ("waiting", 1, 1, {"status": "new"})
     assert next_wake(first) == NOON + EVERY
     late = after_poll(first, 40, {"status": "sent"}, at=END - timedelta(seconds=5))
-    assert next_wake(late) == END, "the last look is when it gives up"
+    assert next_wake(late) == END, "the last poll is at the step's deadline"
 
 
 def test_only_new_values_are_recorded(polls: Session) -> None:
@@ -93,15 +93,15 @@ def test_the_value_that_meets_the_condition_is_the_output(polls: Session) -> Non
 
 
 def test_a_step_that_gives_up_fails_with_a_reason_and_can_be_retried(polls: Session) -> None:
-    over = after_poll(after_poll(polls, 1, {"status": "new"}), 61, {"status": "new"}, at=END)
-    assert (over.phase, status(over)) == ("verifying", {"s2": "failed", "s3": "skipped"})
-    assert over.turn
-    assert over.turn.actions[0].error == "gave up after 61 checks: the condition was not met"
-    assert over.turn.actions[0].result is None
+    given_up = after_poll(after_poll(polls, 1, {"status": "new"}), 61, {"status": "new"}, at=END)
+    assert (given_up.phase, status(given_up)) == ("verifying", {"s2": "failed", "s3": "skipped"})
+    assert given_up.turn
+    assert given_up.turn.actions[0].error == "gave up after 61 checks: the condition was not met"
+    assert given_up.turn.actions[0].result is None
     away = after_poll(polls, 1, error="it is away", at=END)
     assert away.turn
     assert away.turn.actions[0].error == "gave up after one check: the last one failed: it is away"
-    rested = session_after(*judged(), begin=over)
+    rested = session_after(*judged(), begin=given_up)
     again = session_after(c.Retry(), begin=rested)
     assert again.turn
     assert (again.phase, again.turn.actions[0].attempt, again.turn.actions[0].poll) == ("executing", 2, None)
@@ -112,13 +112,14 @@ def test_a_step_that_gives_up_fails_with_a_reason_and_can_be_retried(polls: Sess
 
 
 def judged() -> tuple[StoryLine, ...]:
+    """The verdict and the answer after a step has failed."""
     return (
         c.VerifyTurn(status="failure", next_action="complete", reasoning="A step failed."),
         c.GiveAnswer(text="Not done.", confidence=0),
     )
 
 
-def test_it_gives_up_after_the_maximum_of_polls(polls: Session) -> None:
+def test_a_step_gives_up_after_the_maximum_of_polls(polls: Session) -> None:
     assert after_poll(polls, MAX_LOOKS - 1, 1).phase == "waiting"
     assert after_poll(polls, MAX_LOOKS, 1).phase == "verifying"
 
@@ -150,7 +151,7 @@ def test_a_stop_ends_polling_and_a_retry_starts_it_again(polls: Session) -> None
     assert (polls_by_action(again)["t2.s2"].looks, polls_by_action(again)["t2.s2"].began) == (0, again.version)
 
 
-def test_messages_while_it_polls_are_answered_and_polling_goes_on(polls: Session) -> None:
+def test_messages_during_polling_are_answered_and_polling_goes_on(polls: Session) -> None:
     remarked = session_after(say("How long?"), begin=polls)
     meanwhile = after_poll(remarked, 1, {"status": "new"})
     assert (meanwhile.phase, polls_by_action(meanwhile)["t2.s2"].looks) == ("planning", 1)
@@ -176,8 +177,8 @@ def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> 
     assert isinstance(event, facts.ActionPolled)
     assert (admissible(first, event), event.needs) == ("", 2)
 
-    def refused(**other: Any) -> str:
-        return admissible(first, event.model_copy(update=other))
+    def refused(**changes: Any) -> str:
+        return admissible(first, event.model_copy(update=changes))
 
     assert "only the keeper" in refused(actor="executor")
     assert "only the keeper" in refused(actor="user:ann")
@@ -189,8 +190,8 @@ def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> 
     full = first
     for number in range(4, 4 + MAX_RECORDED_VALUES - 1):
         full = after_poll(full, number, number)
-    more = event.model_copy(update={"version": full.version + 1, "looks": 90, "end": None})
-    assert "were recorded already" in admissible(full, more)
+    excess = event.model_copy(update={"version": full.version + 1, "looks": 90, "end": None})
+    assert "were recorded already" in admissible(full, excess)
 
 
 def test_a_poll_of_another_step_changes_nothing(polls: Session) -> None:

@@ -1,4 +1,4 @@
-"""Remarks about what is in review or at rest: a service is due, and its event decides how they count."""
+"""Remarks on a plan, code or actions in review, and on a session at rest. A service answers them or drafts anew."""
 
 from datetime import UTC, datetime
 
@@ -43,7 +43,7 @@ from tests.unit.domain.spec import (
     verdict,
 )
 
-WORDS = c.AnswerRemark(text="Because it is short.")
+REMARK_ANSWER = c.AnswerRemark(text="Because it is short.")
 DONE_TURN = (request("agentflow"), turn(), c.Start(), done(), verdict(), answer())
 AT_REST = [TO_DONE, DONE_TURN, (say(), c.Stop()), (*TO_DONE, c.Complete())]
 IN_REVIEW = [TO_PLAN, TO_CODE, TO_ALLOW]
@@ -54,7 +54,7 @@ def service(before: tuple[StoryLine, ...]) -> str:
 
 
 def same(session: Session, before: Session) -> bool:
-    """The session without its version, command ids and messages."""
+    """Whether both sessions are equal, apart from version, command ids and the last reply."""
     before = with_words(before, reply=session.words.reply)
     return session == replace(before, version=session.version, recent_commands=session.recent_commands)
 
@@ -73,35 +73,35 @@ def test_a_remark_makes_a_service_due_and_its_answer_changes_nothing_else(
         text=start.answer.text,
         since_version=start.since_version,
     )
-    after = result.given.when(WORDS).then("remark.answered", text=WORDS.text)
+    after = result.given.when(REMARK_ANSWER).then("remark.answered", text=REMARK_ANSWER.text)
     assert same(after.session, start)
-    assert after.session.words.reply == WORDS.text
+    assert after.session.words.reply == REMARK_ANSWER.text
     assert due(after.session) == ("user" if start.is_awaiting_user else "nobody")
 
 
 @pytest.mark.parametrize("before", IN_REVIEW)
-def test_a_draft_that_takes_in_the_remark_equals_one_after_feedback(before: tuple[StoryLine, ...]) -> None:
-    built = draft("floats") if before == TO_PLAN else program("x = 2.0") if before == TO_CODE else turn(act("2.1"))
-    result = given(*before, say("use floats")).when(built).then_event()
+def test_a_draft_after_a_remark_equals_a_draft_after_feedback(before: tuple[StoryLine, ...]) -> None:
+    new_draft = draft("floats") if before == TO_PLAN else program("x = 2.0") if before == TO_CODE else turn(act("2.1"))
+    result = given(*before, say("use floats")).when(new_draft).then_event()
     assert isinstance(result, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned)
     assert not result.begins_round
-    by_remark = given(*before, say("use floats"), built).session
-    assert by_remark == given(*before, feedback("use floats"), built).session
+    after_remark = given(*before, say("use floats"), new_draft).session
+    assert after_remark == given(*before, feedback("use floats"), new_draft).session
 
 
 @pytest.mark.parametrize("before", AT_REST)
-def test_at_rest_a_draft_begins_a_round(before: tuple[StoryLine, ...]) -> None:
+def test_a_draft_after_a_remark_at_rest_begins_a_round(before: tuple[StoryLine, ...]) -> None:
     start = given(*before).session
     number = f"{start.counts.turns + 1}.1"
-    result = (
+    new_draft = (
         draft("b", goal="other") if start.workflow == "conversation" else turn(act(number, arguments={"id": "1.1"}))
     )
-    event = given(*before, say("another")).when(result).then_event()
+    event = given(*before, say("another")).when(new_draft).then_event()
     assert isinstance(event, facts.PlanDrafted | facts.TurnPlanned)
     assert event.begins_round
-    started = given(*before, say("another"), result).session
-    at_once = given(*before, new_request("another"), result).session
-    assert vars(started) == vars(at_once) | {"settings": started.settings}
+    after_remark = given(*before, say("another"), new_draft).session
+    after_request = given(*before, new_request("another"), new_draft).session
+    assert vars(after_remark) == vars(after_request) | {"settings": after_remark.settings}
 
 
 def test_actions_of_the_last_request_may_be_repeated_for_a_new_one() -> None:
@@ -137,7 +137,7 @@ def test_which_messages_are_remarks(before: tuple[StoryLine, ...], words: StoryL
 def test_a_second_remark_is_answered_with_the_first() -> None:
     result = given(*TO_PLAN, say("why?")).when(say("and floats")).then("message.received", intent="remark")
     result.leaves("planning", "planner")
-    late = result.given.when(WORDS, work=c.Work(service="planner", version=3))
+    late = result.given.when(REMARK_ANSWER, work=c.Work(service="planner", version=3))
     late.refused(OutOfTurn, "no longer yours")
     result.given.when(draft("b")).then("plan.drafted").leaves("awaiting_approval", "user", remark=None, feedback=())
     started = given(*TO_DONE, say("a list"), say("of friends"), draft("b")).session
@@ -145,10 +145,10 @@ def test_a_second_remark_is_answered_with_the_first() -> None:
 
 
 def test_knowledge_of_a_remark_is_kept() -> None:
-    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), WORDS).session.words.knowledge == (NOTES,)
+    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), REMARK_ANSWER).session.words.knowledge == (NOTES,)
 
 
-# --- decisions while it is being answered
+# --- decisions while a remark waits for its answer
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_knowledge_of_a_remark_is_kept() -> None:
     ],
 )
 @pytest.mark.parametrize("trouble", [(), (c.Fail(reason="model down"),), (c.Ask(text="which?"),)])
-def test_decisions_count_during_a_remark_which_waits_for_the_next_draft(
+def test_a_decision_applies_during_a_remark_and_the_next_draft_gets_the_remark(
     before: tuple[StoryLine, ...], decision: StoryLine, kind: str, phase: str, trouble: tuple[StoryLine, ...]
 ) -> None:
     if trouble and isinstance(decision, c.Say):
-        return  # to a question they are the answer
+        return  # after a question, a message is its answer and no decision
     result = given(*before, say("why?"), *trouble).when(decision).then(kind)  # type: ignore[arg-type]
     assert (result.session.phase, result.session.words.remark) == (phase, None)
     assert "why?" in (*result.session.words.unread, *result.session.words.feedback)
@@ -190,17 +190,17 @@ def test_the_answer_can_be_judged_while_a_remark_on_it_is_answered() -> None:
     result = given(*DONE_TURN, say("why?")).when(c.Judge(accepted=True)).then("answer.judged")
     result.leaves("planning", "nobody", accepted=True)
     assert result.session.words.remark is not None
-    result.given.when(WORDS).then("remark.answered").leaves("resting", "nobody", accepted=True)
+    result.given.when(REMARK_ANSWER).then("remark.answered").leaves("resting", "nobody", accepted=True)
 
 
 def test_a_late_answer_to_a_remark_changes_nothing() -> None:
     asked = given(*TO_PLAN, say("why?"))
     decided = given(approve, begin=asked.session)
-    decided.when(WORDS, "planner", work=asked.session.work).refused(OutOfTurn, "no longer yours")
-    given(say()).when(WORDS).refused(OutOfTurn, "No remark")
+    decided.when(REMARK_ANSWER, "planner", work=asked.session.work).refused(OutOfTurn, "no longer yours")
+    given(say()).when(REMARK_ANSWER).refused(OutOfTurn, "No remark")
 
 
-# --- trouble on the way
+# --- stops, failures, questions and pauses during a remark
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
@@ -214,7 +214,7 @@ def test_a_stop_withdraws_the_remark(before: tuple[StoryLine, ...], trouble: tup
 def test_a_failed_remark_can_be_retried_or_sent_again(before: tuple[StoryLine, ...]) -> None:
     failed = given(*before, say("why?")).when(c.Fail(reason="model down")).then("session.failed")
     again = failed.leaves("failed", "nobody").given.when(c.Retry()).then("session.retried")
-    assert same(again.given.when(WORDS).then("remark.answered").session, given(*before).session)
+    assert same(again.given.when(REMARK_ANSWER).then("remark.answered").session, given(*before).session)
     asked = (
         failed.given.when(say("well?"))
         .then("message.received", intent="remark")
@@ -230,11 +230,11 @@ def test_a_question_during_a_remark_is_part_of_it(before: tuple[StoryLine, ...])
     asked.when(say("the sum")).then("question.answered").leaves(
         "coding" if before == TO_CODE else "planning", service(before), dialogue=(), feedback=()
     )
-    in_words = given(say("the sum"), WORDS, begin=asked.session).session
-    assert same(in_words, given(*before).session)
+    answered = given(say("the sum"), REMARK_ANSWER, begin=asked.session).session
+    assert same(answered, given(*before).session)
 
 
-def test_an_answer_during_a_remark_is_taken_in_by_the_draft() -> None:
+def test_the_next_draft_gets_an_answer_that_was_given_during_a_remark() -> None:
     asked = (*DONE_TURN, say("cancel it"), c.Ask(text="which order?"), say("#W1"))
     session = given(*asked, turn(act("2.1"))).session
     assert (session.words.request, session.words.feedback) == ("cancel it", ("#W1",))
@@ -243,27 +243,29 @@ def test_an_answer_during_a_remark_is_taken_in_by_the_draft() -> None:
     assert (noted.words.feedback, noted.words.remark) == ((), None)
 
 
-def test_a_budget_that_is_raised_goes_on_with_the_remark() -> None:
+def test_raising_the_budget_resumes_work_on_the_remark() -> None:
     story = (*TO_PLAN, say("why?"), c.Ask(text="more?", about="budget"))
     raised = given(*story).when(c.RaiseBudget(tokens=5)).then("budget.raised").leaves("planning", "planner")
-    raised.given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user", remark=None)
+    raised.given.when(REMARK_ANSWER).then("remark.answered").leaves("awaiting_approval", "user", remark=None)
 
 
-def test_a_paused_session_answers_when_it_goes_on() -> None:
+def test_a_paused_session_answers_the_remark_after_it_is_resumed() -> None:
     result = given(*TO_PLAN, c.Pause(), say("why?")).when(c.Resume()).then("session.resumed")
-    result.leaves("planning", "planner").given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user")
-    waiting = given(*TO_PLAN, say("why?"), c.Pause(), WORDS).session
+    result.leaves("planning", "planner").given.when(REMARK_ANSWER).then("remark.answered").leaves(
+        "awaiting_approval", "user"
+    )
+    waiting = given(*TO_PLAN, say("why?"), c.Pause(), REMARK_ANSWER).session
     assert (waiting.phase, waiting.paused) == ("awaiting_approval", True)
-    assert given(*TO_DONE, say("why?"), c.Pause(), WORDS).session.paused is False
+    assert given(*TO_DONE, say("why?"), c.Pause(), REMARK_ANSWER).session.paused is False
 
 
 def test_a_remark_does_not_restart_the_approvals_time_limit() -> None:
-    story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), c.Ask(text="why what?"), say("all"), WORDS)
+    story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), c.Ask(text="why what?"), say("all"), REMARK_ANSWER)
     for ended in range(len(TO_PLAN), len(story) + 1):
         assert given(*story[:ended]).session.since_version == 2
 
 
-def test_a_fork_takes_over_the_remark_but_not_its_work() -> None:
+def test_a_fork_keeps_the_remark_as_an_unread_message() -> None:
     parent = given(*TO_PLAN, say("floats")).session
     fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carry_over(parent))
     child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
@@ -275,11 +277,11 @@ def test_earlier_messages_are_not_mixed_with_a_remark() -> None:
     story = (request("agentflow"), batches, c.Start(), say("hurry"), done(), say("why?"))
     session = given(*story).session
     assert (session.words.unread, session.words.feedback) == (("hurry",), ())
-    assert given(*story, WORDS).session.words.unread == ("hurry",)
+    assert given(*story, REMARK_ANSWER).session.words.unread == ("hurry",)
     assert given(*story, turn(act("2.1"))).session.words.feedback == ("why?", "hurry")
 
 
-def test_answers_about_a_remark_are_kept() -> None:
+def test_answers_to_questions_about_a_remark_are_kept() -> None:
     answered = (say("floats"), c.Ask(text="how many digits?"), c.Answer(text="two"))
     assert given(*TO_PLAN, *answered, approve).session.words.feedback == ("floats", "two")
     assert given(*TO_DONE, *answered, new_request("another")).session.words.feedback == ("floats", "two")
@@ -292,26 +294,32 @@ def test_a_draft_without_a_remark_begins_no_round() -> None:
     assert evolve(given(*TO_PLAN, feedback("b")).session, forged).words.earlier == ()
 
 
-STRAY = {"id": "x", "session_id": "s1", "version": 9, "at": datetime(2030, 1, 1, tzinfo=UTC), "actor": "user:ann"}
+EVENT_FIELDS = {
+    "id": "x",
+    "session_id": "s1",
+    "version": 9,
+    "at": datetime(2030, 1, 1, tzinfo=UTC),
+    "actor": "user:ann",
+}
 
 
 @pytest.mark.parametrize(
     ("before", "phase"), [(CODING, "coding"), (ESCALATED, "planning"), ((say(), c.Fail(reason="x")), "planning")]
 )
 def test_a_published_remark_is_folded_in_every_phase(before: tuple[StoryLine, ...], phase: str) -> None:
-    session = evolve(given(*before).session, facts.MessageReceived(**STRAY, text="and floats", intent="remark"))
+    session = evolve(given(*before).session, facts.MessageReceived(**EVENT_FIELDS, text="and floats", intent="remark"))
     assert (session.phase, session.words.remark) == (phase, None)
     assert "and floats" in (*session.words.unread, *session.words.feedback)
 
 
 def test_a_published_answer_without_a_remark_changes_nothing() -> None:
     session = given(*TO_PLAN).session
-    assert same(evolve(session, facts.RemarkAnswered(**STRAY, text="x")), session)
+    assert same(evolve(session, facts.RemarkAnswered(**EVENT_FIELDS, text="x")), session)
     assert before_remark(session) is session
     assert defer_remark(session) is session
     assert session.phase not in SERVICE_OF
 
 
 def test_the_usage_of_a_remark_is_recorded() -> None:
-    result: AnyCommand = spend()
-    given(*TO_PLAN, say("why?")).when(result).then("usage.recorded").leaves("planning", "nobody")
+    usage: AnyCommand = spend()
+    given(*TO_PLAN, say("why?")).when(usage).then("usage.recorded").leaves("planning", "nobody")

@@ -1,4 +1,4 @@
-"""A session that the keeper begins by schedule belongs to its owner, and its plan waits for them."""
+"""A session that the keeper begins on schedule belongs to its owner, whose approval its plan needs."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ KEEPER = CommandMeta("keeper", datetime(2026, 6, 1, tzinfo=UTC), id="x")
 DUE = c.BeginFor(owner="ann", via="template/a/2026-06-01T07:00:00Z", text="Cancel", workflow="execution_plan")
 
 
-def test_the_keeper_begins_a_session_for_its_owner_whose_plan_waits_for_them() -> None:
+def test_the_keeper_begins_a_session_whose_plan_awaits_the_owners_approval() -> None:
     started = evolve(Session("s"), decide(Session("s"), DUE, KEEPER))
     assert (started.owner, started.phase, started.needs) == ("ann", "resting", 2)
     edit = decide(started, c.EditPlan(base=1, steps=(LOOK, CANCEL)), KEEPER)

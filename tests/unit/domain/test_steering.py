@@ -1,4 +1,4 @@
-"""A running execution plan, and a user who sends a message, edits it or cancels it."""
+"""The user sends a message to a running execution plan, edits it or cancels it."""
 
 from typing import Any
 
@@ -36,19 +36,19 @@ WAIT = Step(text="Wait", tool="wait_until", id="s7", effect="read", waits_for="t
 ASK = Step(text="Ask", tool="wait_person", id="s8", effect="read", waits_for="person")
 
 
-def words(session: Session) -> tuple[str, ...]:
+def remark_texts(session: Session) -> tuple[str, ...]:
     return session.words.remark.texts if session.words.remark else ()
 
 
-# --- words
+# --- messages
 
 
-def test_a_message_while_a_batch_runs_holds_the_plan_after_the_batch() -> None:
+def test_a_message_during_a_batch_is_answered_before_the_next_batch() -> None:
     after = given(*RUNS).when(say("what is this?")).then("message.received", intent="guidance")
     after.leaves("executing", "nobody", unread=("what is this?",))
-    assert after.session.work  # what runs, runs on
+    assert after.session.work  # the batch continues
     waiting = session_after(*RUNS, say("what is this?"), finish_step("s1"))
-    assert (waiting.phase, due(waiting), words(waiting), waiting.words.unread) == (
+    assert (waiting.phase, due(waiting), remark_texts(waiting), waiting.words.unread) == (
         "planning",
         "planner",
         ("what is this?",),
@@ -57,7 +57,7 @@ def test_a_message_while_a_batch_runs_holds_the_plan_after_the_batch() -> None:
     assert (status(waiting)["t2.s2"], task_status(waiting)) == ("planned", "executing")
 
 
-def test_after_an_answer_to_a_remark_the_plan_goes_on() -> None:
+def test_after_an_answer_to_a_message_the_plan_continues() -> None:
     session = session_after(*RUNS, say("what is this?"), finish_step("s1"), ANSWERED)
     assert (session.phase, due(session), session.words.reply) == ("executing", "executor", ANSWERED.text)
     assert [action.spec.id for action in next_batch(session.turn)] == ["t2.s2"]
@@ -79,14 +79,14 @@ def test_a_draft_instead_of_an_answer_puts_a_new_version_in_review() -> None:
 
 def test_a_message_before_the_first_step_is_answered_first() -> None:
     waiting = session_after(*APPROVED, say("wait, which order?"))
-    assert (waiting.phase, due(waiting), words(waiting)) == ("planning", "planner", ("wait, which order?",))
+    assert (waiting.phase, due(waiting), remark_texts(waiting)) == ("planning", "planner", ("wait, which order?",))
     assert session_after(*APPROVED, say("wait, which order?"), ANSWERED).phase == "executing"
     given(*APPROVED, say("wait, which order?")).when(c.Start()).refused(OutOfTurn)
 
 
-def test_messages_are_answered_together_and_may_raise_a_question() -> None:
+def test_messages_are_answered_together_and_the_planner_may_ask_a_question() -> None:
     both = session_after(*RUNS, say("one"), say("two"), finish_step("s1"), say("three"))
-    assert (both.phase, words(both)) == ("planning", ("one", "two", "three"))
+    assert (both.phase, remark_texts(both)) == ("planning", ("one", "two", "three"))
     asked = (*RUNS, say("another order"), finish_step("s1"), c.Ask(text="Which one?"))
     assert session_after(*asked).phase == "awaiting_input"
     assert session_after(*asked, c.Answer(text="#W9"), ANSWERED).phase == "executing"
@@ -99,9 +99,9 @@ def test_a_message_at_the_last_step_is_answered_before_the_plan_is_verified() ->
     assert (waiting.phase, waiting.plan and waiting.plan.status) == ("planning", "executing")
     assert session_after(*last, ANSWERED).phase == "verifying"
     assert session_after(*last, plan(LOOK, NEW)).phase == "awaiting_approval"
-    judging = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), say("and now?"))
-    assert session_after(*judging).phase == "planning"
-    assert session_after(*judging, ANSWERED).phase == "verifying"
+    in_verification = (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), say("and now?"))
+    assert session_after(*in_verification).phase == "planning"
+    assert session_after(*in_verification, ANSWERED).phase == "verifying"
 
 
 def test_a_message_during_an_approval_is_answered_and_the_approval_still_waits() -> None:
@@ -111,16 +111,16 @@ def test_a_message_during_an_approval_is_answered_and_the_approval_still_waits()
     assert (remarked.phase, before_remark(remarked).phase) == ("planning", "awaiting_approval")
     answered = session_after(*lines, say("why so much?"), ANSWERED)
     assert (answered.phase, len(undecided_actions(answered.turn))) == ("awaiting_approval", 1)
-    # a decision in the meantime is taken at once, and the words are answered before the step begins
+    # an approval meanwhile takes effect at once, and the message is answered before the step begins
     meanwhile = session_after(*lines, say("why so much?"), c.Approve(version=answered.version, action_id="t2.s4"))
-    assert (meanwhile.phase, words(meanwhile)) == ("planning", ("why so much?",))
+    assert (meanwhile.phase, remark_texts(meanwhile)) == ("planning", ("why so much?",))
     assert next_batch(session_after(*lines, say("why?"), c.Approve(version=99, action_id="t2.s4"), ANSWERED).turn)
 
 
-def test_decisions_while_a_message_is_answered_count_at_once() -> None:
+def test_decisions_while_a_message_is_answered_take_effect_at_once() -> None:
     lines = (*RUNS, say("hm"), finish_step("s1"))
     skipped = session_after(*lines, c.Skip(action_id="t2.s2"))
-    assert (skipped.phase, status(skipped)["t2.s2"], words(skipped)) == ("planning", "skipped", ("hm",))
+    assert (skipped.phase, status(skipped)["t2.s2"], remark_texts(skipped)) == ("planning", "skipped", ("hm",))
     assert session_after(*lines, c.Skip(action_id="t2.s2"), ANSWERED).phase == "verifying"
     assert session_after(*lines, edited(LOOK, NEW)).phase == "awaiting_approval"
     cancelled = session_after(*lines, c.CancelPlan())
@@ -133,13 +133,13 @@ def test_a_stop_stops_the_plan_and_the_message_is_answered_on_retry() -> None:
     assert (stopped.phase, stopped.rest_reason, stopped.words.unread) == ("resting", "stopped", ("hm",))
     assert status(stopped)["t2.s2"] == "skipped"
     again = session_after(*lines, c.Retry())
-    assert (again.phase, words(again), status(again)["t2.s2"]) == ("planning", ("hm",), "planned")
+    assert (again.phase, remark_texts(again), status(again)["t2.s2"]) == ("planning", ("hm",), "planned")
     assert session_after(*lines, c.Retry(), ANSWERED).phase == "executing"
 
 
-def test_a_pause_holds_the_message_and_the_plan() -> None:
+def test_a_pause_delays_the_answer_to_a_message_and_the_plan() -> None:
     paused = session_after(*RUNS, c.Pause(), say("hm"), finish_step("s1"))
-    assert (paused.phase, paused.paused, paused.work, words(paused)) == ("planning", True, None, ("hm",))
+    assert (paused.phase, paused.paused, paused.work, remark_texts(paused)) == ("planning", True, None, ("hm",))
     assert session_after(*RUNS, c.Pause(), say("hm"), finish_step("s1"), c.Resume(), ANSWERED).phase == "executing"
     later = session_after(*RUNS, say("hm"), finish_step("s1"), c.Pause(), ANSWERED)
     assert (later.phase, later.paused, later.work) == ("executing", True, None)
@@ -149,12 +149,12 @@ def test_a_pause_holds_the_message_and_the_plan() -> None:
 def test_a_planner_that_fails_at_a_message_can_be_retried() -> None:
     failed = (*RUNS, say("hm"), finish_step("s1"), c.Fail(reason="the model is away"))
     assert (session_after(*failed).phase, task_status(session_after(*failed))) == ("failed", "failed")
-    assert words(session_after(*failed, c.Retry())) == ("hm",)
+    assert remark_texts(session_after(*failed, c.Retry())) == ("hm",)
     assert session_after(*failed, c.Retry(), ANSWERED).phase == "executing"
 
 
-def test_a_message_during_an_uncertain_outcome_is_read_afterwards() -> None:
-    doubt = (
+def test_a_message_is_answered_after_the_user_settles_an_uncertain_outcome() -> None:
+    uncertain = (
         *DRAFTED,
         plan(CANCEL.model_copy(update={"after": ()}), LOOK),
         approve,
@@ -162,18 +162,18 @@ def test_a_message_during_an_uncertain_outcome_is_read_afterwards() -> None:
         say("hm"),
         finish_step("s1"),
     )
-    asked = session_after(*doubt, c.ReportUncertain(action_id="t2.s2", reason="crashed"))
+    asked = session_after(*uncertain, c.ReportUncertain(action_id="t2.s2", reason="crashed"))
     assert (asked.phase, asked.words.unread) == ("awaiting_input", ("hm",))
     cleared = session_after(
-        *doubt, c.ReportUncertain(action_id="t2.s2", reason="crashed"), c.Answer(text="It happened")
+        *uncertain, c.ReportUncertain(action_id="t2.s2", reason="crashed"), c.Answer(text="It happened")
     )
-    assert (cleared.phase, words(cleared)) == ("planning", ("hm",))
+    assert (cleared.phase, remark_texts(cleared)) == ("planning", ("hm",))
 
 
 # --- edits
 
 
-def test_an_edit_lets_the_batch_end_and_starts_nothing() -> None:
+def test_an_edit_during_a_batch_lets_it_end_and_starts_no_other() -> None:
     session = session_after(*RUNS, edited(LOOK, CANCEL, NEW))
     assert (session.phase, session.work, session.turn) == ("awaiting_approval", None, None)
     assert [action.spec.id for action in session.left_running] == ["t2.s1"]
@@ -185,10 +185,10 @@ def test_an_edit_lets_the_batch_end_and_starts_nothing() -> None:
 
 
 def test_a_running_step_cannot_be_edited() -> None:
-    other = LOOK.model_copy(update={"arguments": {"order": "#W2"}})
-    given(*RUNS).when(edited(other, CANCEL)).refused(Invalid, "Step 1 (s1) has already started")
-    later = CANCEL.model_copy(update={"arguments": {"order": "#W2"}})
-    assert session_after(*RUNS, edited(LOOK, later)).phase == "awaiting_approval"
+    changed_look = LOOK.model_copy(update={"arguments": {"order": "#W2"}})
+    given(*RUNS).when(edited(changed_look, CANCEL)).refused(Invalid, "Step 1 (s1) has already started")
+    changed_cancel = CANCEL.model_copy(update={"arguments": {"order": "#W2"}})
+    assert session_after(*RUNS, edited(LOOK, changed_cancel)).phase == "awaiting_approval"
 
 
 def test_a_running_plan_can_be_edited_at_any_time() -> None:
@@ -196,8 +196,8 @@ def test_a_running_plan_can_be_edited_at_any_time() -> None:
         "executing": APPROVED,
         "paused": (*RUNS, c.Pause()),
         "asking": (*DRAFTED, plan(ASK, LOOK), approve, c.Start(), finish_step("s1"), _ask),
-        "judging": (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False)),
-        "telling": (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), verdict()),
+        "verifying": (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1", ok=False)),
+        "answering": (*DRAFTED, plan(LOOK), approve, c.Start(), finish_step("s1"), verdict()),
         "resting": FAILED_PLAN,
     }
     for lines in moments.values():
@@ -218,13 +218,13 @@ def test_an_edit_is_refused_while_another_version_is_drafted() -> None:
 
 def test_an_uncertain_outcome_after_an_edit_needs_approval_before_a_new_run() -> None:
     both = (*DRAFTED, plan(LOOK, CANCEL.model_copy(update={"after": ()})), approve, c.Start())
-    doubt = (
+    uncertain = (
         *both,
         edited(LOOK, CANCEL, NEW),
         finish_step("s1"),
         c.ReportUncertain(action_id="t2.s2", reason="crashed"),
     )
-    assert [action.spec.id for action in undecided_actions(session_after(*doubt, approve).turn)] == ["t2.s2"]
+    assert [action.spec.id for action in undecided_actions(session_after(*uncertain, approve).turn)] == ["t2.s2"]
 
 
 # --- cancelling
@@ -243,18 +243,18 @@ def test_an_uncertain_outcome_after_an_edit_needs_approval_before_a_new_run() ->
         (*RUNS, c.Stop()),
         FAILED_PLAN,
     ],
-    ids=["executing", "running", "paused", "answering words", "asking", "approving", "waiting", "stopped", "failed"],
+    ids=["executing", "running", "paused", "answering", "asking", "approving", "waiting", "stopped", "failed"],
 )
 def test_a_plan_can_be_cancelled_in_every_phase_and_outcomes_are_recorded(lines: tuple[StoryLine, ...]) -> None:
-    under_way = [action.spec.id for action in running_actions(session_after(*lines))]
+    running_ids = [action.spec.id for action in running_actions(session_after(*lines))]
     session = session_after(*lines, c.CancelPlan())
     assert (session.phase, session.work, session.question, task_status(session)) == ("resting", None, None, "cancelled")
     assert session.turn
-    assert not session.turn.waiting  # timers have ended
+    assert not session.turn.waiting  # the timers have ended
     assert {a.status for a in session.turn.actions} <= {"finished", "failed", "skipped", "started"}
-    for name in under_way:
-        session = given(finish_action(action_id=name, ok=True, result=1), begin=session).session
-        action = find_action(session, name)
+    for action_id in running_ids:
+        session = given(finish_action(action_id=action_id, ok=True, result=1), begin=session).session
+        action = find_action(session, action_id)
         assert action
         assert (action.status, session.phase) == ("finished", "resting")
     for command in (c.Retry(), c.CancelPlan(), c.Resume()):
@@ -268,7 +268,7 @@ def test_a_cancelled_plan_stays_cancelled() -> None:
     assert (late.phase, task_status(late)) == ("resting", "cancelled")
 
 
-# --- what led to a version
+# --- the reason of a version
 
 
 def test_a_draft_records_the_message_that_led_to_it() -> None:

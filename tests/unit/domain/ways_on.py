@@ -1,4 +1,4 @@
-"""The next commands of users and workers when nothing interferes, and the check that there always is one."""
+"""The next commands of workers that do not fail, and a check that every session can continue."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def end_command(action: Action, *, ok: bool = True, result: JsonValue = 1, size:
 
 
 def next_worker_command(session: Session) -> AnyCommand:
-    """The command of a worker that does its job. Every other remark gets only an answer in words."""
+    """The command of the worker that is due, without failures. Every other remark gets an answer instead of a draft."""
     if session.words.remark and session.version % 2:
         return c.AnswerRemark(text="because")
     match session.phase:
@@ -54,11 +54,11 @@ def next_worker_command(session: Session) -> AnyCommand:
         case "coding":
             return program(f"print({session.version})")
         case "executing":
-            now = running_actions(session)
-            if not now and (known := executor_command(session)):
+            running = running_actions(session)
+            if not running and (known := executor_command(session)):
                 return known
-            starts = actions_to_start(session) or not now
-            return c.Start() if starts else end_command(now[0])
+            starts = actions_to_start(session) or not running
+            return c.Start() if starts else end_command(running[0])
         case "verifying":
             return verdict("continue" if session.counts.turns % 2 else "complete") if session.turn else checked()
     return answer()
@@ -96,15 +96,16 @@ def check_not_stuck(session: Session) -> None:
     else:
         message = as_user(session, c.Say(text="x"))
         assert message is not None
-        on_code = session.words.remark is not None and review_target(before_remark(session)) == "code"
-        assert message.phase == ("coding" if on_code else "planning")  # a remark that failed is answered with the words
+        remark_on_code = session.words.remark is not None and review_target(before_remark(session)) == "code"
+        # The service that failed to answer a remark answers it with the new message.
+        assert message.phase == ("coding" if remark_on_code else "planning")
         assert session.resume_phase is None or as_user(session, c.Retry()) is not None
     if session.phase not in ("resting", "failed"):
         stopped = as_user(session, c.Stop())
         assert stopped is not None
-        # a remark on what is in review is taken back, and what was there is there again, or goes on by this event;
-        # a plan that runs is stopped
-        at = replace(resume_plan(before_remark(session), stopped.version), version=stopped.version)
+        # A stop withdraws a remark on a plan or code in review: the session is as before, and a waiting plan resumes.
+        # Otherwise the session rests.
+        without_remark = replace(resume_plan(before_remark(session), stopped.version), version=stopped.version)
         taken_back = stop_takes_back_remark(session)
-        assert stopped.phase == (at.phase if taken_back else "resting")
-        assert due(stopped) == (due(at) if taken_back else "nobody")
+        assert stopped.phase == (without_remark.phase if taken_back else "resting")
+        assert due(stopped) == (due(without_remark) if taken_back else "nobody")
