@@ -202,7 +202,7 @@ def conclusion(findings: Findings) -> str:
 
 
 def _obstacle(findings: Findings) -> str:
-    """What keeps the due service from its work, the first cause first; "" if nothing is known to."""
+    """Why the due service cannot do its work now: the first cause found, or ""."""
     alive, service, location = _alive(findings), findings.service, findings.work_location
     if location not in ("waiting", "in progress"):
         return ""

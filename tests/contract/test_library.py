@@ -1,82 +1,30 @@
-"""The library of accepted answers and the nodes that planners propose, on SQLite and on PostgreSQL."""
+"""The library of accepted answers, on SQLite and on PostgreSQL."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from parley.events.values import ActionSpec, Step
 from services.plan_store import library as library_module
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.handlers import RequestHandlers
 from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import fork
-from shared.store_api import LibraryEntry
 from shared.story import finish_action
-from shared.testing import InMemoryLog, session_ids
-from tests.contract.test_plan_store_requests import Client
-from tests.support.plan_store import rows
+from shared.testing import InMemoryLog
+from tests.support.library import Library, tools
 from tests.support.plan_store_paths import PLAIN, STATEMENT, WISH, Walk, planned, specs
 from tests.support.stories import STEPS, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
-class Library:
-    """Queries the library after projecting all sessions."""
-
-    def __init__(self, log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> None:
-        self.log, self.database, self._projector = log, database, projector
-        self.client = Client(RequestHandlers(log, database, projector).responders())
-
-    async def page(self, **fields: Any) -> api.LibraryPage:
-        await self._project_all()
-        return await self.client.ask(api.LIBRARY_LIST, **{"user": "ann"} | fields)
-
-    async def requests(self, **fields: Any) -> list[str]:
-        return [entry.request for entry in (await self.page(**fields)).items]
-
-    async def entry(self, **fields: Any) -> LibraryEntry:
-        [entry] = (await self.page(**fields)).items
-        return entry
-
-    async def similar(self, query: str, **fields: Any) -> list[str]:
-        await self._project_all()
-        page = await self.client.ask(api.LIBRARY_SIMILAR, **{"user": "ann", "query": query} | fields)
-        return [entry.request for entry in page.items]
-
-    async def proposals(self, **fields: Any) -> api.ProposalPage:
-        await self._project_all()
-        return await self.client.ask(api.PROPOSAL_LIST, **{"user": "ann"} | fields)
-
-    async def assert_unchanged_by_rebuild(self) -> None:
-        await self._project_all()
-        before = await rows(self.database)
-        await rebuild_from(self.log, self.database, lambda *_: None)
-        assert await rows(self.database) == before
-
-    async def add_accepted(self, *requests: str, user: str = "ann", saved: bool = False) -> None:
-        for request in requests:
-            walk = Walk(self.log, user=user)
-            await walk.answered(request)
-            await walk.judge(saved=saved)
-
-    async def _project_all(self) -> None:
-        for session_id in await session_ids(self.log):
-            await self._projector.load(session_id)
-
-
 @pytest.fixture
 def library(log: InMemoryLog, database: ProjectionDatabase, projector: Projector) -> Library:
     return Library(log, database, projector)
-
-
-def tools(*nodes: str) -> tuple[str, ...]:
-    return tuple(f"text_to_sql.{node}" for node in nodes)
 
 
 # --- the contents of an entry
@@ -403,48 +351,3 @@ async def test_only_the_newest_matching_entries_are_compared(library: Library, m
     assert await library.similar("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
     page = await library.client.ask(api.LIBRARY_SIMILAR, user="ann", query="boots", limit=1)
     assert ([entry.request for entry in page.items], page.total) == (["Boots in Utah"], 2)
-
-
-# --- nodes that planners propose
-
-
-async def test_proposals_of_turns_and_of_plans_are_recorded(library: Library) -> None:
-    walk = Walk(library.log)
-    session = await walk.ask("Why so many?", proposal=WISH)
-    first = (await library.proposals()).items[0]
-    assert first.model_dump(exclude={"at"}) == WISH.model_dump(exclude={"reason"}) | {
-        "why": WISH.reason,
-        "session_id": walk.id,
-        "version": session.version,
-        "request": "Why so many?",
-    }
-    drafted = Walk(library.log)
-    plot = NodeProposal(flow="text_to_sql", name="plot", description="Draws")
-    await drafted.commit(c.Say(text="Draw it", workflow="flow"))
-    path, steps = PathPlan(nodes=tools("look"), proposal=plot), (Step(text="Look", tool=tools("look")[0]),)
-    await drafted.commit(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
-    await drafted.commit(approve)
-    await Walk(library.log, user="bob").ask("His", proposal=WISH)
-    page = await library.proposals()
-    assert ([item.name for item in page.items], page.total) == (["plot", "explain_result"], 2)
-    page = await library.proposals(limit=1, offset=1)
-    assert ([item.name for item in page.items], page.total) == (["explain_result"], 2)
-    await library.assert_unchanged_by_rebuild()
-
-
-async def test_a_repeated_proposal_replaces_the_earlier_one(library: Library) -> None:
-    walk = Walk(library.log)
-    for request in ("Why so many?", "And why so few?"):
-        await walk.ask(request, proposal=WISH)
-        await walk.walk()
-        await walk.end("Because.")
-    page = await library.proposals()
-    assert ([item.request for item in page.items], page.total) == (["And why so few?"], 1)
-
-
-async def test_a_long_proposal_name_is_shortened_to_the_key_limit(library: Library) -> None:
-    long = NodeProposal(flow="\U0001f97e" * 500, name="\x00" + "\U0001f97e" * 499, description="d")
-    await Walk(library.log).ask("Why?", proposal=long)
-    [proposal] = (await library.proposals()).items
-    assert (proposal.flow, proposal.name) == ("\U0001f97e" * 200, "\ufffd" + "\U0001f97e" * 199)
-    await library.assert_unchanged_by_rebuild()

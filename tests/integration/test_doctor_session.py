@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -54,6 +55,18 @@ def ann(bus: Bus, session_id: str) -> Person:
     return Person(bus, session_id)
 
 
+@asynccontextmanager
+async def planner_at_work(settings: Settings, ann: Person) -> AsyncIterator[None]:
+    """A planner has received Ann's request, and holds it until the block ends."""
+    release = asyncio.Event()
+    inbox = Inbox(lambda _: release.wait())
+    async with consuming(settings, inbox):
+        await ann.does(c.Say(text="A calculator"))
+        await inbox.until(1)
+        yield
+        release.set()
+
+
 async def diagnose(settings: Settings, ann: Person, captured: Capture) -> tuple[int, str]:
     """The command's exit code, and its output as one line."""
     captured.readouterr()
@@ -88,32 +101,22 @@ async def test_messages_without_a_valid_event_are_reported(
 async def test_a_planner_that_cannot_load_the_session_is_reported(
     settings: Settings, ann: Person, capsys: Capture
 ) -> None:
-    release = asyncio.Event()
-    inbox = Inbox(lambda _: release.wait())
-    async with consuming(settings, inbox):
-        await ann.does(c.Say(text="A calculator"))
-        await inbox.until(1)
+    async with planner_at_work(settings, ann):
         code, text = await diagnose(settings, ann, capsys)
-        assert code == 1
-        assert "planner cannot load the session, because plan_store does not answer: start it, or see its log." in text
-        release.set()
+    assert code == 1
+    assert "planner cannot load the session, because plan_store does not answer: start it, or see its log." in text
 
 
 async def test_a_working_planner_is_reported_and_so_is_an_unavailable_model(
     settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture
 ) -> None:
-    release = asyncio.Event()
-    inbox = Inbox(lambda _: release.wait())
-    async with consuming(settings, inbox):
-        await ann.does(c.Say(text="A calculator"))
-        await inbox.until(1)
+    async with planner_at_work(settings, ann):
         _, text = await diagnose(settings, ann, capsys)
         assert "planner has been working on it since" in text
         assert "is running and asks for work" in text
         without_model = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
         _, text = await diagnose(without_model, ann, capsys)
         assert "planner is running, but the model is unavailable" in text
-        release.set()
 
 
 async def test_a_killed_worker_is_reported(settings: Settings, ann: Person, capsys: Capture) -> None:

@@ -12,7 +12,7 @@ from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
-from tests.unit.test_executor import ArtefactDict, Run, failing, returning, tool
+from tests.support.executor_bench import ArtefactDict, Run, failing, returning, tool
 
 
 def quiet(name: str, run: Run) -> RegisteredTool:

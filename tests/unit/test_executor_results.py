@@ -16,9 +16,9 @@ from shared.settings import Settings
 from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.executor_bench import ExecutorBench, act, returning, tool
 from tests.unit.domain.spec import approve, given
 from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
-from tests.unit.test_executor import ExecutorBench, act, returning, tool
 
 
 async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
@@ -32,7 +32,7 @@ async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
     first, second = sorted((bench.outcomes()[name] for name in ("1.2", "1.3")), key=lambda outcome: outcome.size or 0)
     assert (first.result, first.size) == ("y" * 500, None)
     assert (second.result, second.size) == ("y" * 200 + "…", 500)
-    assert [body.decode() for body in bench.shelf.kept.values()] == ["y" * 500]
+    assert [body.decode() for body in bench.artefacts.kept.values()] == ["y" * 500]
 
 
 WHOLE = json.dumps({"price": 20, "more": "x" * 60_000}).encode()

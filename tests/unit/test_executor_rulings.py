@@ -10,7 +10,7 @@ from parley.events.values import SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry
 from shared.telemetry import metrics
-from tests.unit.test_executor import SESSION, ExecutorBench, act, failing, returning, tool
+from tests.support.executor_bench import SESSION, ExecutorBench, act, failing, returning, tool
 
 
 def restricted_actions() -> float:
@@ -27,7 +27,7 @@ async def test_a_write_declared_as_a_read_is_not_called_but_logged_counted_and_s
     with structlog.testing.capture_logs() as logged:
         [event] = await bench.run()
     assert isinstance(event, facts.TurnChanged)
-    assert bench.desk.session.phase == "awaiting_approval"
+    assert bench.context.session.phase == "awaiting_approval"
     assert restricted_actions() == before + 1
     assert [(line["event"], line["tool"], line["effect"]) for line in logged] == [
         ("action_restricted", "write", "write")
@@ -55,6 +55,6 @@ async def test_a_batch_calls_the_tool_that_its_ruling_was_about() -> None:
     source = ChangingSource(
         tool("look", returning("looked at")), tool("look", failing(AssertionError("called")), "write")
     )
-    bench.executor = Executor(Registry(source), bench.shelf)
+    bench.executor = Executor(Registry(source), bench.artefacts)
     await bench.run()
     assert bench.outcomes()["1.1"].result == "looked at"
