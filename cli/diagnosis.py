@@ -79,8 +79,8 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
         finding = f"{len(findings.folded.parked)}, the last at {position}: {visible(reason)}"
         rows.append(DoctorCheck("parked", "warn", finding, "they have no effect and block nothing"))
     rows.append(_budget(session, priced=bool(findings.settings.parley_prices)))
-    is_model_needed = bool(findings.service) or findings.model.outcome != "fail"
-    rows.append(findings.model if is_model_needed else findings.model._replace(outcome="warn"))
+    is_failure_harmless = findings.model.outcome == "fail" and not findings.service  # no service needs it now
+    rows.append(findings.model._replace(outcome="warn") if is_failure_harmless else findings.model)
     rows.append(
         DoctorCheck("plan_store", "fail", findings.store_problem, STORE_ADVICE)
         if findings.store_problem
@@ -116,9 +116,9 @@ def _due(findings: Findings) -> DoctorCheck:
     if session.paused and session.phase in SERVICE_OF:
         return DoctorCheck("due", "warn", "nobody: its user paused it", f"resume it: {talk}")
     if session.phase == "failed" and session.failure:
-        again = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
+        advice = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
         return DoctorCheck(
-            "due", "fail", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", again
+            "due", "fail", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", advice
         )
     return DoctorCheck("due", "ok", f"nobody: it rests ({session.rest_reason})")
 
@@ -151,9 +151,11 @@ def _delivery(findings: Findings) -> DoctorCheck:
             advice = f"plan_store fails it after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
             return DoctorCheck("delivery", "fail", "acknowledged, without a result", advice)
         case "in progress":
-            again = f"; {consumer.redelivered} of {consumer.unacknowledged} in progress were delivered more than once"
+            redelivered = (
+                f"; {consumer.redelivered} of {consumer.unacknowledged} in progress were delivered more than once"
+            )
             finding = f"delivered to {findings.service}, no result yet"
-            return DoctorCheck("delivery", "ok", finding + again * bool(consumer.redelivered))
+            return DoctorCheck("delivery", "ok", finding + redelivered * bool(consumer.redelivered))
     return DoctorCheck("delivery", "warn", "the work began in the session that this one was forked from")
 
 

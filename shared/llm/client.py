@@ -32,7 +32,7 @@ DEFAULT_MODEL = "gpt-5-mini"
 MAX_REPAIRS = 2
 MAX_ECHO = 20_000  # characters of an invalid reply that are quoted back to the model
 CONNECT_TIMEOUT = 5.0
-MAX_WAIT = 8.0
+MAX_BACKOFF = 8.0
 _RANDOM = random.SystemRandom()
 
 
@@ -72,8 +72,8 @@ class OpenAIModel:
         self._capabilities: dict[
             tuple[str, str], Capabilities
         ] = {}  # by model and reply: one refused schema says little of others
-        self._default_model = ""
-        self._names = _names(settings)
+        self._first_listed = ""
+        self._setting_names = _setting_names(settings)
         self._client = openai_client(
             settings,
             base_url=settings.model_url or f"http://127.0.0.1:{settings.rehearsal_port}/v1",
@@ -121,7 +121,7 @@ class OpenAIModel:
             with observe_call(request.model, request.role, self._client.base_url.host) as observe:
                 try:
                     await self._stream(request, ability, attempt_state)
-                    attempt_state.outcome = "invalid"
+                    attempt_state.outcome = "invalid"  # until it is parsed and accepted
                     # in a thread: repairing a long reply can block for a second
                     parsed = await asyncio.to_thread(parse_reply, attempt_state.draft.text, request.reply)
                     if request.refuse and (why := request.refuse(parsed)):
@@ -177,7 +177,7 @@ class OpenAIModel:
                 stream = await create(**self._options(request, ability), messages=attempt.messages, stream=True)
                 await collect(stream, attempt.draft, request.on_partial, on_data)
         except Exception as error:
-            fault = classify(error, names=self._names)
+            fault = classify(error, names=self._setting_names)
             attempt.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
             if isinstance(fault, TransientFault) and not fault.raw:
                 fault.raw = attempt.draft.text
@@ -201,11 +201,11 @@ class OpenAIModel:
 
     async def _default(self) -> str:
         """The model for roles without a configured one: a setting, or the endpoint's first, read once."""
-        if named := self._settings.openai_model or self._default_model:
+        if named := self._settings.openai_model or self._first_listed:
             return named
         if self._client.base_url.host != "api.openai.com":  # its list is long and in no useful order
-            self._default_model = await self._first_model()
-        return self._default_model or DEFAULT_MODEL
+            self._first_listed = await self._first_model()
+        return self._first_listed or DEFAULT_MODEL
 
     async def _configured(self, name: str) -> str:
         """Return the name if this model is configured for any role. Raises ModelMisconfigured."""
@@ -222,14 +222,14 @@ class OpenAIModel:
                 page = await self._client.models.list()
                 return next((model.id for model in page.data or []), "")
         except Exception as error:
-            fault = classify(error, names=self._names)
+            fault = classify(error, names=self._setting_names)
             if isinstance(fault, ModelUnreachable):
                 raise fault from error
             return ""
 
     def _pause(self, faults: int, fault: TransientFault) -> float:
         """Seconds until the next attempt: what the server asks for, else a doubling wait with jitter."""
-        longest = min(self._first_wait * 2 ** (faults - 1), MAX_WAIT)
+        longest = min(self._first_wait * 2 ** (faults - 1), MAX_BACKOFF)
         return fault.wait if fault.wait is not None else _RANDOM.uniform(longest / 2, longest)
 
 
@@ -241,7 +241,7 @@ def _without_rejected(ability: Capabilities, fault: UnsupportedRequest) -> Capab
 
 @asynccontextmanager
 async def _silence_timeout(seconds: float) -> AsyncIterator[Callable[[], None]]:
-    """Raise TransientFault after this many seconds without data. Call the yielded function for all data."""
+    """Raise TransientFault after this many seconds without data. Call the yielded function whenever data arrives."""
     clock = asyncio.get_running_loop().time
     try:
         async with asyncio.timeout(seconds) as quiet:
@@ -261,7 +261,7 @@ def _repair(fault: InvalidReply, reply: type[BaseModel]) -> list[Message]:
     ]
 
 
-def _names(settings: Settings) -> SettingNames:
+def _setting_names(settings: Settings) -> SettingNames:
     openai = settings.openai_base_url or settings.openai_api_key.get_secret_value()
     if settings.model_url and not openai:
         return SettingNames("INTERNLM_API_URL", "INTERNLM_API_KEY", secret=settings.model_key)

@@ -27,8 +27,8 @@ OnPartial = Callable[[Mapping[str, Any]], Awaitable[None]]
 class ModelRequest[R: BaseModel]:
     """A question to a model: the prompt, the type of its reply, options, and callbacks.
 
-    `quality` may select another model than the role alone. `model` overrides both, and must be a configured one. A
-    temperature configured for the role overrides `temperature`.
+    Models are configured by role (the calling service), or by role and `quality`. `model` overrides both, and must be
+    a configured one. A temperature configured for the role overrides `temperature`.
 
     `refuse` returns why a valid reply is not acceptable, or "": a refused reply counts as invalid.
     `before_call` is awaited before every HTTP call; if it raises, no call is made and the error propagates.

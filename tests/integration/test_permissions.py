@@ -55,12 +55,12 @@ class NatsUserConnection:
         self._refused.clear()
         return subjects
 
-    async def publishes(self, *subjects: str, body: bytes = b"{}", reply: str = "") -> list[str]:
+    async def refused_publishes(self, *subjects: str, body: bytes = b"{}", reply: str = "") -> list[str]:
         for subject in subjects:
             await self.client.publish(subject, body, reply=reply)
         return await self.refused()
 
-    async def subscribes(self, *subjects: str) -> list[str]:
+    async def refused_subscribes(self, *subjects: str) -> list[str]:
         for subject in subjects:
             await self.client.subscribe(subject)
         return await self.refused()
@@ -173,11 +173,11 @@ async def test_forbidden_subjects_are_refused_and_nothing_changes(
     attempts = [subject.replace("timer.x", "timerfired.x") if user == "plan_store" else subject for subject in attempts]
     assert len(set(attempts)) > 60
     async with connected_as(nats, user) as connected:
-        assert await connected.publishes(*attempts) == [subject.lower() for subject in attempts]
+        assert await connected.refused_publishes(*attempts) == [subject.lower() for subject in attempts]
         patterns = forbidden_subscriptions(user)
-        assert await connected.subscribes(*patterns) == [subject.lower() for subject in patterns]
+        assert await connected.refused_subscribes(*patterns) == [subject.lower() for subject in patterns]
         allowed = [f"{inbox(user)}.a", *permissions(user)["subscribe"]]
-        assert await connected.subscribes(*allowed) == []
+        assert await connected.refused_subscribes(*allowed) == []
     assert await state(bus) == before
 
 
@@ -213,7 +213,7 @@ async def accepted(bus: Bus, loaded: SessionAtPosition) -> list[str]:
 
 
 async def store_forged_approval(bus: Bus, user: str, loaded: SessionAtPosition, body: bytes) -> int:
-    """Store a forged approval where this user may write, with guard headers that fit the other session."""
+    """Store a forged approval where this user may write, with guard headers that are valid for `SESSION`."""
     where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{types_made_by(user)[0]}"
     headers = guard_headers(SESSION, loaded.position, "")
     del headers[MESSAGE_ID]  # otherwise the server would drop the copy as a duplicate
@@ -227,13 +227,13 @@ def approval_subject(body: bytes, loaded: SessionAtPosition) -> str:
 
 
 async def test_an_event_can_be_forged_with_a_direct_get(nats: NatsServer, settings: Settings, bus: Bus) -> None:
-    """Only plan_store and the operator may send one: the server stores the reply as if its requester had sent it."""
+    """Only plan_store and the operator may send a direct get: the reply is stored as if its requester had sent it."""
     loaded, body = await begin_session(bus)
     position = await store_forged_approval(bus, "planner", loaded, body)
     async with connected_as(nats, OPERATOR) as connected:
         request = json.dumps({"seq": position}).encode()
         reply = approval_subject(body, loaded)
-        assert await connected.publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=reply) == []
+        assert await connected.refused_publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=reply) == []
         async with asyncio.timeout(20):
             while await accepted(bus, loaded) != ["plan.approved"]:
                 pass  # each read awaits a request
@@ -253,13 +253,17 @@ async def test_no_reply_of_the_server_can_forge_an_event(
     replies = [approval_subject(body, loaded), f"{API}.STREAM.PURGE.{SESSIONS}", f"{API}.STREAM.DELETE.{SESSIONS}"]
     async with connected_as(nats, user) as connected:
         for reply in replies:
-            assert await connected.publishes(*requests, body=request, reply=reply) == []
-            assert await connected.publishes(*requests, body=b"1", reply=reply) == []  # a number of deliveries
+            assert await connected.refused_publishes(*requests, body=request, reply=reply) == []
+            assert (
+                await connected.refused_publishes(*requests, body=b"1", reply=reply) == []
+            )  # as a request for the next message: how many to deliver
         acks = [f"$JS.ACK.{SESSIONS}.{worker}.1.1.1.1.0" for worker in WORKERS]
         for ack in acks:  # the only reply subjects that the server checks
-            assert await connected.publishes(*requests, body=request, reply=ack) == [ack.lower()] * len(requests)
+            assert await connected.refused_publishes(*requests, body=request, reply=ack) == [ack.lower()] * len(
+                requests
+            )
         allowed_subject = f"session.other.nobody.{types_made_by(user)[0]}"
-        assert await connected.publishes(allowed_subject, body=body, reply=approval_subject(body, loaded)) == []
+        assert await connected.refused_publishes(allowed_subject, body=body, reply=approval_subject(body, loaded)) == []
         answer = await connected.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
         assert json.loads(answer.data)["message"], (
             "the service answered this request last, so it has handled all others"
