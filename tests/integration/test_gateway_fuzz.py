@@ -1,13 +1,11 @@
 """Some hundred random frames against a gateway and a plan_store on a real nats-server: no internal error, and it still
-works. The long run, with all services and their memory, is `python -m bench.fuzz`."""
+works."""
 
 import json
 from collections.abc import AsyncIterator
 
 import pytest
 
-from bench.frame_generator import TYPES, FrameGenerator
-from bench.websocket_fuzz import INTERNAL_ERRORS, WebSocketFuzzer
 from services.gateway.api_errors import ApiError
 from services.gateway.app import build
 from services.gateway.deferred_log import DeferredLog
@@ -16,7 +14,9 @@ from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
+from tests.support.frame_generator import TYPES, FrameGenerator
 from tests.support.gateway import client, serving
+from tests.support.websocket_fuzz import INTERNAL_ERRORS, WebSocketFuzzer
 
 FRAMES, SEED = 800, 7
 

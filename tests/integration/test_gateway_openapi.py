@@ -43,7 +43,7 @@ ENDPOINTS = (
     "/api/library",
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 20  # per endpoint and mode; `python -m bench.fuzz` can send more
+EXAMPLES = 20  # per endpoint and mode
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from mcp import Client as Assistant
 
-from bench.frame_generator import TYPES, FrameGenerator
 from cli.gateway import GatewayAddress
 from cli.mcp_server import build_server as mcp_server
 from parley.client import Parley
@@ -31,6 +30,7 @@ from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.flow_services import Services, answer_flows
+from tests.support.frame_generator import TYPES, FrameGenerator
 from tests.support.gateway import SECRET, Client, client, gateway_settings, serving
 
 MARK = "ALICES-OWN-WORDS"

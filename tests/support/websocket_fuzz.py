@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from bench.frame_generator import FrameGenerator
 from services.gateway.http_protocol import MAX_FRAME_BYTES
+from tests.support.frame_generator import FrameGenerator
 
 FRAMES_PER_SOCKET = 48  # with the last one, as many as a socket may send in one burst
 SESSION_POOL_SIZE, SOCKETS_PER_SESSION = (
