@@ -133,6 +133,10 @@ class InMemoryStore:
                 break
         return loaded
 
+    async def states(self, session_id: str) -> list[Session]:
+        """The session after each of its messages, oldest first."""
+        return [loaded.session async for loaded, _ in self._fold(session_id)]
+
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """There is no database to ask. Raises StoreUnavailable."""
         raise StoreUnavailable(f"There is no plan store here that could answer {verb}.")

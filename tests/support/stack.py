@@ -80,6 +80,7 @@ class Person:
         self.id = session_id
         self._bus = bus
         self._story = Story(session_id, log=bus.log)
+        self._seen = 0  # the version up to which earlier states no longer count
 
     async def load(self) -> SessionAtPosition:
         return await self._story.load_at_position()
@@ -87,10 +88,15 @@ class Person:
     async def does(self, command: AnyCommand) -> SessionEvent:
         """Commit this command as the user, or as the due service."""
         await self._story.commit(command)
-        return self._story.events[-1]
+        event = self._story.events[-1]
+        self._seen = event.version - 1
+        return event
 
     async def sees(self, condition: Callable[[Session], bool], *, seconds: float = 40) -> Session:
-        """Wait until the session meets the condition. It is checked after each stored event."""
+        """The newest state if it meets the condition, else the first one that does since the last command or wait.
+
+        Every state is checked: on a busy machine a short one may be over before this process reads it.
+        """
         changed = asyncio.Event()
 
         async def stored(_: str, __: bytes) -> None:
@@ -99,15 +105,21 @@ class Person:
         feed = await self._bus.subscribe(f"feed.{self.id}.>", stored)
         try:
             async with asyncio.timeout(seconds):
-                while not condition(session := (await self.load()).session):
+                while not (met := [state for state in await self._states() if condition(state)]):
                     await changed.wait()
                     changed.clear()
-                return session
+                self._seen = met[0].version
+                return met[0]
         except TimeoutError:
             session = (await self.load()).session
             raise AssertionError(f"still {session.phase}, version {session.version}, {session.failure}") from None
         finally:
             await feed.stop()
+
+    async def _states(self) -> list[Session]:
+        """The newest state, then those since the last command or wait, oldest first."""
+        states = await InMemoryStore(self._bus.log).states(self.id) or [Session(self.id)]
+        return [states[-1], *(state for state in states if state.version > self._seen)]
 
     async def phase(self, *phases: str, seconds: float = 40) -> Session:
         return await self.sees(lambda session: session.phase in phases, seconds=seconds)
