@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.sql_hostile import postgres_with_canary, run_statements, sqlite_with_canary, statements
 from sql.database import Hidden, QueryLimits, open_database
+from tests.support.sql_hostile import postgres_with_canary, run_statements, sqlite_with_canary, statements
 from tests.support.sql_shop import HIDDEN
 
 pytest_plugins = ("tests.support.postgres",)

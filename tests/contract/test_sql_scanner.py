@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from bench.sql_scanner import PostgresScanner, compare
+from tests.support.sql_scanner import PostgresScanner, compare
 
 pytest_plugins = ("tests.support.postgres",)
 

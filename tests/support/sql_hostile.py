@@ -1,4 +1,6 @@
-"""Generated attempts to read hidden data, on both databases: `python -m bench.sql_hostile --statements 17606 --seed 1`
+"""Generated attempts to read hidden data, on both databases.
+
+    python -m tests.support.sql_hostile --statements 17606 --seed 1
 
 Every hidden value of the shop is the same canary, whose length and first character occur nowhere else. No answer and no
 refusal may contain it, and every statement must end with an answer or a refusal. Exit status 1 otherwise.

@@ -1,4 +1,6 @@
-"""Compares our SQL scanner with the databases' own, over generated texts: `python -m bench.sql_scanner --texts 1000000`
+"""Compares our SQL scanner with the databases' own, over generated texts.
+
+    python -m tests.support.sql_scanner --texts 1000000
 
 PostgreSQL's scanner (in pglast and in a server) and SQLite's must split every text that we accept into the same tokens.
 Prints how many texts were compared, and each difference; exit status 1 if there is one. `--server URL` names the
