@@ -15,9 +15,11 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
 import { nonce } from "./nonce";
 import { theme } from "./theme";
+import { withholdComposing } from "./ui/inputMethod";
 import { observeInvisible } from "./ui/invisibleCharacters";
 
 observeInvisible(document.body);
+withholdComposing(window);
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

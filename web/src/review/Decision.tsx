@@ -114,7 +114,7 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+          if (event.key === "Enter" && !event.shiftKey) {
             event.preventDefault();
             send();
           }

@@ -63,7 +63,7 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   };
   const onKey = (event: KeyboardEvent, row: EditedStep, index: number) => {
     const by = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-    if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+    if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       if (!isExecutionPlan) addAfter(row.key);
     } else if (event.key === "Backspace" && row.step.text === "") {

@@ -38,7 +38,7 @@ export function ArgumentInput({ field, value, problem, onChange, autoFocus = fal
 
 /** Enter submits the form, as in a single-line field; Shift+Enter starts a new line. */
 function submitOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
-  if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+  if (event.key !== "Enter" || event.shiftKey) return;
   event.preventDefault();
   event.currentTarget.form?.requestSubmit();
 }

@@ -14,6 +14,7 @@ export function useElapsed(since: string | null): number | null {
 
 const NEAR_BOTTOM_PX = 80; // distance from the bottom that still counts as being there
 const USER_ACTION_MS = 500; // growth within this time after an input is the user's own action, such as opening details
+const USER_INPUTS = ["wheel", "touchstart", "pointerdown", "keydown", "compositionupdate"];
 const NEW_SUBJECT_MS = 2_500; // how long a new subject may still be loading its parts
 
 interface ScrollRefs {
@@ -68,11 +69,11 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject
     observer.observe(content.current);
     observer.observe(outer);
     outer.addEventListener("scroll", onScroll, { passive: true });
-    for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) outer.addEventListener(kind, onTouch, { passive: true });
+    for (const kind of USER_INPUTS) outer.addEventListener(kind, onTouch, { passive: true });
     return () => {
       observer.disconnect();
       outer.removeEventListener("scroll", onScroll);
-      for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) outer.removeEventListener(kind, onTouch);
+      for (const kind of USER_INPUTS) outer.removeEventListener(kind, onTouch);
     };
   }, [scroller, content]);
 
