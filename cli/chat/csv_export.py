@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+_UTF8_MARK = "\ufeff"  # without it Excel reads the file in the Windows code page of its country
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _QUOTED = re.compile(r"[\",;|'\s]")
 
 
 def as_csv(result: Mapping[str, JsonValue]) -> str:
-    """All rows (RFC 4180). Null is empty; lists and objects are JSON."""
+    """A file (RFC 4180) that begins with a mark of UTF-8. Null is empty; lists and objects are JSON."""
     rows = [_list(result.get("columns")), *map(_list, _list(result.get("rows")))]
-    return "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
+    return _UTF8_MARK + "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
 
 
 def _cell(value: JsonValue) -> str:

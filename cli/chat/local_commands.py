@@ -59,7 +59,7 @@ def _csv(view: ChatView, argument: str) -> str:
 
 def _write_new_file(file: Path, text: str) -> str:
     try:
-        with file.expanduser().open("x", encoding="utf-8") as stream:
+        with file.expanduser().open("x", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except FileExistsError:
         return TERMINAL["exists"].format(file=file)

@@ -60,7 +60,8 @@ async def test_the_result_is_sorted_paged_and_downloaded(ada: Analyst, tmp_path:
     async with tab.page.expect_download() as started:
         await tab.click("csv")
     await (await started.value).save_as(tmp_path / "result.csv")
-    with (tmp_path / "result.csv").open(newline="") as file:
+    assert (tmp_path / "result.csv").read_bytes().startswith(b"\xef\xbb\xbforder_id")
+    with (tmp_path / "result.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     assert (rows[0], len(rows)) == (["order_id", "status", "total", "note"], 121)
     assert rows[1] == ["#W0000", "delivered", "-20", "'=1+1"]

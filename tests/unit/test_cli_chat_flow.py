@@ -166,8 +166,15 @@ CELLS: list[tuple[JsonValue, str]] = json.loads((Path(__file__).parents[1] / "su
 @pytest.mark.parametrize(("value", "written"), CELLS)
 def test_csv_cells_never_start_a_formula(value: JsonValue, written: str) -> None:
     """The cases are shared with the page's test."""
-    assert as_csv({"columns": ["x"], "rows": [[value]]}) == f"x\r\n{written}\r\n"
-    assert as_csv({"columns": [value], "rows": []}) == f"{written}\r\n"
+    assert as_csv({"columns": ["x"], "rows": [[value]]}) == f"\ufeffx\r\n{written}\r\n"
+    assert as_csv({"columns": [value], "rows": []}) == f"\ufeff{written}\r\n"
+
+
+@pytest.mark.parametrize("text", ["naïve", "東京", "отчёт", "£ 5", "🚀", "plain"])
+def test_a_csv_file_begins_with_the_mark_that_spreadsheets_need(text: str) -> None:
+    data = as_csv({"columns": ["name"], "rows": [[text]]}).encode()
+    assert data.startswith(b"\xef\xbb\xbfname\r\n")
+    assert data.decode("utf-8-sig").splitlines()[1:] == ['"£ 5"' if " " in text else text]
 
 
 def test_the_last_result_is_the_newest_of_the_path() -> None:

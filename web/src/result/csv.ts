@@ -5,10 +5,14 @@ const NEEDS_QUOTES = /[",;|'\s]/u;
 const NUMBER = /^[+-]?[0-9]+([.,][0-9]+)?$/;
 const FORMULA_STARTS = new Set(["=", "+", "-", "@"]);
 
+// Without this mark Excel reads the file in the Windows code page of its country.
+const UTF8_MARK = "\ufeff";
+
 export type Cell = unknown;
 
+/** A file: a mark that says it is UTF-8, the names of the columns, and the rows. */
 export function csvOf(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return [columns, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
+  return UTF8_MARK + [columns, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
 function csvCell(value: Cell): string {
