@@ -1,6 +1,7 @@
 // The page's HTTP requests to the gateway.
 import { fill, TROUBLE } from "../generated/words";
 import type { ScheduleRequest } from "../templates/schedule";
+import { parseJson } from "./json";
 import type { ConnectionFailure } from "./socket";
 import type {
   CandidatePage,
@@ -45,7 +46,7 @@ async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 async function fetchJson<T>(path: string, request: RequestInit): Promise<T> {
-  return (await (await fetchOk(path, request)).json()) as T;
+  return parseJson(await (await fetchOk(path, request)).text()) as T;
 }
 
 const sendJson = <T>(method: string, path: string, body: object, signal?: AbortSignal): Promise<T> =>

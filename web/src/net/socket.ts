@@ -1,6 +1,7 @@
 // A WebSocket that reconnects by itself.
 import type { ClientMessage, ServerMessage } from "../protocol";
 import { backoff } from "./backoff";
+import { parseJson } from "./json";
 
 /** "offline": no answer; "denied": not logged in; "busy": too many requests or connections of this user. */
 export type ConnectionFailure = "offline" | "denied" | "busy";
@@ -61,7 +62,7 @@ export class ReconnectingSocket {
       openedAt = Date.now();
       this.handlers.onStatus("online");
     };
-    socket.onmessage = (event) => this.handlers.onMessage(JSON.parse(String(event.data)) as ServerMessage);
+    socket.onmessage = (event) => this.handlers.onMessage(parseJson(String(event.data)) as ServerMessage);
     socket.onclose = (event) => {
       this.socket = null;
       if (this.closed) return;

@@ -1,7 +1,6 @@
 // A chart: horizontal bars with their values, which also fit a phone, or lines over an axis.
 import { useElementSize } from "@mantine/hooks";
 import { axisTicks, type Chart, formatTick, type Series, splitByScale } from "./chart";
-import { formatCell } from "./table";
 
 export default function ChartView({ chart }: { chart: Chart }) {
   return splitByScale(chart).map((part) => <Figure key={part.series[0]?.name} chart={part} />);
@@ -45,7 +44,7 @@ function Bars({ chart: { labels, series } }: { chart: Chart }) {
                   <span className="chart-track">
                     {value !== null && <span className="chart-fill" data-series={index} style={{ marginLeft: percent(Math.min(value, 0) - low), width: percent(Math.abs(value)) }} />}
                   </span>
-                  <span className="chart-value">{value === null ? "–" : formatCell(value)}</span>
+                  <span className="chart-value">{item.texts[row] || "–"}</span>
                 </span>
               );
             })}
@@ -114,7 +113,7 @@ function SeriesLine({ series, index, labels, x, y }: LineProps) {
         value === null ? null : (
           <circle key={at} cx={x(at)} cy={y(value)} r={series.values.length > 60 ? 1.5 : 3}>
             <title>
-              {labels[at]}: {formatCell(value)}
+              {labels[at]}: {series.texts[at]}
             </title>
           </circle>
         ),

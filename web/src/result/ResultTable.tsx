@@ -3,12 +3,12 @@ import { ActionIcon } from "@mantine/core";
 import { useState } from "react";
 import { TABLES } from "../generated/words";
 import { LeftIcon, RightIcon } from "../ui/icons";
-import { formatCell, isNumericColumn, nextSorting, PAGE_SIZE, rowCountText, type Sorting, sortRows, type Table } from "./table";
+import { cellText, isNumericColumn, nextSorting, PAGE_SIZE, rowCountText, type Sorting, sortRows, type Table } from "./table";
 
 export default function ResultTable({ table }: { table: Table }) {
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [page, setPage] = useState(0);
-  const rows = sortRows(table.rows, sorting);
+  const rows = sortRows(table, sorting);
   const pages = Math.max(1, Math.ceil(rows.length / PAGE_SIZE));
   const first = Math.min(page, pages - 1) * PAGE_SIZE;
   const isNumeric = table.columns.map((_, column) => isNumericColumn(table, column));
@@ -26,9 +26,9 @@ export default function ResultTable({ table }: { table: Table }) {
           <tbody>
             {rows.slice(first, first + PAGE_SIZE).map((row, index) => (
               <tr key={first + index} data-testid="result-row">
-                {table.columns.map((name, column) => (
+                {table.columns.map((_, column) => (
                   <td key={column} className={isNumeric[column] ? "number" : undefined}>
-                    {row[column] === null || row[column] === undefined ? <span className="dimmed">–</span> : formatCell(row[column], name)}
+                    {row[column] === null || row[column] === undefined ? <span className="dimmed">–</span> : cellText(row[column])}
                   </td>
                 ))}
               </tr>

@@ -1,9 +1,12 @@
 // Chart data from a table: one column of labels and up to three of numbers. Pure.
-import { cellText, isNumber, isNumericColumn, type Table } from "./table";
+import { cellText, isNumericColumn, numberOf, type Table } from "./table";
 
 export interface Series {
   name: string;
+  /** null where there is no point to draw: the value is missing, NaN, infinite or nearly so. */
   values: readonly (number | null)[];
+  /** The values in words. */
+  texts: readonly string[];
 }
 
 export interface Chart {
@@ -26,11 +29,16 @@ export function chartOf(table: Table, kind: string): Chart | null {
   return {
     kind,
     labels: table.rows.map((row) => cellText(row[label.index])),
-    series: numbers.map(({ name, index }) => ({ name, values: table.rows.map((row) => numberAt(row[index])) })),
+    series: numbers.map(({ name, index }) => ({ name, values: table.rows.map((row) => pointAt(row[index])), texts: table.rows.map((row) => cellText(row[index])) })),
   };
 }
 
-const numberAt = (value: unknown): number | null => (isNumber(value) ? value : null);
+const MAX_DRAWN = 1e300; // the axis of larger numbers would end beyond the largest double
+
+function pointAt(value: unknown): number | null {
+  const number = numberOf(value);
+  return number !== null && Math.abs(number) < MAX_DRAWN ? number : null;
+}
 
 const MAX_SCALE_RATIO = 20;
 
@@ -43,7 +51,7 @@ export function splitByScale(chart: Chart): Chart[] {
 
 /** Round axis values that cover all data and zero. */
 export function axisTicks(series: readonly Series[], count = 4): number[] {
-  const values = series.flatMap((item) => item.values).filter(isNumber);
+  const values = series.flatMap((item) => item.values).filter((value) => value !== null);
   const low = Math.min(0, ...values);
   const high = Math.max(0, ...values);
   const step = niceStep((high - low || 1) / count);
@@ -60,9 +68,11 @@ function niceStep(step: number): number {
 
 const withoutRoundingError = (value: number): number => Number(value.toPrecision(12));
 
-/** 12500 → "12.5k": the axis has little room. */
+/** 12500 → "12.5k", 5e20 → "5e20": the axis has little room. */
 export function formatTick(value: number): string {
   const size = Math.abs(value);
+  if (size >= 1e15) return value.toExponential().replace("+", "");
+  if (size >= 1_000_000_000) return `${withoutRoundingError(value / 1_000_000_000)}G`;
   if (size >= 1_000_000) return `${withoutRoundingError(value / 1_000_000)}M`;
   return size >= 10_000 ? `${withoutRoundingError(value / 1_000)}k` : String(withoutRoundingError(value));
 }

@@ -24,30 +24,56 @@ export function tableOf(value: unknown): Table | null {
   return { columns: columns.map(String), types: Array.isArray(types) ? types : [], rows, truncated: truncated === true, seconds: typeof seconds === "number" ? seconds : 0 };
 }
 
-export const isNumber = (value: Cell): value is number => typeof value === "number";
+// Numbers that JSON cannot hold arrive as text: infinities, and more digits than a double has.
+const NON_FINITE = /^([+-]?)(?:(inf(?:inity)?)|nan)$/i;
+const DECIMAL = /^[+-]?\d+(?:\.\d+)?$/;
+const LONG_DECIMAL = /^(?=(?:\D*\d){16})[+-]?(?:0|[1-9]\d*)(?:\.\d+)?$/;
+const NUMERIC_TYPES = /^(?:big|small|tiny|medium)?(?:int(?!erval)|serial|numeric|decimal|number|real|float|double)/i;
 
-/** The column holds only numbers and missing values, and at least one number. */
-export function isNumericColumn(table: Table, column: number): boolean {
-  const values = table.rows.map((row) => row[column]).filter((value) => value !== null && value !== undefined);
-  return values.length > 0 && values.every(isNumber);
+/** The number that a cell of a numeric column holds, NaN included; null for any other value. */
+export function numberOf(value: Cell): number | null {
+  if (typeof value === "number") return value;
+  if (typeof value !== "string") return null;
+  const [, sign, infinite] = NON_FINITE.exec(value) ?? [];
+  if (sign !== undefined) return infinite ? (sign === "-" ? -Infinity : Infinity) : NaN;
+  return DECIMAL.test(value) ? Number(value) : null;
 }
 
-/** Missing values last in both directions; numbers before text. */
-export function sortRows(rows: Table["rows"], sorting: Sorting | null): Table["rows"] {
-  if (!sorting) return rows;
+/** The column's values are numbers or missing. Text counts as a number only where a number had to become text. */
+export function isNumericColumn({ rows, types }: Pick<Table, "rows" | "types">, column: number): boolean {
+  const values = rows.map((row) => row[column]).filter((value) => !isGap(value));
+  const isDeclared = NUMERIC_TYPES.test(types[column] ?? "");
+  const isText = (value: Cell) => typeof value === "string" && (NON_FINITE.test(value) || (isDeclared ? DECIMAL : LONG_DECIMAL).test(value));
+  return values.some((value) => isDeclared || typeof value === "number") && values.every((value) => typeof value === "number" || isText(value));
+}
+
+/** Missing values last in both directions, and NaN before them; numbers before text. */
+export function sortRows(table: Pick<Table, "rows" | "types">, sorting: Sorting | null): Table["rows"] {
+  if (!sorting) return table.rows;
   const { column, descending } = sorting;
-  return rows.toSorted((a, b) => {
+  const compare = isNumericColumn(table, column) ? compareNumbers : compareCells;
+  const rank = (value: Cell): number => (isGap(value) ? 2 : compare === compareNumbers && Number.isNaN(numberOf(value)) ? 1 : 0);
+  return table.rows.toSorted((a, b) => {
     const [left, right] = [a[column], b[column]];
-    if (isGap(left) || isGap(right)) return Number(isGap(left)) - Number(isGap(right));
-    return descending ? compareCells(right, left) : compareCells(left, right);
+    return rank(left) - rank(right) || (rank(left) > 0 ? 0 : descending ? compare(right, left) : compare(left, right));
   });
 }
 
 const isGap = (value: Cell): boolean => value === null || value === undefined;
 
+function compareNumbers(a: Cell, b: Cell): number {
+  const [left, right] = [numberOf(a) ?? 0, numberOf(b) ?? 0];
+  if (left !== right) return left < right ? -1 : 1;
+  const [long, other] = [cellText(a), cellText(b)]; // equal as doubles: compare all digits
+  return INTEGER.test(long) && INTEGER.test(other) ? Number(BigInt(long) - BigInt(other)) : 0;
+}
+
+const INTEGER = /^-?\d+$/;
+
 function compareCells(a: Cell, b: Cell): number {
-  if (isNumber(a) && isNumber(b)) return a - b;
-  if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1;
+  const [left, right] = [typeof a === "number", typeof b === "number"];
+  if (left && right) return (a as number) - (b as number);
+  if (left !== right) return left ? -1 : 1;
   return cellText(a).localeCompare(cellText(b), "en", { numeric: true });
 }
 
@@ -57,18 +83,10 @@ export function nextSorting(sorting: Sorting | null, column: number): Sorting | 
   return sorting.descending ? null : { column, descending: true };
 }
 
+/** The value as it was sent. Numbers keep their digits: one may be an id, a postcode, a year or a day. */
 export function cellText(value: Cell): string {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-const IDENTIFIER_COLUMNS = /(^|_)(id|zip|code|year|number)s?$/i; // columns whose numbers are identifiers
-
-/** Adds thousands separators, except to integers below 10,000 (often years) and to identifiers. */
-export function formatCell(value: Cell, column = ""): string {
-  if (!isNumber(value) || IDENTIFIER_COLUMNS.test(column)) return cellText(value);
-  if (Number.isInteger(value)) return Math.abs(value) < 10_000 ? String(value) : value.toLocaleString("en");
-  return value.toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
 /** The row count in words. */
