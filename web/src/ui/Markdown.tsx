@@ -6,7 +6,7 @@ const Rendered = lazy(() => import("./MarkdownRendered"));
 export function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown">
-      <Suspense fallback={<p className="markdown-plain">{text}</p>}>
+      <Suspense fallback={<p className="markdown-plain" dir="auto">{text}</p>}>
         <Rendered text={text} />
       </Suspense>
     </div>

@@ -10,14 +10,19 @@ const components: Components = {
     </a>
   ),
   img: ({ src, alt }) => <span className="image-omitted">[image: {alt || String(src)}]</span>,
-  table: ({ children }) => (
+  table: ({ children, dir }) => (
     <div className="markdown-table">
-      <table>{children}</table>
+      <table dir={dir}>{children}</table>
     </div>
   ),
 };
 const remark = [remarkGfm];
-const rehype = [rehypeSanitize];
+const rehype = [rehypeSanitize, () => setDirection];
+
+/** Gives each list, quote and table the direction of its first letter. CSS does so for the paragraphs in it. */
+function setDirection({ children }: { children: readonly { type: string; properties?: Record<string, unknown> }[] }): void {
+  for (const { properties } of children) if (properties) properties.dir = "auto";
+}
 
 function MarkdownRendered({ text }: { text: string }) {
   return (
