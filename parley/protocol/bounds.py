@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 
 from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Step, StepId, Value
 
+MAX_MESSAGE_BYTES = 256 * 1024  # of one message to the gateway, its attachments included
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12
 MAX_APPROVAL_TIMEOUT = 10 * 366 * 86_400  # seconds; larger values overflow a datetime

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
 from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow, is_empty, is_none
+from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from parley.protocol.views import ActionView as ActionView
 from parley.protocol.views import AnswerView as AnswerView
 from parley.protocol.views import CodeView as CodeView
@@ -43,6 +44,7 @@ class Greeting(ServerMessage):
     model: str = Field(description="its name at the endpoint")
     workflows: tuple[Workflow, ...] = Field(description="the workflows that can be chosen today")
     can_run_code: bool = Field(description="there is a sandbox on this machine")
+    max_message_bytes: int = Field(MAX_MESSAGE_BYTES, description="the most bytes that one of your messages may have")
 
 
 class Log(ServerMessage):

@@ -16,6 +16,7 @@ from fastapi import FastAPI, WebSocket
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from parley.protocol.server import Greeting
 from services.gateway.access import login_link
 from services.gateway.access.auth import Authenticator, ConfigurationError
@@ -31,7 +32,6 @@ from services.gateway.http_protocol import UvicornConfig
 from services.gateway.live.audience import Protocol
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import SocketConnection
-from services.gateway.parsing import MAX_MESSAGE_BYTES
 from services.gateway.ports import Core, GatewayBus, SessionStore
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from parley.events.problems import problem_sentences, unknown_type_message
+from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from parley.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 from services.gateway.api_errors import ApiError
 
-MAX_MESSAGE_BYTES = 256 * 1024  # bytes of one client message
 MAX_DEPTH = 64  # of nested arrays and objects; log readers accept 200, for events that wrap messages
 MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MESSAGE_TYPES = tuple(
@@ -24,9 +24,8 @@ MESSAGE_HINT = "docs/protocol.md lists every message and its fields."
 def parse_message(text: str) -> AnyClientMessage:
     """One message of `/ws`. Raises ApiError: too_large, unknown_type or bad_message."""
     if len(text) > MAX_MESSAGE_BYTES or len(text.encode(errors="replace")) > MAX_MESSAGE_BYTES:
-        raise ApiError(
-            "too_large", f"A message may have {MAX_MESSAGE_BYTES // 1024} KiB at most.", "Send it in smaller parts."
-        )
+        words = f"A message may have {MAX_MESSAGE_BYTES // 1024} KiB at most."
+        raise ApiError("too_large", words, "Send it in smaller parts.", reply_to=_id_in(text))
     value = read_json(text)
     try:
         return CLIENT_MESSAGES.validate_python(value)
@@ -81,6 +80,14 @@ def validation_error(problems: Sequence[Mapping[str, Any]], *, reply_to: str | N
     code = "too_large" if by_kind.keys() & {"string_too_long", "too_long"} else "bad_message"
     text = problem_sentences(problems, whole="message", skip=1)
     return ApiError(code, f"The message cannot be read. {text}"[:1000], MESSAGE_HINT, reply_to=reply_to)
+
+
+def _id_in(text: str) -> str | None:
+    """The id of a message that is otherwise not read."""
+    try:
+        return _message_id(from_json(text))
+    except ValueError:
+        return None
 
 
 def _message_id(value: Any) -> str | None:

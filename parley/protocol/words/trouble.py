@@ -14,4 +14,7 @@ TROUBLE: Mapping[str, str] = {
     "stale_shown": "A newer version is shown now.",
     "status": "The server answered with status {status}.",
     "failed_while": "Failed while {stage}",
+    "too_large": "The message has {size}; it can have {most}, attachments included.",
+    "too_large_here": "The message has {size}, more than this connection takes at once.",
+    "too_large_hint": "Remove an attachment, or shorten the text.",
 }

@@ -3,6 +3,7 @@ import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { fill, PAGE, TROUBLE } from "../generated/words";
 import { type Account, fetchAccount, logout } from "../net/api";
+import { forgetDrafts } from "../ui/drafts";
 import { LogOutIcon } from "../ui/icons";
 
 export function LogOutButton() {
@@ -18,6 +19,7 @@ export function LogOutButton() {
     setIsLeaving(true);
     try {
       await logout();
+      forgetDrafts();
       sessionStorage.clear(); // unsent messages must not reach the next user
       location.assign("/");
     } catch (error) {

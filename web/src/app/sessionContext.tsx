@@ -35,7 +35,8 @@ export function useCan(): (type: CommandType) => boolean {
 }
 
 export interface CommandSender {
-  send(command: Command): void;
+  /** `draftKeys` name what the user typed for the command. */
+  send(command: Command, draftKeys?: readonly string[]): void;
   /** Whether the command was sent, and is neither recorded nor refused yet. */
   busy: boolean;
   error: Notice | null;
@@ -46,7 +47,7 @@ export function useCommand(): CommandSender {
   const { client, pending, state } = useSession();
   const [id, setId] = useState("");
   return {
-    send: (command) => setId(client.send(command)),
+    send: (command, draftKeys) => setId(client.send(command, draftKeys)),
     busy: pending.some((item) => item.id === id),
     error: (id && state.notices.find((notice) => notice.replyTo === id)) || null,
   };

@@ -1,32 +1,31 @@
 // The message field for all phases: Enter sends, Shift+Enter starts a new line.
 import { ActionIcon, Textarea } from "@mantine/core";
-import { type RefObject, useEffect, useEffectEvent, useRef, useState } from "react";
+import { type RefObject, useEffect, useEffectEvent, useMemo, useRef } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
-import { COMPOSER, fill } from "../generated/words";
+import { useDraft, useTextDraft } from "../app/useDraft";
+import { COMPOSER, fill, TROUBLE } from "../generated/words";
+import { commandBytes, formatKib, jsonBytes, messageLimit } from "../net/frame";
 import type { Command, Knowledge } from "../protocol";
+import { codePointLength } from "../state/codePoints";
 import { isReplying, isWorking, needsUser, type SessionState } from "../state/state";
 import { SendIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { KnowledgeChips, KnowledgeMenu } from "./Knowledge";
+import { isKnowledge, KnowledgeChips, KnowledgeMenu, NO_KNOWLEDGE } from "./Knowledge";
 import { requestFields, useRequestChoice } from "./requestChoice";
 import { RequestSettings } from "./RequestSettings";
 import { useSuggestion } from "./suggestion";
+import { MAX_LENGTH, TooLong } from "./TooLong";
 
 type RequestExtras = { knowledge?: Knowledge[] } & ReturnType<typeof requestFields>;
-const MAX_LENGTH = 50_000;
 
 export function Composer() {
   const { state } = useSession();
   const can = useCan();
   const command = useCommand();
-  const [text, setText] = useState("");
-  const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
+  const { value: text, set: setText, key: textKey } = useTextDraft("message");
+  const { value: knowledge, set: setKnowledge, key: knowledgeKey } = useDraft<readonly Knowledge[]>("knowledge", NO_KNOWLEDGE, isKnowledge);
   const { choice, change } = useRequestChoice(state);
   const field = useRef<HTMLTextAreaElement>(null);
-  const lastSent = useRef("");
-  useEffect(() => {
-    if (command.error) setText((newer) => newer || lastSent.current); // after a refusal, put the text back into the field
-  }, [command.error?.key]);
   useSuggestion(({ text, workflow }) => {
     setText(text);
     change({ workflow });
@@ -37,14 +36,15 @@ export function Composer() {
   const isRequest = isNew || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
   const canSend = isNew || can("user_message");
   const refocus = useComposerFocus(field, state, canSend);
-  const isTooLong = text.trim().length > MAX_LENGTH;
+  const content = text.trim();
+  const isTooLong = codePointLength(content) > MAX_LENGTH;
+  const attached = isRequest ? knowledge : NO_KNOWLEDGE;
+  const request = commandOf(content, state, isRequest ? { knowledge: [...attached], ...requestFields(choice, state) } : {});
+  const size = useMessageSize(request, attached);
+  const isTooLarge = size > messageLimit(state.greeting);
   const send = () => {
-    const content = text.trim();
-    if (!content || !canSend || isTooLong) return;
-    lastSent.current = content;
-    command.send(commandOf(content, state, isRequest ? { knowledge, ...requestFields(choice, state) } : {}));
-    setText("");
-    setKnowledge([]);
+    if (!content || !canSend || isTooLong || isTooLarge) return;
+    command.send(request, isRequest ? [textKey, knowledgeKey] : [textKey]);
     refocus();
   };
   return (
@@ -57,9 +57,10 @@ export function Composer() {
       }}
     >
       <Problem error={command.error} />
-      {isTooLong && (
-        <p className="problem" role="alert" data-testid="too-long">
-          {fill(COMPOSER.too_long, { count: text.trim().length.toLocaleString("en"), most: MAX_LENGTH.toLocaleString("en") })} {isRequest && COMPOSER.too_long_context}
+      <TooLong text={content} hint={isRequest ? COMPOSER.too_long_context : ""} />
+      {isTooLarge && !isTooLong && (
+        <p className="problem" role="alert" data-testid="too-large">
+          {fill(TROUBLE.too_large, { size: formatKib(size), most: formatKib(messageLimit(state.greeting)) })} {TROUBLE.too_large_hint}
         </p>
       )}
       {isRequest && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
@@ -75,7 +76,7 @@ export function Composer() {
           autosize
           minRows={1}
           maxRows={8}
-          error={isTooLong}
+          error={isTooLong || isTooLarge}
           disabled={!canSend}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
@@ -85,7 +86,7 @@ export function Composer() {
             send();
           }}
         />
-        <ActionIcon type="submit" size={42} aria-label={COMPOSER.send} data-testid="send" disabled={!canSend || !text.trim() || isTooLong}>
+        <ActionIcon type="submit" size={42} aria-label={COMPOSER.send} data-testid="send" disabled={!canSend || !content || isTooLong || isTooLarge}>
           <SendIcon />
         </ActionIcon>
       </div>
@@ -123,6 +124,12 @@ function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, { sessio
     shouldReturn.current = true;
     focus();
   };
+}
+
+/** The bytes of the message. Attachments are measured only when they change, not at each key press. */
+function useMessageSize(request: Command, attached: readonly Knowledge[]): number {
+  const attachedBytes = useMemo(() => jsonBytes(attached), [attached]);
+  return attachedBytes + commandBytes("knowledge" in request ? { ...request, knowledge: [] } : request);
 }
 
 function commandOf(content: string, { snapshot }: SessionState, extra: RequestExtras): Command {

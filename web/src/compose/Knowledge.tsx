@@ -1,16 +1,27 @@
 // Texts and files attached to a request, for the planner to read.
 import { ActionIcon, Button, FileButton, Pill, Popover, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { useTextDraft } from "../app/useDraft";
 import { COMPOSER, fill } from "../generated/words";
+import { formatKib, jsonBytes } from "../net/frame";
 import type { Knowledge } from "../protocol";
+import { codePointLength } from "../state/codePoints";
 import { AttachIcon } from "../ui/icons";
+import { isObject } from "../ui/values";
+import { MAX_LENGTH, TooLong } from "./TooLong";
 
 const MAX_ITEMS = 20;
-const MAX_LENGTH = 50_000;
 
 interface Props {
-  knowledge: Knowledge[];
-  onChange: (knowledge: Knowledge[]) => void;
+  knowledge: readonly Knowledge[];
+  onChange: (knowledge: readonly Knowledge[]) => void;
+}
+
+export const NO_KNOWLEDGE: readonly Knowledge[] = [];
+
+/** Type guard for stored values. */
+export function isKnowledge(value: unknown): value is readonly Knowledge[] {
+  return Array.isArray(value) && value.every((item) => isObject(item) && typeof item.name === "string" && typeof item.text === "string");
 }
 
 export function KnowledgeChips({ knowledge, onChange }: Props) {
@@ -24,7 +35,7 @@ export function KnowledgeChips({ knowledge, onChange }: Props) {
           removeButtonProps={{ "aria-label": fill(COMPOSER.remove, { name: item.name }), tabIndex: 0 }}
           onRemove={() => onChange(knowledge.filter((_, other) => other !== index))}
         >
-          {item.name} · {item.text.length.toLocaleString("en")} characters
+          <bdi>{item.name}</bdi> · {formatKib(jsonBytes(item.text))}
         </Pill>
       ))}
     </Pill.Group>
@@ -33,13 +44,14 @@ export function KnowledgeChips({ knowledge, onChange }: Props) {
 
 export function KnowledgeMenu({ knowledge, onChange }: Props) {
   const [opened, setOpened] = useState(false);
-  const [name, setName] = useState("");
-  const [text, setText] = useState("");
+  const { value: name, set: setName } = useTextDraft("knowledge name");
+  const { value: text, set: setText } = useTextDraft("knowledge text");
   const [problem, setProblem] = useState("");
   const isFull = knowledge.length >= MAX_ITEMS;
 
   const add = (more: Knowledge[]) => {
-    onChange([...knowledge, ...more].slice(0, MAX_ITEMS));
+    if (knowledge.length + more.length > MAX_ITEMS) return setProblem(COMPOSER.add_context_full);
+    onChange([...knowledge, ...more]);
     setName("");
     setText("");
     setProblem("");
@@ -47,8 +59,9 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
   };
   const addFiles = async (files: File[]) => {
     const texts = await Promise.all(files.map(async (file) => ({ name: file.name, text: await file.text() })));
-    const invalid = texts.find((item) => item.text.length > MAX_LENGTH || item.text.includes("\u0000"));
-    if (invalid) return setProblem(invalid.text.length > MAX_LENGTH ? fill(COMPOSER.context_long, { name: invalid.name, most: MAX_LENGTH.toLocaleString("en") }) : fill(COMPOSER.context_not_text, { name: invalid.name }));
+    const isLong = ({ text }: Knowledge) => codePointLength(text) > MAX_LENGTH;
+    const invalid = texts.find((item) => isLong(item) || item.text.includes("\u0000"));
+    if (invalid) return setProblem(isLong(invalid) ? fill(COMPOSER.context_long, { name: invalid.name, most: MAX_LENGTH.toLocaleString("en") }) : fill(COMPOSER.context_not_text, { name: invalid.name }));
     add(texts);
   };
   return (
@@ -70,7 +83,8 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
       <Popover.Dropdown>
         <div className="knowledge">
           <TextInput label={COMPOSER.name} placeholder="notes.md" maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} data-testid="context-name" />
-          <Textarea label={COMPOSER.text} rows={5} maxLength={MAX_LENGTH} value={text} onChange={(event) => setText(event.currentTarget.value)} data-testid="context-text" />
+          <Textarea label={COMPOSER.text} rows={5} value={text} onChange={(event) => setText(event.currentTarget.value)} data-testid="context-text" />
+          <TooLong text={text} />
           {problem && (
             <p className="problem" role="alert">
               {problem}
@@ -84,7 +98,7 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
                 </Button>
               )}
             </FileButton>
-            <Button size="xs" disabled={!text.trim()} onClick={() => add([{ name: name.trim() || "note", text }])} data-testid="context-add">
+            <Button size="xs" disabled={!text.trim() || codePointLength(text) > MAX_LENGTH} onClick={() => add([{ name: name.trim() || "note", text }])} data-testid="context-add">
               {COMPOSER.add}
             </Button>
           </div>

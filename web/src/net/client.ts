@@ -1,9 +1,13 @@
 // The client of one session: its state, its socket and its unsent commands. An external store for React.
+import { fill, TROUBLE } from "../generated/words";
 import type { Command, ServerMessage } from "../protocol";
 import { reduce, withoutNotice } from "../state/reduce";
 import { emptyState, isBehind, isTransient, type SessionState } from "../state/state";
+import { acceptDraft, adoptDrafts, readDraft, restoreDraft, setDraftUser, takeDraft } from "../ui/drafts";
 import { diagnoseConnection } from "./api";
 import { backoff } from "./backoff";
+import { commandBytes, formatKib, messageLimit } from "./frame";
+import { ROOT } from "./root";
 import { loadPending, newId, type PendingCommand, savePending, unsettled } from "./sendQueue";
 import { type ConnectionStatus, ReconnectingSocket } from "./socket";
 
@@ -40,11 +44,13 @@ export class SessionClient {
     private readonly onStarted: (sessionId: string) => void,
   ) {
     this.view = { state: emptyState(sessionId), connection: "connecting", pending: loadPending(sessionStorage) };
+    for (const { drafts = [] } of this.view.pending) drafts.forEach(takeDraft);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    this.socket = new ReconnectingSocket(`${scheme}://${location.host}/ws?view=2`, {
+    this.socket = new ReconnectingSocket(`${scheme}://${location.host}${ROOT}ws?view=2`, {
       onStatus: (connection) => this.set({ connection }),
       onMessage: (message) => this.receive(message),
       diagnose: diagnoseConnection,
+      onTooLarge: this.refuseLargest,
     });
     this.pollTimer = setInterval(() => {
       if (document.visibilityState === "visible") this.resume();
@@ -58,10 +64,15 @@ export class SessionClient {
 
   readonly getView = (): SessionView => this.view;
 
-  /** Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. */
-  readonly send = (command: Command): string => {
+  /**
+   * Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. `draftKeys` name
+   * what the user typed for it: it leaves its fields, and comes back if the command is refused.
+   */
+  readonly send = (command: Command, draftKeys: readonly string[] = []): string => {
     const sessionId = this.view.state.sessionId ?? this.view.state.greeting?.session_id ?? null;
-    const pending: PendingCommand = { id: newId(), sessionId, command };
+    const drafts = draftKeys.map((key) => ({ key, value: readDraft(key) })).filter(({ value }) => value !== null);
+    const pending: PendingCommand = { id: newId(), sessionId, command, ...(drafts.length ? { drafts } : {}) };
+    drafts.forEach(takeDraft);
     this.setPending([...this.view.pending, pending]);
     this.deliver(pending);
     return pending.id;
@@ -83,9 +94,12 @@ export class SessionClient {
   private receive(message: ServerMessage): void {
     this.adoptSession(message);
     const pending = unsettled(this.view.pending, message);
+    const isRefusal = message.type === "error" && message.code !== "already_done";
+    for (const { drafts = [] } of this.view.pending.filter((item) => !pending.includes(item))) drafts.forEach(isRefusal ? restoreDraft : acceptDraft);
     if (pending !== this.view.pending) this.setPending(pending);
     this.set({ state: reduce(this.view.state, message) });
-    if (message.type === "greeting") this.onGreeting();
+    if (message.type === "greeting") this.onGreeting(message.user);
+    if (isRefusal && message.code === "too_large" && message.reply_to === null) this.refuseLargest();
     if (message.type === "error" && message.code === "stale_version") this.resume();
     if (this.view.pending.length === 0 && (message.type === "event" || message.type === "snapshot")) this.retryCount = 0;
     if (isTransient(message)) this.retryTimer ??= setTimeout(this.retry, backoff(this.retryCount++, Math.random()));
@@ -100,11 +114,13 @@ export class SessionClient {
     if (message.type !== "event" && message.type !== "snapshot") return;
     if (message.type === "snapshot" && !message.version) return;
     this.set({ state: { ...emptyState(message.session_id), greeting: state.greeting, notices: state.notices, lastNoticeKey: state.lastNoticeKey } });
+    adoptDrafts(message.session_id);
     this.onStarted(message.session_id);
   }
 
   /** Resumes the session on a new connection, then sends the pending commands. */
-  private onGreeting(): void {
+  private onGreeting(user: string): void {
+    setDraftUser(user);
     this.resume();
     const { sessionId, greeting } = this.view.state;
     if (sessionId === null)
@@ -132,7 +148,19 @@ export class SessionClient {
   }
 
   private deliver(item: PendingCommand): void {
-    if (item.sessionId !== null) this.socket.send({ ...item.command, id: item.id, session_id: item.sessionId });
+    const bytes = commandBytes(item.command);
+    if (bytes > messageLimit(this.view.state.greeting)) this.refuse(item, fill(TROUBLE.too_large, { size: formatKib(bytes), most: formatKib(messageLimit(this.view.state.greeting)) }));
+    else if (item.sessionId !== null) this.socket.send({ ...item.command, id: item.id, session_id: item.sessionId });
+  }
+
+  /** Refuses the largest pending command: something on the way takes less than the gateway. Sent again, it would fail again. */
+  private readonly refuseLargest = (): void => {
+    const [largest] = this.view.pending.toSorted((a, b) => commandBytes(b.command) - commandBytes(a.command));
+    if (largest) this.refuse(largest, fill(TROUBLE.too_large_here, { size: formatKib(commandBytes(largest.command)) }));
+  };
+
+  private refuse({ id, sessionId }: PendingCommand, text: string): void {
+    this.receive({ type: "error", session_id: sessionId ?? "", code: "too_large", message: text, content: text, hint: TROUBLE.too_large_hint, reply_to: id, retry_after: null, version: null });
   }
 
   private scheduleGapCheck(): void {

@@ -2,12 +2,15 @@
 // harmless, because its id stays the same.
 import type { Command, ServerMessage } from "../protocol";
 import { isTransient } from "../state/state";
+import type { SentDraft } from "../ui/drafts";
 
 export interface PendingCommand {
   id: string;
   /** null for a new conversation until the gateway's greeting gives its id. */
   sessionId: string | null;
   command: Command;
+  /** What the user typed for it. */
+  drafts?: readonly SentDraft[];
 }
 
 const KEY = "parley.outbox";

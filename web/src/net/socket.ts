@@ -12,9 +12,12 @@ export interface SocketHandlers {
   onMessage(message: ServerMessage): void;
   /** Called after a failed handshake, because the browser does not say why it failed. */
   diagnose(): Promise<ConnectionFailure>;
+  /** Called when the other side closed the connection because of a message that is too large for it. */
+  onTooLarge(): void;
 }
 
 const CLOSE_UNAUTHENTICATED = 4401;
+const CLOSE_TOO_LARGE = 1009;
 // A connection that lasted this long resets the backoff.
 const STABLE_MS = 5_000;
 
@@ -66,6 +69,7 @@ export class ReconnectingSocket {
     socket.onclose = (event) => {
       this.socket = null;
       if (this.closed) return;
+      if (event.code === CLOSE_TOO_LARGE) this.handlers.onTooLarge();
       if (openedAt && Date.now() - openedAt > STABLE_MS) this.attempt = 0;
       void this.onLost(event.code === CLOSE_UNAUTHENTICATED, openedAt > 0);
     };

@@ -2,13 +2,13 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useCommand, useDisplayName, useSession } from "../app/sessionContext";
+import { useDraftState } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
 import { EditIcon } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
-import { useStoredState } from "../ui/storedState";
 import { Checks } from "./Checks";
 import { type CodeEdit, isCodeEdit, rebaseCode, startCodeEdit } from "./codeEdit";
 import { Decision } from "./Decision";
@@ -22,7 +22,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
   const displayName = useDisplayName();
   const command = useCommand();
   const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useStoredState<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (edit) => edit !== null, isCodeEdit);
+  const [edit, setEdit] = useDraftState<CodeEdit | null>("code", () => null, (edit) => edit !== null, isCodeEdit);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [seenVersion, setSeenVersion] = useState(code.version);
 

@@ -1,8 +1,11 @@
 // The buttons under a plan or code in review: approve this exact version, give feedback, or ask for another.
 import { Button, Textarea } from "@mantine/core";
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
-import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { type CommandSender, useCan, useCommand, useSession } from "../app/sessionContext";
+import { type DraftField, useTextDraft } from "../app/useDraft";
+import { MAX_LENGTH, TooLong } from "../compose/TooLong";
 import { ACTIONS, REVIEW } from "../generated/words";
+import { codePointLength } from "../state/codePoints";
 import type { Notice } from "../state/state";
 import { CheckIcon, RetryIcon, CommentIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
@@ -30,7 +33,10 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   const can = useCan();
   const approveCommand = useCommand();
   const replanCommand = useCommand();
-  const [isGivingFeedback, setIsGivingFeedback] = useState(false);
+  const feedbackCommand = useCommand();
+  const feedback = useTextDraft(`feedback ${target}`);
+  const [feedbackChoice, setFeedbackChoice] = useState<boolean | null>(null); // null: open while something is typed in it
+  const isGivingFeedback = feedbackChoice ?? feedback.value !== "";
   const { snapshot } = state;
   const isInReview = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const isRejected = snapshot?.feedback_request?.plan_type === target;
@@ -40,7 +46,7 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   useApproveKeys(!!isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
   return (
     <div className="decision">
-      {(isGivingFeedback || isRejected) && <FeedbackForm onDone={() => setIsGivingFeedback(false)} onClose={isRejected ? null : () => setIsGivingFeedback(false)} />}
+      {(isGivingFeedback || isRejected) && <FeedbackForm draft={feedback} command={feedbackCommand} onDone={() => setFeedbackChoice(null)} onClose={isRejected ? null : () => setFeedbackChoice(false)} />}
       <div className="decision-buttons">
         {isInReview && can("approval") && (
           <Button
@@ -59,7 +65,7 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
           </Button>
         )}
         {isInReview && can("feedback") && !isGivingFeedback && !blockedReason && (
-          <Button variant="default" data-testid="feedback" leftSection={<CommentIcon />} onClick={() => setIsGivingFeedback(true)}>
+          <Button variant="default" data-testid="feedback" leftSection={<CommentIcon />} onClick={() => setFeedbackChoice(true)}>
             {ACTIONS.ask_for_changes}
           </Button>
         )}
@@ -86,13 +92,19 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   );
 }
 
-function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() => void) | null }) {
-  const command = useCommand();
-  const [text, setText] = useState("");
+interface FeedbackProps {
+  draft: DraftField<string>;
+  command: CommandSender;
+  onDone: () => void;
+  onClose: (() => void) | null;
+}
+
+function FeedbackForm({ draft, command, onDone, onClose }: FeedbackProps) {
+  const content = draft.value.trim();
+  const canSend = content !== "" && codePointLength(content) <= MAX_LENGTH;
   const send = () => {
-    if (!text.trim()) return;
-    command.send({ type: "feedback", content: text.trim() });
-    setText("");
+    if (!canSend) return;
+    command.send({ type: "feedback", content }, [draft.key]);
     onDone();
   };
   return (
@@ -110,9 +122,8 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
         minRows={2}
         maxRows={8}
         autoFocus
-        maxLength={50_000}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
+        value={draft.value}
+        onChange={(event) => draft.set(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey) {
             event.preventDefault();
@@ -124,8 +135,9 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
           }
         }}
       />
+      <TooLong text={content} />
       <div className="decision-buttons">
-        <Button type="submit" size="sm" data-testid="feedback-send" disabled={!text.trim()} loading={command.busy}>
+        <Button type="submit" size="sm" data-testid="feedback-send" disabled={!canSend} loading={command.busy}>
           {REVIEW.send}
         </Button>
         {onClose && (

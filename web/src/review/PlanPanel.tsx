@@ -2,12 +2,12 @@
 import { Button } from "@mantine/core";
 import { type MouseEvent, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
+import { useDraftState } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { PlanView } from "../protocol";
 import type { Notice } from "../state/state";
 import { planText, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
-import { useStoredState } from "../ui/storedState";
 import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
@@ -27,7 +27,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const displayName = useDisplayName();
   const command = useCommand();
   const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useStoredState<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
+  const [edit, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
   const [form, setForm] = useState<OpenStep | null>(null);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [preapproval, setPreapproval] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { addStep, differs, freshId, moveStep, parseArgument, rebase, removeStep, restoreVersion, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf } from "./planEdit";
+import { addStep, differs, freshId, moveStep, parseArgument, rebase, removeStep, restoreVersion, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf, isPlanEdit } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -135,4 +135,18 @@ it("rebasing updates steps that the user left unchanged, and never duplicates a 
   const newer = { ...base, version: 9, steps: [callStep("s1", { text: "theirs" }), callStep("s2", { arguments: { id: "theirs" } })] };
   const rebased = rebase(setText(startPlanEdit(base), 0, "mine"), newer);
   expect(stepsOf(rebased).map(({ id, text, arguments: args }) => [id, text, args])).toEqual([["s1", "mine", {}], ["s2", "s2", { id: "theirs" }]]);
+});
+
+const STORED = startPlanEdit({ version: 3, goal: "g", notes: "", steps: [{ text: "one", tool: null, arguments: null }] });
+
+it.each([
+  ["a number", 7],
+  ["a list", []],
+  ["an edit in an older release's format", { base: 3, goal: "g", notes: "", steps: ["one"], next: 1 }],
+  ["an edit without steps", { ...STORED, steps: null }],
+  ["a step without text", { ...STORED, steps: [{ key: 0, origin: null, step: {} }] }],
+  ["a step without its origin", { ...STORED, steps: [{ key: 0, step: STORED.was.steps[0] }] }],
+  ["an edit without its base version", { ...STORED, was: { goal: "g", notes: "", steps: [] } }],
+])("does not restore %s as an edit", (_, value) => {
+  expect([isPlanEdit(value), isPlanEdit(STORED)]).toEqual([false, true]);
 });

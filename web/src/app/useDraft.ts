@@ -1,0 +1,44 @@
+// State of a field whose content survives until the gateway has accepted it.
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { draftKey, readDraft, subscribeDrafts, writeDraft } from "../ui/drafts";
+import { useSession } from "./sessionContext";
+
+/** Returns true if a stored value is valid: another release or another program may have written it. */
+export type TypeGuard<T> = (value: unknown) => value is T;
+
+export interface DraftField<T> {
+  /** Names the draft, for the command that sends it. */
+  key: string;
+  value: T;
+  set(value: T): void;
+}
+
+/** A draft of this session. `initial` is the value without a draft: setting it removes the draft. */
+export function useDraft<T>(field: string, initial: T, isValid: TypeGuard<T>): DraftField<T> {
+  const { state } = useSession();
+  useSyncExternalStore(subscribeDrafts, () => readDraft(draftKey(state.sessionId, field)));
+  const key = draftKey(state.sessionId, field);
+  const stored = readDraft(key);
+  return {
+    key,
+    value: isValid(stored) ? stored : initial,
+    set: (value) => writeDraft(draftKey(state.sessionId, field), JSON.stringify(value) === JSON.stringify(initial) ? null : value),
+  };
+}
+
+export const useTextDraft = (field: string): DraftField<string> => useDraft(field, "", isText);
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+/** A state like useState, whose value is a draft of this session while `isDraft` returns true. */
+export function useDraftState<T>(field: string, initial: () => T, isDraft: (value: T) => boolean, isValid: TypeGuard<T>): [T, (value: T) => void] {
+  const { state } = useSession();
+  const key = draftKey(state.sessionId, field);
+  const [value, set] = useState<T>(() => {
+    const stored = readDraft(key);
+    return isValid(stored) ? stored : initial();
+  });
+  const isStored = isDraft(value);
+  useEffect(() => writeDraft(key, isStored ? value : null), [key, value, isStored]);
+  return [value, set];
+}

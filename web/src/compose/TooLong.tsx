@@ -1,0 +1,15 @@
+import { COMPOSER, fill } from "../generated/words";
+import { codePointLength } from "../state/codePoints";
+
+export const MAX_LENGTH = 50_000; // characters of one text
+
+/** Says that a text is too long to be sent, and nothing otherwise. */
+export function TooLong({ text, hint = "" }: { text: string; hint?: string }) {
+  const length = codePointLength(text);
+  if (length <= MAX_LENGTH) return null;
+  return (
+    <p className="problem" role="alert" data-testid="too-long">
+      {fill(COMPOSER.too_long, { count: length.toLocaleString("en"), most: MAX_LENGTH.toLocaleString("en") })} {hint}
+    </p>
+  );
+}
