@@ -15,13 +15,14 @@ from openai import APIStatusError
 from pydantic import BaseModel
 
 from parley.events.values import CallOutcome, ModelCall
+from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
 from shared.llm.instrumentation import observe_call
-from shared.llm.parsing import parse_reply
-from shared.llm.schema import Capabilities, instruction, response_format, with_schema
-from shared.llm.stream import PartialReply, collect
+from shared.llm.parsing import read_reply
+from shared.llm.schema import Capabilities, chat_messages, instruction, response_format
+from shared.llm.stream import collect
 from shared.llm.types import Message, ModelRequest, Role
 from shared.llm.usage import Tokens, cost, estimate
 from shared.settings import Settings
@@ -47,8 +48,8 @@ class _Attempt:
     outcome: CallOutcome = "failed"
 
     def tokens(self) -> Tokens:
-        if (reported := self.draft.tokens()) is not None:
-            return reported
+        if self.draft.usage is not None:
+            return self.draft.usage
         if self.draft.refused:
             return Tokens()
         return Tokens(estimate(message["content"] for message in self.messages), 0, self.draft.estimated_tokens())
@@ -96,12 +97,12 @@ class OpenAIModel:
             try:
                 return await self._call(request, ability, repair, attempt)
             except UnsupportedRequest as fault:
-                ability = _without_rejected(ability, fault)
+                ability = fault.without
             except InvalidReply as fault:
                 repairs += 1
                 if repairs > MAX_REPAIRS:
                     raise ModelFailed(f"the model's reply is not valid: {fault.reason}", raw=fault.raw) from fault
-                ability = (ability.weaker() or ability) if fault.prose else ability
+                ability = (ability.weaker() or ability) if fault.no_object else ability
                 repair = _repair(fault, request.reply)
             except TransientFault as fault:
                 faults += 1
@@ -117,13 +118,12 @@ class OpenAIModel:
         async with self._slots:  # waiting for a slot is not part of the call
             if request.before_call:
                 await request.before_call()
-            attempt_state = _Attempt(attempt, [*with_schema(request.messages, request.reply, ability.mode), *repair])
+            attempt_state = _Attempt(attempt, chat_messages(request.messages, request.reply, ability, repair))
             with observe_call(request.model, request.role, self._client.base_url.host) as observe:
                 try:
                     await self._stream(request, ability, attempt_state)
-                    attempt_state.outcome = "invalid"  # until it is parsed and accepted
                     # in a thread: repairing a long reply can block for a second
-                    parsed = await asyncio.to_thread(parse_reply, attempt_state.draft.text, request.reply)
+                    parsed = await asyncio.to_thread(read_reply, attempt_state.draft, request.reply)
                     if request.refuse and (why := request.refuse(parsed)):
                         raise InvalidReply(why, raw=attempt_state.draft.text)
                     attempt_state.outcome = "ok"
@@ -168,17 +168,21 @@ class OpenAIModel:
         )
 
     async def _stream[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities, attempt: _Attempt) -> None:
-        create: Any = self._client.chat.completions.create  # its overloads do not accept options built at run time
+        # the openai package's own types are too strict for what other servers send
+        create: Any = self._client.chat.completions.with_streaming_response.create
+        options = self._options(request, ability)
         try:
             async with (
                 asyncio.timeout(self._settings.model_timeout),
                 _silence_timeout(self._settings.model_silence_timeout) as on_data,
+                create(**options, messages=attempt.messages, stream=True) as response,
             ):
-                stream = await create(**self._options(request, ability), messages=attempt.messages, stream=True)
-                await collect(stream, attempt.draft, request.on_partial, on_data)
+                fields = request.reply.model_fields
+                await collect(response.http_response, attempt.draft, request.on_partial, fields, on_data)
         except Exception as error:
-            fault = classify(error, names=self._setting_names)
-            attempt.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
+            fault = classify(error, names=self._setting_names, ability=ability)
+            is_answer = isinstance(error, APIStatusError | ErrorAnswer)
+            attempt.draft.refused = isinstance(fault, ModelUnreachable) or (is_answer and not attempt.draft.text)
             if isinstance(fault, TransientFault) and not fault.raw:
                 fault.raw = attempt.draft.text
             raise fault from (None if fault is error else error)
@@ -222,7 +226,7 @@ class OpenAIModel:
                 page = await self._client.models.list()
                 return next((model.id for model in page.data or []), "")
         except Exception as error:
-            fault = classify(error, names=self._setting_names)
+            fault = classify(error, names=self._setting_names, ability=Capabilities())
             if isinstance(fault, ModelUnreachable):
                 raise fault from error
             return ""
@@ -231,12 +235,6 @@ class OpenAIModel:
         """Seconds until the next attempt: what the server asks for, else a doubling wait with jitter."""
         longest = min(self._first_wait * 2 ** (faults - 1), MAX_BACKOFF)
         return fault.wait if fault.wait is not None else _RANDOM.uniform(longest / 2, longest)
-
-
-def _without_rejected(ability: Capabilities, fault: UnsupportedRequest) -> Capabilities:
-    if weaker := ability.without_rejected(fault.reason):
-        return weaker
-    raise ModelFailed(f"the endpoint rejects the request: {fault.reason}", retryable=False) from fault
 
 
 @asynccontextmanager

@@ -1,20 +1,48 @@
 # ruff: noqa: PLR0911 (a line per case)
-"""Classifies errors of the openai package: retry, change the request, or fail with the right error."""
+"""Classifies errors of calls and answers of servers: retry, change the request, or fail with the right error."""
 
 import email.utils
+import re
 import time
 from typing import NamedTuple
 
 import httpx2
 import openai
 
+from shared.llm.completion import ErrorAnswer
+from shared.llm.error_bodies import read_error
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
+from shared.llm.schema import Capabilities
 from shared.message_limits import MessageTooLong
 
 RETRY_AFTER_CAP = 30.0
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
-CONTEXT_EXCEEDED_CODES = ("context_length_exceeded", "exceed_context_size_error")  # OpenAI's code, llama-server's type
-CONTEXT_FULL = "context size has been exceeded"  # in llama-server's 500 when a reply fills the context
+REJECTED = frozenset({400, 405, 406, 413, 414, 415, 422, 431})  # status codes of requests that can never succeed
+# What servers say of a cause, in their words and codes, in lower case.
+CONTEXT_EXCEEDED = re.compile(
+    r"context[ _](?:length|size|window|limit)|exceed_context_size|model's context|model token limit|too many tokens"
+    r"|max(?:imum)? (?:model|prompt|sequence) ?len|(?:prompt|input|request|message)s?\b.{0,60}\btoo (?:long|large)"
+    r"|input token count|`?inputs`?.{0,30}\btokens?\b|range of input length|exceeds max length|reduce the length"
+)
+RATE_LIMITED = re.compile(r"per[ _]?(?:second|minute|hour|day)|retry in|try again|rate[ _]limit|retrydelay")
+NO_QUOTA = re.compile(
+    r"insufficient[ _](?:quota|balance|credits?|funds)|exceeded your current quota|credit balance|out of credits"
+    r"|billing|payment required|spending limit|in arrears"
+)
+UNKNOWN_MODEL = re.compile(
+    r"model_not_found|modelnotfound|deploymentnotfound|(?:invalid|unknown|unsupported) model\b|not a valid model"
+    r"|no models? (?:is |are )?loaded|\bmodel\b.{0,120}\b(?:not (?:found|exist|available|loaded)|doesn't exist)"
+)
+WRONG_KEY = re.compile(
+    r"api[ _-]?key\b.{0,40}\b(?:not valid|invalid|incorrect|missing|expired|required)"
+    r"|\b(?:invalid|incorrect|missing|expired|no)\b.{0,20}\bapi[ _-]?key|api_key_invalid|invalid_api_key"
+)
+
+
+CONTEXT_ADVICE = (
+    "The session no longer fits the model's context: serve the model with a larger context or choose another model and "
+    "retry, or begin a new session"
+)
 
 
 class SettingNames(NamedTuple):
@@ -41,48 +69,53 @@ class TransientFault(Exception):
 
 
 class UnsupportedRequest(Exception):
-    """A 400 or 422: the server does not accept the request as it is."""
+    """The server does not accept the request as it is. `without`: the capabilities without what it names."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, without: Capabilities) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.without = without
 
 
 class InvalidReply(Exception):
     """The model answered, but not with the object asked for.
 
-    `prose`: it contains no JSON. `cut`: it reached the length limit, so it must not be quoted back, in case it loops.
+    `no_object`: there is none in it. `unfinished`: it ends within one. `cut`: it reached the length limit, so it must
+    not be quoted back, in case it loops.
     """
 
-    def __init__(self, reason: str, *, raw: str, prose: bool = False, cut: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, raw: str, no_object: bool = False, unfinished: bool = False, cut: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.raw = raw
-        self.prose = prose
+        self.no_object = no_object
+        self.unfinished = unfinished
         self.cut = cut
 
 
-def classify(error: Exception, *, names: SettingNames) -> Exception:
-    """The `TransientFault`, `RequestRejected`, `InvalidReply` or `ModelError` that this error means."""
+def classify(error: Exception, *, names: SettingNames, ability: Capabilities) -> Exception:
+    """The `TransientFault`, `UnsupportedRequest`, `InvalidReply` or `ModelError` that this error means.
+
+    `ability`: what the request used of the endpoint.
+    """
     match error:
         case ModelError() | TransientFault() | UnsupportedRequest() | InvalidReply():
             return error
         case MessageTooLong():
             return ModelFailed(f"the endpoint sent {error}: {SETTINGS} bound what it may send")
         case openai.APIConnectionError(__cause__=MessageTooLong() as cause):
-            return classify(cause, names=names)
+            return classify(cause, names=names, ability=ability)
         case TimeoutError():
             return TransientFault("the model did not finish in time")
         case openai.APITimeoutError() | openai.APIConnectionError():
             return _connection(error)
         case openai.APIStatusError():
-            return _status(error, names)
-        case openai.APIError():
-            return TransientFault(f"the endpoint reported an error in its stream: {shorten(names.hide(error.message))}")
+            return _Answer.of_status(error, names).meaning(names, ability)
+        case ErrorAnswer():
+            return _Answer.of_body(error.body, names).meaning(names, ability)
         case httpx2.HTTPError():
             return TransientFault(f"the connection broke: {type(error).__name__}")
-        case ValueError():
-            return TransientFault("the endpoint sent a stream that is not JSON")
         case _:
             return error
 
@@ -96,39 +129,51 @@ def _connection(error: openai.APIConnectionError) -> Exception:
     return TransientFault(f"the connection to the model broke: {type(error.__cause__).__name__}")
 
 
-def _status(error: openai.APIStatusError, names: SettingNames) -> Exception:
-    message = shorten(names.hide(error.message))
-    if error.code in CONTEXT_EXCEEDED_CODES or error.type in CONTEXT_EXCEEDED_CODES or CONTEXT_FULL in message.lower():
-        return ModelFailed(_context_exceeded(error.body))
-    match error.status_code:
-        case 400 | 422:
-            return UnsupportedRequest(message)
-        case 401 | 403:
-            return ModelMisconfigured(f"the endpoint refuses the key ({error.status_code}): set {names.key}. {message}")
-        case 404:
-            return ModelMisconfigured(
-                f"the endpoint knows no such address or model (404): check {names.url} and {names.model}. {message}"
-            )
-        case 402:
-            return ModelMisconfigured(f"the account behind the key cannot pay (402). {message}")
-        case 429 if error.code == "insufficient_quota":
-            return ModelMisconfigured(f"the account behind the key has no quota left (429). {message}")
-        case 408 | 409 | 425 | 429 | 500 | 501 | 502 | 503 | 504 | 529:
-            return TransientFault(
-                f"the endpoint answered {error.status_code}: {message}", wait=retry_after(error.response)
-            )
-        case status:
-            return TransientFault(f"the endpoint answered {status}: {message}")
+class _Answer(NamedTuple):
+    """What the server says is wrong. `status`: 0 if it only says so in a body with status 200."""
 
+    status: int
+    words: str
+    text: str  # words and codes, in lower case
+    wait: float | None = None
+    what: str = "an error"
 
-def _context_exceeded(body: object) -> str:
-    """The reason for a prompt that is longer than the model's context, with what to do."""
-    counts = (body.get("n_prompt_tokens"), body.get("n_ctx")) if isinstance(body, dict) else ()
-    sizes = " ({:,} of {:,} tokens)".format(*counts) if counts and all(type(count) is int for count in counts) else ""
-    return (
-        f"The session no longer fits the model's context{sizes}: serve the model with a larger context or choose "
-        "another model and retry, or begin a new session"
-    )
+    @classmethod
+    def of_status(cls, error: openai.APIStatusError, names: SettingNames) -> "_Answer":
+        response = error.response
+        body = read_error(response.text if response.is_stream_consumed else "")
+        words = shorten(names.hide(body.words)) or response.reason_phrase
+        return cls(response.status_code, words, body.text, retry_after(response))
+
+    @classmethod
+    def of_body(cls, value: object, names: SettingNames) -> "_Answer":
+        body = read_error(value)
+        status = re.search(r"\b[45]\d\d\b", body.codes)
+        what = "a page instead of a reply (is its address right?)" if isinstance(value, str) else "an error"
+        return cls(int(status[0]) if status else 0, shorten(names.hide(body.words)), body.text, what=what)
+
+    def meaning(self, names: SettingNames, ability: Capabilities) -> Exception:
+        """The error with the server's words, and what to do."""
+        status, words, text = self.status, self.words, self.text
+        code = f" ({status})" if status else ""
+        if status == 402 or (NO_QUOTA.search(text) and not RATE_LIMITED.search(text)):
+            return ModelMisconfigured(f"the account behind the key cannot pay, or has no quota left{code}. {words}")
+        if status in (401, 403) or WRONG_KEY.search(text):
+            return ModelMisconfigured(f"the endpoint refuses the key{code}: set {names.key}. {words}")
+        if status not in (408, 429):
+            if CONTEXT_EXCEEDED.search(text):
+                return ModelFailed(f"{CONTEXT_ADVICE}. The endpoint says: {words}")
+            if without := ability.without_rejected(text):
+                return UnsupportedRequest(words, without)
+            if status == 404 or UNKNOWN_MODEL.search(text):
+                return ModelMisconfigured(
+                    f"the endpoint knows no such address or model{code}: check {names.url} and {names.model}. {words}"
+                )
+        if status in REJECTED:
+            return ModelFailed(f"the endpoint rejects the request: {words}", retryable=False)
+        if not status:
+            return TransientFault(f"the endpoint answered with {self.what}: {words}")
+        return TransientFault(f"the endpoint answered {status}: {words}", wait=self.wait)
 
 
 def retry_after(response: httpx2.Response) -> float | None:

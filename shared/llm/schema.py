@@ -1,6 +1,7 @@
 """Structured output for any server: JSON schema, else JSON mode, else text with the schema in the prompt."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,12 +14,13 @@ from shared.llm.types import Message
 
 Mode = Literal["json_schema", "json_object", "text"]
 MODES: tuple[Mode, ...] = ("json_schema", "json_object", "text")
-FORMAT_WORDS = (
-    "response_format",
-    "schema",
-    "grammar",
-    "json_object",
-)  # in refusals of `response_format`
+# What servers call the parts of a request when they refuse them, in lower case.
+STREAM_OPTIONS = re.compile(r"stream[ _]?options|include_usage")
+TEMPERATURE = re.compile(r"temperature")
+SYSTEM_ROLE = re.compile(r"system[ _](?:role|message|prompt)s?\b.{0,40}\bnot|only user and assistant roles|role system")
+FORMAT = re.compile(
+    r"(?:response|output)[ _]?format|json[ _]?(?:schema|object|mode)|structured[ _]?output|schema|grammar|guided"
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Capabilities:
     mode: Mode = "json_schema"
     stream_options: bool = True
     temperature: bool = True
+    system: bool = True  # messages of the role `system`
 
     def weaker(self) -> "Capabilities | None":
         """These capabilities with the next simpler mode; None in text mode."""
@@ -35,13 +38,14 @@ class Capabilities:
         return replace(self, mode=rest[0]) if rest else None
 
     def without_rejected(self, complaint: str) -> "Capabilities | None":
-        """The capabilities to try after a 400 with this text; None if it names nothing that can be left out."""
-        text = complaint.lower()
-        if self.stream_options and "stream_options" in text:
+        """The capabilities to try after this complaint, in lower case; None if it names nothing to leave out."""
+        if self.stream_options and STREAM_OPTIONS.search(complaint):
             return replace(self, stream_options=False)
-        if self.temperature and "temperature" in text:
+        if self.temperature and TEMPERATURE.search(complaint):
             return replace(self, temperature=False)
-        return self.weaker() if any(word in text for word in FORMAT_WORDS) else None
+        if self.system and SYSTEM_ROLE.search(complaint):
+            return replace(self, system=False)
+        return self.weaker() if FORMAT.search(complaint) else None
 
 
 def response_format(reply: type[BaseModel], mode: Mode) -> dict[str, Any] | None:
@@ -57,14 +61,26 @@ def response_format(reply: type[BaseModel], mode: Mode) -> dict[str, Any] | None
             return None
 
 
-def with_schema(messages: Sequence[Message], reply: type[BaseModel], mode: Mode) -> list[Message]:
-    """The prompt for this mode. The schema goes into the system message, which is in the cached prefix."""
-    if mode == "json_schema":
-        return list(messages)
-    note = instruction(reply)
-    if messages and messages[0]["role"] == "system":
-        return [{"role": "system", "content": f"{messages[0]['content']}\n\n{note}"}, *messages[1:]]
-    return [{"role": "system", "content": note}, *messages]
+def chat_messages(
+    messages: Sequence[Message], reply: type[BaseModel], ability: Capabilities, repair: Sequence[Message] = ()
+) -> list[Message]:
+    """The prompt as every chat template takes it: the system text first, then user and assistant in turn.
+
+    The schema goes into the system text, which is in the cached prefix, where the request cannot state it. `repair`:
+    messages after an invalid reply.
+    """
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    system += [] if ability.mode == "json_schema" else [instruction(reply)]
+    role: Literal["system", "user"] = "system" if ability.system else "user"
+    chat: list[Message] = [{"role": role, "content": "\n\n".join(system)}] if system else []
+    for message in (*messages, *repair):
+        if message["role"] == "system":
+            continue
+        if chat and chat[-1]["role"] == message["role"]:
+            chat[-1] = {**message, "content": f"{chat[-1]['content']}\n\n{message['content']}"}
+        else:
+            chat.append(message)
+    return chat
 
 
 def instruction(reply: type[BaseModel]) -> str:

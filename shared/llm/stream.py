@@ -1,132 +1,165 @@
-"""Collects a streamed reply."""
+"""Reads a model server's answer as it comes: server-sent events, JSON lines, or a body in one piece."""
 
+import asyncio
+import codecs
+import io
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from math import ceil
-from typing import Any
 
-from openai import AsyncStream
-from openai.types import CompletionUsage
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from pydantic import ValidationError
+import httpx2
 
+from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.errors import ModelFailed
 from shared.llm.faults import InvalidReply, TransientFault, shorten
 from shared.llm.parsing import partial_object
 from shared.llm.types import OnPartial
-from shared.llm.usage import Tokens
 
-REPLY_LIMIT = 1_000_000  # characters
 PARTIAL_EVERY = 1 / 30  # seconds
-
-
-@dataclass
-class PartialReply:
-    """The part of a reply that has arrived. The usage of a cancelled call is estimated from it."""
-
-    text: str = ""
-    thoughts: int = 0  # characters of reasoning that is not part of the reply
-    refusal: str = ""
-    finish: str | None = None
-    usage: CompletionUsage | None = None
-    refused: bool = False  # the server did not accept the request: no tokens were used
-    shown: float = field(default=0.0, repr=False)
-
-    def tokens(self) -> Tokens | None:
-        """The server's count, if it sent one."""
-        if self.usage is None:
-            return None
-        details = self.usage.prompt_tokens_details
-        cached = (details.cached_tokens if details else 0) or 0
-        return Tokens(self.usage.prompt_tokens or 0, cached, self.usage.completion_tokens or 0)
-
-    def estimated_tokens(self) -> int:
-        """Completion tokens, estimated for servers that do not count."""
-        return ceil((len(self.text) + self.thoughts) / 4)
-
-    def take(self, *, content: str | None, extra: object, finish: str | None) -> None:
-        """Add one piece; `extra` is its delta or message, with fields that only some servers send."""
-        self.text += content or ""
-        self.thoughts += len(getattr(extra, "reasoning_content", None) or getattr(extra, "reasoning", None) or "")
-        self.refusal += getattr(extra, "refusal", None) or ""
-        self.finish = finish or self.finish
-        if len(self.text) + self.thoughts > REPLY_LIMIT:
-            raise ModelFailed(f"the reply is longer than {REPLY_LIMIT:,} characters", raw=self.text[:10_000])
+DONE = "[DONE]"
+_BODY_STARTS = '{[<"'
+_SPACE = re.compile(r"\s*")
+_FIELDS = ("data", "event", "id", "retry", "")  # of server-sent events; a comment has an empty name
+_DECODER = json.JSONDecoder(strict=False)
 
 
 async def collect(
-    stream: AsyncStream[ChatCompletionChunk],
+    response: httpx2.Response,
     draft: PartialReply,
     on_partial: OnPartial | None,
-    on_chunk: Callable[[], None] = lambda: None,
+    partial_fields: Iterable[str] = (),
+    on_data: Callable[[], None] = lambda: None,
 ) -> None:
-    """Read the whole stream into `draft`; raise TransientFault if it is cut or not a reply, or ModelFailed."""
-    async with stream:
-        if "text/event-stream" in stream.response.headers.get("content-type", ""):
-            async for chunk in stream:
-                on_chunk()
-                _take_chunk(draft, chunk)
-                await _report_partial(draft, on_partial)
-        else:
-            _take_body(draft, (await stream.response.aread()).decode(errors="replace"))
+    """Read the whole answer into `draft`. `on_data` is called for every piece, also of keep-alive comments.
+
+    Raises ErrorAnswer, TransientFault, InvalidReply or ModelFailed if the server says that this is no whole reply.
+    """
+    fields = frozenset(partial_fields)
+    try:
+        async for event, text in events(response, on_data):
+            for value in _values(text):
+                if value == DONE:
+                    draft.ended = True
+                    break
+                draft.take(value, error=event == "error")
+            if draft.ended and draft.choice is not None:  # a server may leave the connection open
+                break
+            await _report_partial(draft, on_partial, fields)
+    except httpx2.TransportError:
+        if draft.finish is None:
+            raise
     _check_end(draft)
 
 
-def _take_chunk(draft: PartialReply, chunk: ChatCompletionChunk) -> None:
-    draft.usage = chunk.usage or draft.usage
-    for choice in (chunk.choices or [])[:1]:  # the chunk that carries usage has none
-        if choice.delta:
-            draft.take(content=choice.delta.content, extra=choice.delta, finish=choice.finish_reason)
+async def events(response: httpx2.Response, on_data: Callable[[], None]) -> AsyncIterator[tuple[str, str]]:
+    """Yield the name and data of each event; "" and the text for what is no event.
+
+    Unlike browsers, take what comes under any content type, an event that no empty line ends, and a byte order mark.
+    """
+    lines, reader = _Lines(), _EventReader()
+    async for chunk in response.aiter_bytes():
+        on_data()
+        for line in lines.decode(chunk):
+            for found in reader.read(line):
+                yield found
+    for line in [*lines.decode(b"", final=True), ""]:
+        for found in reader.read(line):
+            yield found
+    if body := reader.body.getvalue().strip():
+        yield "", body
+
+
+class _Lines:
+    """Splits bytes of UTF-8 into lines that end with CR, LF or both, wherever the pieces are cut."""
+
+    def __init__(self) -> None:
+        self._decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("replace"), translate=True)
+        self._open: list[str] = []
+
+    def decode(self, chunk: bytes, *, final: bool = False) -> list[str]:
+        first, *others = self._decoder.decode(chunk, final=final).split("\n")
+        self._open.append(first)
+        if not (others or final):
+            return []
+        lines = ["".join(self._open), *others]
+        self._open = [] if final else [lines.pop()]
+        return lines
+
+
+@dataclass
+class _EventReader:
+    """Puts lines together to events. A line that is a JSON object is one, too; `body` has all other lines."""
+
+    event: str = ""
+    data: list[str] = field(default_factory=list)
+    body: io.StringIO = field(default_factory=io.StringIO)
+    in_body: bool = False  # the answer is a text of many lines: JSON or a page
+
+    def read(self, line: str) -> Iterator[tuple[str, str]]:
+        line = line.strip("\ufeff")
+        name, colon, text = line.partition(":")
+        if not line.strip():
+            if self.data:
+                yield self.event, "\n".join(self.data)
+            self.event, self.data = "", []
+        elif not self.in_body and colon and name in _FIELDS:
+            text = text.removeprefix(" ")
+            if name == "data":
+                self.data.append(text)
+            elif name == "event":
+                self.event = text.strip()
+        elif line.strip() == DONE or (not self.in_body and line[0] == "{" and line.rstrip()[-1] == "}"):
+            yield "", line
         else:
-            draft.finish = choice.finish_reason or draft.finish
+            self.in_body = self.in_body or line.lstrip()[0] in _BODY_STARTS
+            self.body.write(f"{line}\n")
 
 
-def _take_body(draft: PartialReply, body: str) -> None:
-    """Read a reply that is not streamed. Some servers do not stream, or send errors with status 200."""
-    try:
-        data = json.loads(body)
-    except ValueError:
-        raise TransientFault(
-            f"the endpoint answered with a page instead of a reply (is its address right?): {shorten(body, 80)}",
-            raw=body,
-        ) from None
-    if not isinstance(data, dict) or not data.get("choices"):
-        error: Any = data.get("error", data) if isinstance(data, dict) else data
-        message = error.get("message", error) if isinstance(error, dict) else error
-        raise TransientFault(f"the endpoint answered with an error: {shorten(str(message))}", raw=body)
-    completion = _completion(data, body)
-    choice = completion.choices[0]
-    draft.usage = completion.usage
-    draft.take(content=choice.message.content, extra=choice.message, finish=choice.finish_reason)
+def _values(text: str) -> Iterator[object]:
+    """The JSON values in an event's data, and DONE; a text that is not JSON is a value itself.
+
+    Raises TransientFault if a value is broken: a part of the reply would be missing.
+    """
+    position = _SPACE.match(text).end()  # type: ignore[union-attr]
+    while position < len(text):
+        if text.startswith(DONE, position):
+            value, end = DONE, position + len(DONE)
+        else:
+            try:
+                value, end = _DECODER.raw_decode(text, position)
+            except (ValueError, RecursionError):
+                if text[position] in "{[":
+                    raise TransientFault("the endpoint sent a stream that is not JSON", raw=text[:1_000]) from None
+                value, end = text[position:], len(text)
+        yield value
+        position = _SPACE.match(text, end).end()  # type: ignore[union-attr]
 
 
-def _completion(data: dict[str, Any], body: str) -> ChatCompletion:
-    try:
-        return ChatCompletion.model_validate(data)
-    except ValidationError:
-        raise TransientFault("the endpoint answered with something that is no chat completion", raw=body) from None
-
-
-async def _report_partial(draft: PartialReply, on_partial: OnPartial | None) -> None:
-    now = time.monotonic()
-    if on_partial is None or now - draft.shown < PARTIAL_EVERY or not draft.text:
+async def _report_partial(draft: PartialReply, on_partial: OnPartial | None, fields: frozenset[str]) -> None:
+    """Report the partial object, at most every PARTIAL_EVERY seconds and for a tenth of the time."""
+    began = time.monotonic()
+    if on_partial is None or began < draft.next_partial or not draft.content.tell():
         return
-    if (partial := partial_object(draft.text)) is not None:
-        draft.shown = now
+    partial = await asyncio.to_thread(partial_object, draft.text, fields)
+    draft.next_partial = began + max(PARTIAL_EVERY, 10 * (time.monotonic() - began))
+    if partial is not None:
         await on_partial(partial)
 
 
 def _check_end(draft: PartialReply) -> None:
-    if draft.refusal and not draft.text:
+    text = draft.text
+    if draft.refusal and not text:
         raise ModelFailed(f"the model refused: {shorten(draft.refusal)}", raw=draft.refusal)
+    if draft.choice is None and draft.stray is not None:
+        raise ErrorAnswer(draft.stray)
     match draft.finish:
-        case None:
-            raise TransientFault("the reply was cut off", raw=draft.text)
         case "length":
-            raise InvalidReply("it was cut at the model's length limit: answer more briefly", raw=draft.text, cut=True)
-        case "content_filter":
-            raise ModelFailed("the endpoint's content filter stopped the reply", raw=draft.text)
+            raise InvalidReply("it was cut at the model's length limit: answer more briefly", raw=text, cut=True)
+        case "filter":
+            raise ModelFailed("the endpoint's content filter stopped the reply", raw=text)
+        case "error":
+            raise TransientFault("the endpoint reported that the reply failed", raw=text)
         case _:
             return

@@ -98,7 +98,7 @@ LASTING_FAULT = {
     "500": (3, "500"),
     "timeout": (3, "in time"),
     "cut": (3, "cut off"),
-    "garbled": (3, "broken"),
+    "garbled": (3, "in the middle of its JSON"),
     "truncated": (3, "length limit"),
     "invented": (3, "confidence_level"),
     "html": (3, "page"),

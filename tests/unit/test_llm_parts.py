@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelRequest, ScriptedModel
 from shared.llm.faults import RETRY_AFTER_CAP, InvalidReply, retry_after, shorten
-from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object
+from shared.llm.parsing import REPAIR_LIMIT, parse_reply, partial_object
 from shared.llm.schema import strict_schema
 from shared.llm.usage import Tokens, cost, estimate
 
@@ -52,14 +52,14 @@ def test_the_json_object_is_extracted_from_the_reply(text: str) -> None:
 
 def test_an_object_may_have_fences_and_line_breaks_within_its_texts() -> None:
     code = "```python\nprint({'a': 1})\n```"
-    assert find_object(f"```json\n{json.dumps({'title': code})}\n```") == {"title": code}
-    assert find_object('{"title": "two\nlines"}') == {"title": "two\nlines"}
+    assert parse_reply(f"```json\n{json.dumps({'title': code})}\n```", Item).title == code
+    assert parse_reply('{"title": "two\nlines"}', Item).title == "two\nlines"
 
 
 @pytest.mark.parametrize(
-    ("text", "prose"),
+    ("text", "no_object"),
     [
-        ("", False),
+        ("", True),
         ("no object here", True),
         ("[1, 2]", True),
         ('{"title": "x', False),
@@ -70,10 +70,10 @@ def test_an_object_may_have_fences_and_line_breaks_within_its_texts() -> None:
     ],
     ids=range(8),
 )
-def test_text_without_an_object_is_refused(text: str, prose: bool) -> None:
+def test_text_without_an_object_is_refused(text: str, no_object: bool) -> None:
     with pytest.raises(InvalidReply) as bad:
         parse_reply(text, Item)
-    assert bad.value.prose is prose
+    assert bad.value.no_object is no_object
     assert bad.value.raw == text
 
 
@@ -85,9 +85,9 @@ def test_errors_name_the_place_and_hide_the_value() -> None:
     assert "7777" not in bad.value.reason
 
 
-def test_a_lone_surrogate_is_refused() -> None:
-    with pytest.raises(InvalidReply):
-        parse_reply('{"title": "\\ud800"}', Item)
+def test_a_lone_half_of_a_character_becomes_a_replacement_character() -> None:
+    assert parse_reply('{"title": "a\\ud800b"}', Item).title == "a\ufffdb"
+    assert partial_object('{"title": "a\\ud800b"}') == {"title": "a\ufffdb"}
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text()), min_size=1), st.data())

@@ -1,0 +1,208 @@
+"""Reads chat completions as servers really send them: whole, or in chunks; fields of any type."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Literal
+
+from shared.llm.errors import ModelFailed
+from shared.llm.usage import Tokens, estimate
+
+REPLY_LIMIT = 1_000_000  # characters
+MAX_COUNT = 10**9  # tokens; a larger count is an error of the server
+MAX_TOOL_CALLS = 100
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "thought", "reasoning_details")
+ERROR_KEYS = ("error", "errors", "detail")
+Finish = Literal["stop", "length", "filter", "error"]
+_SPELLINGS: dict[Finish, str] = {
+    "stop": "stop eos eos_token end end_turn stop_sequence stop_token complete completed done finish finished normal "
+    "tool_calls tool_call tool_use function_call",
+    "length": "length max_tokens max_output_tokens max_completion_tokens max_length model_length token_limit "
+    "context_length model_context_window_exceeded incomplete",
+    "filter": "content_filter content_filtered safety refusal recitation blocklist sensitive prohibited_content spii "
+    "guardrail_intervened image_safety",
+    "error": "error abort aborted cancelled canceled timeout failed network_error other insufficient_system_resource "
+    "malformed_function_call unload",
+}
+FINISHES = {spelling: finish for finish, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+
+
+class ErrorAnswer(Exception):
+    """The server reports an error with status 200, or within a stream. `body`: a JSON value or a text."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__("the endpoint answered with an error")
+        self.body = body
+
+
+@dataclass
+class ToolCall:
+    """A call of a tool that the model made, perhaps in order to answer."""
+
+    index: object
+    id: object
+    name: str = ""
+    arguments: io.StringIO = field(default_factory=io.StringIO)
+
+
+@dataclass
+class PartialReply:
+    """The part of a reply that has arrived. The usage of a cancelled call is estimated from it."""
+
+    content: io.StringIO = field(default_factory=io.StringIO)
+    reasoning: io.StringIO = field(default_factory=io.StringIO)
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    refusal: str = ""
+    finish: Finish | None = None  # None: the server did not say, or said something unknown
+    ended: bool = False  # the server said that nothing follows
+    usage: Tokens | None = None
+    choice: int | None = None  # the index of the choice that is read
+    stray: object = None  # the last value that is no part of a completion
+    refused: bool = False  # the server did not accept the request: no tokens were used
+    next_partial: float = field(default=0.0, repr=False)  # when to report, in seconds of the monotonic clock
+
+    @property
+    def text(self) -> str:
+        """The answer, with thoughts that the server left in it."""
+        return joined(self.content.getvalue())
+
+    @property
+    def thoughts(self) -> str:
+        """The reasoning that the server sent in a field of its own."""
+        return joined(self.reasoning.getvalue())
+
+    def estimated_tokens(self) -> int:
+        """Completion tokens, estimated for servers that do not count."""
+        return estimate([self.content.getvalue(), self.reasoning.getvalue()])
+
+    def take(self, value: object, *, error: bool = False) -> None:
+        """Add a chunk or a whole completion. With `error`, it is an error event. Raises ErrorAnswer or ModelFailed."""
+        if isinstance(value, list):
+            for item in value:
+                self.take(item, error=error)
+        if not isinstance(value, dict):
+            if error:
+                raise ErrorAnswer({"message": value})
+            self.stray = value if value not in (None, []) else self.stray
+            return
+        is_error = error or "error" in (value.get("object"), value.get("type")) or any(map(value.get, ERROR_KEYS))
+        if is_error and self.finish is None:
+            raise ErrorAnswer(value)
+        choices = _objects(value.get("choices"))
+        if not isinstance(value.get("choices"), list):
+            self.stray = value
+        for choice in choices:
+            self._take_choice(choice)
+        groq = value.get("x_groq")
+        for usage in (value.get("usage"), groq.get("usage") if isinstance(groq, dict) else None):
+            self.usage = count_tokens(usage) or self.usage
+
+    def _take_choice(self, choice: dict[str, Any]) -> None:
+        index = choice.get("index") if isinstance(choice.get("index"), int) else 0
+        self.choice = index if self.choice is None else self.choice
+        if index != self.choice:
+            return
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(delta, dict):
+            self._take_message(delta)
+        elif message is not None:
+            whole = message if isinstance(message, dict) else {"content": message}
+            if whole.get("content"):  # chunks may have come before
+                self.content = io.StringIO()
+            self._take_message(whole)
+            self.ended = True
+        self.finish = _finish(choice.get("finish_reason")) or self.finish
+        self.usage = count_tokens(choice.get("usage")) or self.usage
+
+    def _take_message(self, message: dict[str, Any]) -> None:
+        parts = list(_parts(message.get("content")))
+        self.content.writelines(text for text, is_thought in parts if not is_thought)
+        self.reasoning.writelines(text for text, is_thought in parts if is_thought)
+        for name in THOUGHTS:  # some servers send the same thoughts under two names
+            if thoughts := "".join(text for text, _ in _parts(message.get(name))):
+                self.reasoning.write(thoughts)
+                break
+        if isinstance(refusal := message.get("refusal"), str):
+            self.refusal += refusal
+        for position, call in enumerate(_objects(message.get("tool_calls"))):
+            self._take_tool_call(call.get("index", position), call.get("id"), call.get("function"))
+        self._take_tool_call(None, None, message.get("function_call"))
+        size = self.content.tell() + self.reasoning.tell() + sum(call.arguments.tell() for call in self.tool_calls)
+        if size > REPLY_LIMIT:
+            raise ModelFailed(f"the reply is longer than {REPLY_LIMIT:,} characters", raw=self.text[:10_000])
+
+    def _take_tool_call(self, index: object, call_id: object, function: object) -> None:
+        """Add a tool call, or a piece of one: it continues the call of its index, unless it has another id."""
+        if not isinstance(function, dict):
+            return
+        call = next((call for call in reversed(self.tool_calls) if call.index == index), None)
+        if call is None or (call_id and call.id and call.id != call_id):
+            call = ToolCall(index, call_id)
+            self.tool_calls = [*self.tool_calls[-MAX_TOOL_CALLS:], call]
+        name, arguments = function.get("name"), function.get("arguments")
+        call.name = name if isinstance(name, str) and name else call.name
+        call.arguments.write(arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else "")
+
+
+def count_tokens(usage: object) -> Tokens | None:
+    """The counts of a `usage`, in the spelling of several servers; None if it counts nothing."""
+    if not isinstance(usage, dict):
+        return None
+    prompt = _count(usage, "prompt_tokens", "input_tokens")
+    completion = _count(usage, "completion_tokens", "output_tokens")
+    if not completion and not prompt:
+        return None
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    cached = _count(details, "cached_tokens") if isinstance(details, dict) else 0
+    cached = cached or _count(usage, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens")
+    return Tokens(prompt, min(cached, prompt), completion)
+
+
+def joined(text: str) -> str:
+    """The text with halves of characters joined; a lone half becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _count(counts: dict[str, Any], *names: str) -> int:
+    """The first of these counts that is a number from 1 on, also written as a text; else 0."""
+    for name in names:
+        try:
+            number = float(counts.get(name) or 0)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if isfinite(number) and 1 <= number <= MAX_COUNT:
+            return int(number)
+    return 0
+
+
+def _finish(reason: object) -> Finish | None:
+    """What the finish reason means, in any server's spelling (`MAX_TOKENS`, `FinishReason.STOP`, `stop`)."""
+    if not isinstance(reason, str):
+        return None
+    return FINISHES.get(reason.strip().lower().rpartition(".")[2].removeprefix("finish_reason_"))
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _parts(content: object, *, is_thought: bool = False, levels: int = 4) -> Iterator[tuple[str, bool]]:
+    """The texts of a content, and whether they are thoughts: a text, a part, a list of parts, or an object of JSON."""
+    match content:
+        case str():
+            yield content, is_thought
+        case list() if levels:
+            for part in content:
+                yield from _parts(part, is_thought=is_thought, levels=levels - 1)
+        case {"thinking": inner} | {"reasoning": inner} | {"summary": inner} if levels:
+            yield from _parts(inner, is_thought=True, levels=levels - 1)
+        case {"type": str() as kind, "text": str() as text}:
+            yield text, is_thought or "reasoning" in kind or "thinking" in kind
+        case {"type": str()}:
+            return  # a reference, a picture, encrypted thoughts
+        case dict():  # the object itself, where a server parses it
+            yield json.dumps(content, ensure_ascii=False), is_thought
+        case _:
+            return

@@ -1,0 +1,84 @@
+"""Reads what a model server says in an error body. Servers and the gateways before them use many shapes."""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+MAX_BODY = 20_000  # characters that are read
+MAX_LEVELS = 12  # of values within values
+# keys of words, the outer cause first: OpenAI, Spring, FastAPI and pydantic, Cloudflare, Azure, MiniMax, OpenRouter
+WORDS = (
+    *("error", "errors", "message", "error_message", "error_description", "detail", "details", "msg", "title"),
+    *("description", "innererror", "base_resp", "status_msg", "metadata", "raw"),
+)
+CODES = ("code", "type", "error_type", "status", "param", "reason")
+_HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+_HTML_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+
+
+class ErrorBody(NamedTuple):
+    """`words`: for people, in one line. `codes`: codes, types and names of parameters, for programs."""
+
+    words: str
+    codes: str
+
+    @property
+    def text(self) -> str:
+        """Everything in lower case, to search."""
+        return f"{self.words} {self.codes}".lower()
+
+
+def read_error(body: object) -> ErrorBody:
+    """The words and codes of a body, which is a JSON value or a text: JSON, HTML or plain."""
+    value = _decoded(body[:MAX_BODY]) if isinstance(body, str) else body
+    codes = " ".join(dict.fromkeys(_codes(value, MAX_LEVELS)))
+    words: list[str] = []
+    for text in _words(value, MAX_LEVELS):
+        if not any(text in earlier for earlier in words):
+            words.append(text)
+    known = "; ".join(words) or codes
+    if not known and value not in (None, {}, [], ""):
+        known = json.dumps(value, ensure_ascii=False)[:MAX_BODY]
+    return ErrorBody(known, codes)
+
+
+def _words(value: object, levels: int) -> Iterator[str]:
+    """The texts under the known keys; a text may itself be JSON, from the server behind a gateway."""
+    value = _decoded(value)
+    if isinstance(value, str) and value:
+        yield " ".join(value.split())
+    elif isinstance(value, list) and levels:
+        for item in value[:10]:
+            yield from _words(item, levels - 1)
+    elif isinstance(value, Mapping) and levels:
+        place = value.get("loc")  # of pydantic: where in the request
+        names = ".".join(map(str, place[1:] or place)) if isinstance(place, list) else ""
+        for key in WORDS:
+            for text in _words(value.get(key), levels - 1):
+                yield f"{names}: {text}" if names else text
+
+
+def _codes(value: object, levels: int) -> Iterator[str]:
+    value = _decoded(value)
+    if isinstance(value, list) and levels:
+        for item in value[:10]:
+            yield from _codes(item, levels - 1)
+    elif isinstance(value, Mapping) and levels:
+        yield from (str(code) for key in CODES if isinstance(code := value.get(key), str | int) and code)
+        for key in WORDS:
+            yield from _codes(value.get(key), levels - 1)
+
+
+def _decoded(value: object) -> object:
+    """The value of a JSON text, and the words of an HTML page; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip().lstrip("\ufeff")
+    if text[:1] in ("{", "[", '"'):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return html.unescape(_HTML_MARKUP.sub(" ", text)).strip() or text if _HTML.search(text) else text
