@@ -156,6 +156,6 @@ def _json_text(reply: dict[str, Any] | str, shape: str, fault: Fault) -> str:
     if isinstance(reply, str):
         return reply if shape == "text" else json.dumps({"message": reply}, ensure_ascii=False)
     if fault.fault == "invented":
-        reply = {**reply, "confidence_level": 0.9, "mood": "cheerful"}
+        reply = {"reply": {**reply["reply"], "confidence_level": 0.9, "mood": "cheerful"}}
     text = json.dumps(reply, ensure_ascii=False)
     return text if shape != "text" else f"Here is my reply.\n\n```json\n{text}\n```\n\nThat is all."

@@ -73,7 +73,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_embedding_model": "the model for `/v1/embeddings` there, so that earlier sessions are recalled by meaning too. "
         "Empty: by words only",
         "model_timeout": "total seconds for one call, even if the reply keeps coming",
-        "model_silence_timeout": "seconds without new output from the model, also before its first word, after which a call is cancelled",
+        "model_silence_timeout": "seconds without anything from the server (text, thoughts or a keep-alive), also before the first word, after which a call is cancelled",
         "model_max_attempts": "attempts of a call with transient failures (429, 5xx, timeouts, cut replies)",
         "model_outage_timeout": "seconds to wait for an unreachable endpoint before the session fails",
         "model_concurrency": "concurrent calls in one process",

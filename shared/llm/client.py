@@ -183,6 +183,8 @@ class OpenAIModel:
             fault = classify(error, names=self._setting_names, ability=ability)
             is_answer = isinstance(error, APIStatusError | ErrorAnswer)
             attempt.draft.refused = isinstance(fault, ModelUnreachable) or (is_answer and not attempt.draft.text)
+            if isinstance(fault, TransientFault) and attempt.draft.finish == "stop":
+                return  # only the end of the stream is missing
             if isinstance(fault, TransientFault) and not fault.raw:
                 fault.raw = attempt.draft.text
             raise fault from (None if fault is error else error)

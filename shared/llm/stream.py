@@ -32,24 +32,25 @@ async def collect(
     partial_fields: Iterable[str] = (),
     on_data: Callable[[], None] = lambda: None,
 ) -> None:
-    """Read the whole answer into `draft`. `on_data` is called for every piece, also of keep-alive comments.
+    """Read the whole answer into `draft`. `on_data` is called for every piece until the reply is finished.
 
     Raises ErrorAnswer, TransientFault, InvalidReply or ModelFailed if the server says that this is no whole reply.
     """
     fields = frozenset(partial_fields)
-    try:
-        async for event, text in events(response, on_data):
-            for value in _values(text):
-                if value == DONE:
-                    draft.ended = True
-                    break
-                draft.take(value, error=event == "error")
-            if draft.ended and draft.choice is not None:  # a server may leave the connection open
-                break
-            await _report_partial(draft, on_partial, fields)
-    except httpx2.TransportError:
+
+    def arrived() -> None:
         if draft.finish is None:
-            raise
+            on_data()
+
+    async for event, text in events(response, arrived):
+        for value in _values(text):
+            if value == DONE:
+                draft.ended = True
+                break
+            draft.take(value, error=event == "error")
+        if draft.ended and draft.choice is not None:  # a server may leave the connection open
+            break
+        await _report_partial(draft, on_partial, fields)
     _check_end(draft)
 
 
