@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from cli.doctor_check import DoctorCheck, Outcome, check_table, first_line
+from cli.doctor_store import check_store
 from cli.doctor_tools import check_mcp, check_retail
 from cli.doctor_upgrade import check_upgrade
 from cli.home import find_running, use_running_nats
@@ -20,6 +21,7 @@ from cli.ports import is_free, who_listens
 from cli.readiness import http_get
 from shared.sandbox import available
 from shared.settings import Settings
+from shared.unavailable import DAMAGED, database_advice
 
 _DISK_ENOUGH, _DISK_MINIMUM = 1_000_000_000, 100_000_000  # bytes of disk
 _PAYLOAD = 4 * 1024 * 1024  # bytes of a message that Parley's own servers accept
@@ -47,6 +49,7 @@ async def run_checks(settings: Settings) -> list[DoctorCheck]:
         check_binary(settings),
         broker,
         await check_streams(reached, broker),
+        *await check_store(reached, broker),
         await check_upgrade(reached, broker),
         await check_database(settings),
         await asyncio.to_thread(check_model, reached),
@@ -172,9 +175,12 @@ async def check_database(settings: Settings) -> DoctorCheck:
     try:
         async with asyncio.timeout(_REQUEST_TIMEOUT), engine.connect() as connection:
             # SQLite opens the file only when a statement needs it.
-            await connection.execute(text("pragma schema_version" if file.name else "select 1"))
+            finding = await connection.scalar(text("pragma quick_check(1)" if file.name else "select 'ok'"))
+            if finding != "ok":
+                return DoctorCheck("database", "fail", f"{address}: {finding}", DAMAGED)
     except (OSError, SQLAlchemyError) as error:
-        return DoctorCheck("database", "fail", f"{address}: {first_line(error)}", "start it, or look at DATABASE_URL")
+        advice = database_advice(str(error)) or "start it, or look at DATABASE_URL"
+        return DoctorCheck("database", "fail", f"{address}: {first_line(error)}", advice)
     finally:
         await engine.dispose()
     return DoctorCheck("database", "ok", address)

@@ -99,11 +99,13 @@ def provision(
 
 
 @app.command()
-def rebuild() -> None:
+def rebuild(
+    force: Annotated[bool, typer.Option("--force", help="Also give up messages that only the database has.")] = False,
+) -> None:
     """Rebuild the database from the log."""
     from cli import rebuild as rebuilding
 
-    raise typer.Exit(rebuilding.rebuild(load_settings()))
+    raise typer.Exit(rebuilding.rebuild(load_settings(), force=force))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -10,7 +10,7 @@ from shared.settings import Settings
 MODULE = "services.plan_store.rebuild"
 
 
-def rebuild(settings: Settings, *, module: str = MODULE) -> int:
+def rebuild(settings: Settings, *, module: str = MODULE, force: bool = False) -> int:
     """Run the program with its output passed through. Returns its exit code."""
     settings = use_running_nats(settings)
     environment = environment_for(
@@ -19,5 +19,6 @@ def rebuild(settings: Settings, *, module: str = MODULE) -> int:
         DATABASE_URL=settings.sql_url,
         PARLEY_HOME=str(settings.parley_home.resolve()),
     )
-    process = subprocess.run([sys.executable, "-m", module], env=environment, check=False)  # noqa: S603
+    command = [sys.executable, "-m", module, *(["--force"] if force else [])]
+    process = subprocess.run(command, env=environment, check=False)  # noqa: S603
     return process.returncode if process.returncode >= 0 else 128 - process.returncode

@@ -6,6 +6,7 @@ version conflict, or when the result of the append is unknown, it reads the tail
 
 import asyncio
 import time
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pydantic_core import from_json
@@ -36,6 +37,7 @@ MAX_FORK = 1008 * 1024  # bytes of a fork's first event; a broker's default limi
 MAX_DEPTH = 100  # levels of arrays and objects; readers parse 200
 ENVELOPE_DEPTH = 20  # levels that pages of events may add
 FIRST_DELAY, MAX_DELAY = 0.05, 0.5  # seconds between two attempts while the log is unavailable or elects a leader
+STORES_NOTHING = "The log can be read, and stores nothing: is its disk full?"
 MAX_FRUITLESS_CONFLICTS = 8  # conflicts without a newer message: a new leader may lag
 
 
@@ -45,6 +47,13 @@ class LogExtent(NamedTuple):
     created: str
     first: int
     last: int  # below `first` if the log is empty
+
+
+class LogCount(NamedTuple):
+    """How many messages the log has, and the broker's time of the count."""
+
+    messages: int
+    at: datetime
 
 
 class VersionConflict(Exception):
@@ -60,7 +69,7 @@ class LogUnavailable(Unavailable):
 
 
 class LogFull(LogUnavailable, Indeterminate):
-    """The log is full, and nothing was stored. Retrying succeeds once an operator has made room."""
+    """The log stores nothing, most likely because its disk is full. Retrying succeeds once there is room."""
 
 
 class Unstorable(ValueError):
@@ -96,6 +105,10 @@ class ReplicatedLog(SessionLog, Protocol):
     @property
     def clustered(self) -> bool:
         """Whether several servers store the log: then guards prove nothing, and replicas may lag behind the leader."""
+        ...
+
+    async def check_writable(self) -> None:
+        """Raises LogFull if NATS answers and stores nothing, LogUnavailable if it does not answer."""
         ...
 
 
@@ -161,11 +174,11 @@ async def commit(
             fruitless = 0 if loaded.position > before else fruitless + 1
             if isinstance(error, VersionConflict):
                 if fruitless > MAX_FRUITLESS_CONFLICTS:
-                    raise OutOfTurn("The session is no longer in the log: it was purged.") from error
+                    raise OutOfTurn("The log no longer has the session's newest events: purged, or lost.") from error
             elif time.monotonic() > deadline:
                 if isinstance(error, LogFull):
                     raise
-                raise LogUnavailable("The log does not answer.") from error
+                raise LogFull(STORES_NOTHING) from error  # its tail has just been read
             if fruitless or isinstance(error, Indeterminate):
                 # While other writers succeed, the log works: the cluster only refuses concurrent appends.
                 delay = min(delay * 2, MAX_DELAY) if fruitless else FIRST_DELAY
@@ -224,8 +237,10 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_FORK",
     "MESSAGE_ID",
+    "STORES_NOTHING",
     "EventTooLarge",
     "Indeterminate",
+    "LogCount",
     "LogExtent",
     "LogFull",
     "LogUnavailable",

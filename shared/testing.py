@@ -11,6 +11,7 @@ from shared.domain.session import Session
 from shared.log import (
     MESSAGE_ID,
     Indeterminate,
+    LogCount,
     LogExtent,
     SessionAtPosition,
     SessionLog,
@@ -70,6 +71,12 @@ class InMemoryLog:
         if not self.messages:
             return LogExtent(self.created, 1, 0)
         return LogExtent(self.created, self.messages[0].position, self.messages[-1].position)
+
+    async def check_writable(self) -> None:
+        """A list stores everything."""
+
+    async def count(self) -> LogCount:
+        return LogCount(len(self.messages), datetime.now(UTC))
 
     async def message(self, position: int) -> StoredMessage | None:
         return next((message for message in self.messages if message.position == position), None)

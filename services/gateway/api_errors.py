@@ -88,8 +88,9 @@ def as_api_error(error: Exception) -> ApiError | None:
         case LogFull():
             return ApiError(
                 "unavailable",
-                "Parley's log is full: nothing more can be stored.",
-                "Nothing is lost. Give NATS more room (disk, or max_file_store), then send it again with the same id.",
+                "Parley's log stores nothing: is its disk full?",
+                "Nothing is lost. Give NATS more room (disk, or max_file_store) and restart it, then send it again "
+                "with the same id.",
             )
         case _ if isinstance(error, UNAVAILABLE):
             return ApiError(

@@ -1,8 +1,12 @@
 """The session log of a bus that may not be connected yet."""
 
+import time
+
 from parley.events import Due, SessionEvent
 from shared.bus import Bus, BusUnavailable
-from shared.log import LogUnavailable, ReplicatedLog, StoredMessage
+from shared.log import STORES_NOTHING, Indeterminate, LogFull, LogUnavailable, ReplicatedLog, StoredMessage
+
+EVIDENCE_TTL = 10.0  # seconds that an append is evidence of whether the log stores events
 
 
 class DeferredLog:
@@ -10,6 +14,7 @@ class DeferredLog:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self._stored_at = self._unanswered_at = -EVIDENCE_TTL
 
     @property
     def clustered(self) -> bool:
@@ -19,7 +24,22 @@ class DeferredLog:
             return False
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        return await self._connected_log().append(event, after=after, due=due)
+        log = self._connected_log()
+        try:
+            position = await log.append(event, after=after, due=due)
+        except Indeterminate:
+            self._unanswered_at = time.monotonic()
+            raise
+        self._stored_at, self._unanswered_at = time.monotonic(), -EVIDENCE_TTL
+        return position
+
+    async def check_writable(self) -> None:
+        """As of the last append, if there has just been one: a check stores something."""
+        if time.monotonic() - self._unanswered_at < EVIDENCE_TTL:
+            raise LogFull(STORES_NOTHING)
+        if time.monotonic() - self._stored_at >= EVIDENCE_TTL:
+            await self._connected_log().check_writable()
+            self._stored_at = time.monotonic()
 
     async def read(
         self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False

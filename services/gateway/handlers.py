@@ -27,6 +27,12 @@ from shared.domain.workflows.flow import path_of
 from shared.log import LogUnavailable, SessionAtPosition, SessionLog, StoredMessage, VersionConflict, commit, fork
 from shared.telemetry import names, tracing
 
+LOST = "The log has lost this session's newest events, so it cannot go on."
+LOST_HINT = (
+    "Nothing was changed, and sending it again does not help. Ask your operator to restore NATS from a backup; "
+    "`parley doctor` says more. Its earlier events are still shown."
+)
+
 
 class MessageResult(NamedTuple):
     """The version of the last event that a message caused. `repeated`: the message had been carried out before."""
@@ -101,12 +107,19 @@ async def _act(
     key = message.id or secrets.token_hex(8)
     deadline = time.monotonic() + core.log_timeout
     cached = followed.loaded if followed else None
+    fruitless, refused_after = 0, -1
     while True:
         loaded = cached or (await followed.newest() if followed else await load(core, session_id))
         try:
             return await _decide_and_commit(message, loaded, key, sender, core)
         except ConcurrentChange as lost:
-            if time.monotonic() > deadline:
+            # A conflict without a newer message; a new leader of a cluster may not know that message yet.
+            fruitless = fruitless + 1 if loaded.position == refused_after else 0
+            refused_after = loaded.position
+            is_late = time.monotonic() > deadline
+            if fruitless and (is_late or not core.log.clustered):
+                raise ApiError("not_available", LOST, LOST_HINT) from lost
+            if is_late:
                 raise LogUnavailable("Others keep changing this session.") from lost
         except (ApiError, CommandRefused):
             if cached is None:

@@ -12,9 +12,11 @@ from services.gateway.ports import Core, query
 from shared.bus.errors import BusUnavailable
 from shared.services import PING, WORKERS
 from shared.store_api import HEALTH, Health
+from shared.unavailable import database_advice
 
 CHECK_TIMEOUT = 1.5  # seconds; probes usually wait two
 RESULT_TTL = 1.0  # seconds that a result is reused
+PLAN_STORE = "plan_store"
 PROBE = "readiness-probe"  # no session has this id: reading it only tests whether the stream answers
 
 type Check = tuple[str, Callable[[Core], Awaitable[None]], str]  # name, a check that raises if it fails, advice
@@ -31,18 +33,20 @@ class ReadinessChecker:
         self._fresh_until = 0.0
 
     async def checks(self) -> dict[str, str]:
-        """By check: "ok", or what to do about it. Only REQUIRED_CHECKS count for readiness."""
+        """By check: "ok", or what to do about it. Only those of REQUIRED count for readiness."""
         if self._check_task is None or (self._check_task.done() and time.monotonic() >= self._fresh_until):
             self._check_task = asyncio.create_task(self._run_checks(), name="readiness")
         return await asyncio.shield(self._check_task)
 
     async def _run_checks(self) -> dict[str, str]:
         every = (*REQUIRED_CHECKS, *OPTIONAL_CHECKS)
+        store = asyncio.create_task(_store_checks(self._core))
         results = await asyncio.gather(*(_run_check(name, check(self._core), words) for name, check, words in every))
         self._fresh_until = time.monotonic() + RESULT_TTL
         checks = {name: text for (name, _, _), text in zip(every, results, strict=True)}
-        unknown = {"upgrade": checks["plan_store"]} if checks["plan_store"] != "ok" else {}
-        return checks | unknown
+        if checks["stream"] != "ok":  # then it is unknown
+            checks["storage"] = checks["stream"]
+        return checks | await store
 
 
 async def _nats(core: Core) -> None:
@@ -54,13 +58,21 @@ async def _stream(core: Core) -> None:
     await core.log.read(PROBE, limit=1, leader=True)
 
 
-async def _plan_store(core: Core) -> None:
-    await query(core.store, HEALTH, Health())
+async def _storage(core: Core) -> None:
+    await core.log.check_writable()
 
 
-async def _upgraded(core: Core) -> None:
-    if waiting := (await query(core.store, HEALTH, Health())).waiting_for_upgrade:
-        raise ApiError("upgrade_needed", f"{waiting} sessions wait for a newer release")
+async def _store_checks(core: Core) -> dict[str, str]:
+    """What plan_store says of its database, and of the log. Only its database counts for readiness."""
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT):
+            report = await query(core.store, HEALTH, Health())
+    except (*UNAVAILABLE, ApiError) as error:
+        log.info("not_ready", check=PLAN_STORE, error=repr(error))
+        words = database_advice(str(error)) or "no answer: are plan_store and its database up?"
+        return {PLAN_STORE: words, "upgrade": words}
+    upgrade = _UPGRADE if report.waiting_for_upgrade else "ok"
+    return {PLAN_STORE: "ok", "upgrade": upgrade, **report.problems}
 
 
 async def _worker_answers(worker: str, core: Core) -> None:
@@ -71,7 +83,11 @@ async def _worker_answers(worker: str, core: Core) -> None:
 REQUIRED_CHECKS: tuple[Check, ...] = (
     ("nats", _nats, "no connection: is nats-server up, and NATS_URL right?"),
     ("stream", _stream, "the log cannot be read: has `parley provision` been run?"),
-    ("plan_store", _plan_store, "no answer: are plan_store and its database up?"),
+    (
+        "storage",
+        _storage,
+        "NATS stores nothing: is its disk full? Make room, then restart nats-server (`parley up` restarts its own)",
+    ),
 )
 # The page works without these, so they do not count for readiness.
 OPTIONAL_CHECKS: tuple[Check, ...] = (
@@ -83,8 +99,9 @@ OPTIONAL_CHECKS: tuple[Check, ...] = (
         )
         for worker in WORKERS
     ),
-    ("upgrade", _upgraded, "a newer release has continued some sessions, and they wait for it: upgrade all services"),
 )
+REQUIRED = (*(name for name, *_ in REQUIRED_CHECKS), PLAN_STORE)
+_UPGRADE = "a newer release has continued some sessions, and they wait for it: upgrade all services"
 
 
 async def _run_check(name: str, check: Awaitable[None], words: str) -> str:

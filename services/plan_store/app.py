@@ -6,8 +6,10 @@ from functools import partial
 
 import structlog
 
+from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, project
+from services.plan_store.health import StoreHealth
 from services.plan_store.metrics import run_counts
 from services.plan_store.projection import Projector
 from services.plan_store.restore_check import DatabaseAheadOfLog, check_database_not_ahead
@@ -19,7 +21,7 @@ from services.plan_store.writer import MAX_BATCH
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
 from shared.settings import Settings
-from shared.store_api import QUEUE, VERBS
+from shared.store_api import HEALTH, QUEUE, VERBS
 from shared.worker.run import serve
 
 log = structlog.get_logger("plan_store")
@@ -33,13 +35,16 @@ class PlanStore(Application):
         bus = Bus(settings, "plan_store")
         super().__init__("plan_store", settings, bus)
         self.database = ProjectionDatabase(settings.sql_url)
+        self._clock = BrokerClock()
+        self._health = StoreHealth(bus, bus.log, self.database, self._clock)
         self._projector = Projector(bus.log, self.database)
         self._templates = TemplateStore(bus.library, self.database)
+        now = self._clock.now
         self._scheduler = Scheduler(
-            bus, bus.log, self.database, self._projector, stuck_work_timeout=settings.stuck_work_timeout
+            bus, bus.log, self.database, self._projector, stuck_work_timeout=settings.stuck_work_timeout, now=now
         )
         self._projector.on_projected = self._scheduler.session_projected
-        self._template_runner = TemplateRunner(bus, bus.log, self.database, self._projector, self._templates)
+        self._template_runner = TemplateRunner(bus, bus.log, self.database, self._projector, self._templates, now=now)
         self._answers = False
         self._tasks: list[asyncio.Task[None]] = []
         self._declare()
@@ -68,29 +73,41 @@ class PlanStore(Application):
         @self.broker.subscriber(durable="timers", limit=TIMERS_AT_ONCE)
         async def expire(delivery: Delivery) -> None:
             """End approvals and waits whose time has come."""
+            if delivery.deliveries == 1:  # it was stored just now
+                self._clock.observe(delivery.at)
             await run_when_available(partial(self._scheduler.timer_fired, delivery))
 
         requests = RequestHandlers(
-            self.bus.log, self.database, self._projector, lambda: self.bus.max_payload, templates=self._templates
+            self.bus.log,
+            self.database,
+            self._projector,
+            lambda: self.bus.max_payload,
+            templates=self._templates,
+            health=self._health.report,
         )
         responders = requests.responders()
+        self._answer_health = partial(self.bus.answer, HEALTH.subject, responders[HEALTH.subject], queue=QUEUE)
         for verb in VERBS:
             self.broker.subscriber(verb.subject, queue=QUEUE, request=verb.request, answer=verb.answer)(
                 responders[verb.subject]
             )
 
     async def _prepare_database(self) -> None:
-        """Raises DatabaseAhead."""
+        """Raises DatabaseAhead. Meanwhile `health` is answered, so that others can say what is wrong."""
+        early = await self._answer_health()
         await run_when_available(self.database.migrate)
         log.info("migrated", database=self.database.display_url)
         await run_when_available(partial(check_database_not_ahead, self.database, self.bus.log))
+        await early.stop()
 
     async def _start_tasks(self) -> None:
         self._answers = True
+        filling = asyncio.create_task(run_when_available(partial(self._health.fill_empty_database, self.settings)))
         counts = asyncio.create_task(run_counts(self.database, self.bus))
         upgrading = asyncio.create_task(run_when_available(self._scheduler.project_waiting))
         templates = asyncio.create_task(self._template_runner.run_forever())
-        self._tasks = [asyncio.create_task(self._scheduler.run_sweeps()), counts, upgrading, templates]
+        sweeps = asyncio.create_task(self._scheduler.run_sweeps(self._health.check))
+        self._tasks = [sweeps, counts, upgrading, templates, filling]
 
     async def _stop_tasks(self) -> None:
         for task in self._tasks:

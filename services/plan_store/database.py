@@ -4,8 +4,9 @@ import asyncio
 import fcntl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from functools import cache
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Executable, Table, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from shared.unavailable import Unavailable
+from shared.unavailable import Unavailable, database_advice
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = 7_235_401  # PostgreSQL's advisory lock for migrations; the next number is that of rebuilds
@@ -50,8 +51,9 @@ class ProjectionDatabase:
         if self.is_sqlite:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite")
             self._sync_engine = create_engine(url_parts.set(drivername="sqlite"), **json)
-            event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
-            event.listen(self._sync_engine, "connect", _prepare_sqlite)
+            for engine in (self._engine.sync_engine, self._sync_engine):
+                event.listen(engine, "connect", _prepare_sqlite)
+                event.listen(engine, "checkout", self._check_file)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
@@ -84,7 +86,26 @@ class ProjectionDatabase:
         except (IntegrityError, DataError, ProgrammingError):
             raise  # a bug of this release: a retry does not help
         except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise DatabaseUnavailable(f"{self.display_url}: {error}") from error
+            text = f"{self.display_url}: {getattr(error, 'orig', None) or error}"
+            advice = database_advice(text) if self.is_sqlite else ""
+            raise DatabaseUnavailable(f"{text}: {advice}" if advice else text) from error
+
+    def _check_file(self, _: Any, record: ConnectionPoolEntry, __: Any) -> None:
+        """Open the file again if another one has its name now. Raises DisconnectionError, which does that."""
+        if self._file and self._file.exists():
+            opened = record.info.setdefault("inode", self._file.stat().st_ino)
+            if opened != self._file.stat().st_ino:
+                raise DisconnectionError("the database file was replaced")
+
+    def move_aside(self) -> Path | None:
+        """Rename SQLite's file, with the files beside it; returns its new path. None if there is no such file."""
+        if self._file is None or not self._file.exists():
+            return None
+        kept = self._file.with_name(f"{self._file.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}")
+        for part in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{self._file}{part}").rename(f"{kept}{part}")
+        return kept
 
     def sibling(self, name: str) -> "ProjectionDatabase":
         """A second database: a file next to SQLite's, or a schema of this name in PostgreSQL."""
@@ -110,25 +131,25 @@ class ProjectionDatabase:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             await connection.run_sync(_upgrade)
 
-    async def replace(self, operation: Callable[[Connection], None], source: Path | None, name: str) -> None:
+    async def run_attached[T](self, operation: Callable[[Connection], T], source: Path | None, name: str) -> T:
         """Run `operation` in one transaction without a time limit, with SQLite's file `source` attached as `name`."""
         if self.is_sqlite:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._replace, operation, str(source), name)
-            return
+            attached = partial(self._run_attached, operation, str(source), name)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, attached)
         unlimited = ProjectionDatabase(self._url.render_as_string(hide_password=False), command_timeout=None)
         try:
             async with unlimited.begin() as connection:
-                await connection.run_sync(operation)
+                return await connection.run_sync(operation)
         finally:
             await unlimited.close()
 
-    def _replace(self, operation: Callable[[Connection], None], source: str, name: str) -> None:
+    def _run_attached[T](self, operation: Callable[[Connection], T], source: str, name: str) -> T:
         with self._translate_errors(), self._sync_engine.connect() as connection:
             connection.exec_driver_sql(f"ATTACH DATABASE ? AS {name}", (source,))
             connection.commit()
             try:
                 with connection.begin():
-                    operation(connection)
+                    return operation(connection)
             finally:
                 connection.rollback()
                 connection.exec_driver_sql(f"DETACH DATABASE {name}")

@@ -44,7 +44,7 @@ async def project(projector: Projector, delivery: Delivery) -> None:
 class RequestHandlers:
     """A handler for every verb. Requests about one session first bring its rows up to date."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  all dependencies, by name
         self,
         log: StoreLog,
         database: ProjectionDatabase,
@@ -52,8 +52,13 @@ class RequestHandlers:
         max_payload: Callable[[], int] = lambda: MAX_PAYLOAD,
         *,
         templates: TemplateStore | None = None,
+        health: Callable[[api.Health], Awaitable[api.HealthReport]] | None = None,
     ) -> None:
-        """`max_payload`: bytes that the broker accepts in one message. Without `templates`, their verbs are missing."""
+        """`max_payload`: bytes that the broker accepts in one message. Without `templates`, their verbs are missing.
+
+        `health` answers the verb of that name; by default only the database is asked.
+        """
+        self._health = health or (lambda _: queries.health(database))
         self._templates = templates
         self._max_payload = max_payload
         self._log = log
@@ -86,7 +91,7 @@ class RequestHandlers:
                 _responder(api.PROPOSAL_LIST, partial(list_proposals, self._database)),
                 _responder(api.DEAD_LIST, partial(list_dead, self._database)),
                 _responder(api.DEAD_DISMISS, partial(dismiss, self._database)),
-                _responder(api.HEALTH, self.health),
+                _responder(api.HEALTH, self._health),
             )
         ) | (self._template_responders(self._templates) if self._templates else {})
 
@@ -156,9 +161,6 @@ class RequestHandlers:
         if ask.session_id is not None:
             await self._projector.load(ask.session_id)
         return await queries.usage_totals(self._database, ask)
-
-    async def health(self, _: api.Health) -> api.HealthReport:
-        return await queries.health(self._database)
 
 
 def _responder[Q: api.StoreMessage, A: api.StoreMessage](

@@ -5,7 +5,16 @@ from typing import NamedTuple, Protocol
 
 from parley.events import SessionEvent
 from shared.domain.session import Session
-from shared.log import LogExtent, ReplicatedLog, SessionAtPosition, SessionLog, StoredMessage, WholeLog, accept
+from shared.log import (
+    LogCount,
+    LogExtent,
+    ReplicatedLog,
+    SessionAtPosition,
+    SessionLog,
+    StoredMessage,
+    WholeLog,
+    accept,
+)
 
 PAGE = 500
 END_OF_LOG = 2**62  # greater than any position
@@ -15,6 +24,7 @@ class StoreLog(ReplicatedLog, WholeLog, Protocol):
     """The log with the operations that only plan_store needs."""
 
     async def extent(self) -> LogExtent: ...
+    async def count(self) -> LogCount: ...
     async def message(self, position: int) -> StoredMessage | None: ...
     async def purge(self, session_id: str) -> None: ...
 

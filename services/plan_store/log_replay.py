@@ -43,7 +43,7 @@ class LogReplay:
         self._cached: LRUCache[str, ProjectedSession] = LRUCache(maxsize=CACHE_BYTES, getsizeof=attrgetter("size"))
         self._in_batch: dict[str, CachedSession] = {}
         self._quarantined: list[dict[str, object]] = []
-        self._failed: set[str] = set()
+        self.failed: set[str] = set()  # sessions whose rows cannot be written
         self._waiting: dict[str, dict[str, object]] = {}  # rows of sessions that a newer release has continued
 
     async def run(self, position: int) -> AsyncIterator[int]:
@@ -89,7 +89,7 @@ class LogReplay:
             self._quarantine(raw, session_id, "not the id of a session")
         elif session_id in self._purged:
             self._quarantine(raw, session_id, "the session was purged")
-        elif session_id not in self._failed:
+        elif session_id not in self.failed:
             cached = self._in_batch.get(session_id)
             if cached is None:
                 cached = self._in_batch[session_id] = CachedSession(
@@ -129,7 +129,7 @@ class LogReplay:
                 await self._write_one(write)
             await self._database.run(partial(_write, (), rows, newer, position))
         for write in writes:
-            if write.cached.id not in self._failed and write.after.size <= CACHE_BYTES:
+            if write.cached.id not in self.failed and write.after.size <= CACHE_BYTES:
                 self._cached[write.cached.id] = write.after
 
     async def _write_one(self, write: SessionWrite) -> None:
@@ -139,7 +139,7 @@ class LogReplay:
         except DatabaseUnavailable:
             raise
         except Exception as error:
-            self._failed.add(write.cached.id)
+            self.failed.add(write.cached.id)
             log.error("session_not_rebuilt", session=write.cached.id, error=str(error)[:500])
 
 

@@ -6,7 +6,7 @@ The rows are built in shadow tables, which replace those in use once they are co
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase
 from services.plan_store.history import END_OF_LOG, StoreLog
 from services.plan_store.log_replay import PAGE, LogReplay
 from services.plan_store.projection import Projector
-from services.plan_store.shadow_tables import ShadowTables
+from services.plan_store.shadow_tables import MAX_LOST, ShadowTables
 from services.plan_store.tables import journal, parked_messages, sessions, tombstones, waiting_for_upgrade
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
@@ -27,9 +27,11 @@ from shared.environment import keep_files_private
 from shared.log import LogExtent, LogUnavailable
 from shared.logging import configure_logging
 from shared.settings import Settings
+from shared.unavailable import DAMAGED
 
 CONNECT_TIMEOUT = 10
 PROGRESS_INTERVAL = 0.5  # seconds between two lines of progress
+MAX_NAMED = 10  # sessions, and positions of each, that a refusal names
 Progress = Callable[[int, int], None]
 
 
@@ -45,16 +47,15 @@ class RebuildReport(NamedTuple):
     seconds: float
 
 
-async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
+async def rebuild(settings: Settings, on_progress: Progress, *, force: bool = False) -> RebuildReport:
     """Rebuild while the services run, or not. Needs NATS and the database. `on_progress(done, of)` counts messages.
 
-    An interrupted rebuild continues when it is run again.
+    An interrupted rebuild continues when it is run again. A SQLite file that is damaged is kept under another name.
     Raises RebuildRefused, Unavailable (also when NATS does not answer within `CONNECT_TIMEOUT` seconds).
     """
     database = ProjectionDatabase(settings.sql_url)
     bus = Bus(settings, "rebuild")
     try:
-        await database.migrate()
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await bus.start()
@@ -62,14 +63,27 @@ async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
             raise LogUnavailable("NATS does not answer, or has no log: is NATS_URL right?") from error
         except WrongFormat as error:
             raise RebuildRefused(str(error)) from error
-        return await rebuild_from(bus.log, database, on_progress)
+        try:
+            await database.migrate()
+            return await rebuild_from(bus.log, database, on_progress, force=force)
+        except DatabaseUnavailable as error:
+            if DAMAGED not in str(error) or not (kept := database.move_aside()):
+                raise
+            sys.stderr.write(f"{error}\nIt is now {kept}.\n")
+        await database.migrate()
+        return await rebuild_from(bus.log, database, on_progress, force=force)
     finally:
         await bus.stop()
         await database.close()
 
 
-async def rebuild_from(log: StoreLog, database: ProjectionDatabase, on_progress: Progress) -> RebuildReport:
-    """Rebuild from this log, without arming or cancelling timers."""
+async def rebuild_from(
+    log: StoreLog, database: ProjectionDatabase, on_progress: Progress, *, force: bool = False
+) -> RebuildReport:
+    """Rebuild from this log, without arming or cancelling timers.
+
+    Without `force`, raises RebuildRefused if the log has lost messages that the rows in use still have.
+    """
     started_at = time.monotonic()
     async with database.exclusive_lock() as acquired:
         if not acquired:
@@ -79,13 +93,36 @@ async def rebuild_from(log: StoreLog, database: ProjectionDatabase, on_progress:
         shadow = ShadowTables(database)
         try:
             position = await shadow.open(extent.created, extent.last)
-            async for position in LogReplay(log, shadow.database, purged).run(position):  # noqa: B020  starts there
+            replay = LogReplay(log, shadow.database, purged)
+            async for position in replay.run(position):  # noqa: B020  starts there
                 on_progress(max(position - extent.first + 1, 0), max(extent.last, position) - extent.first + 1)
+            lost = await shadow.lost_messages(max(extent.last, position))
+            if not force and (lost := [message for message in lost if message[0] not in replay.failed]):
+                raise RebuildRefused(_loss(lost))
             await shadow.swap()
         finally:
             await shadow.database.close()
         await _catch_up(log, database, position)
     return await _report(database, time.monotonic() - started_at)
+
+
+def _loss(messages: Sequence[tuple[str, int]]) -> str:
+    """What the log has lost, by session, and what to do."""
+    positions: dict[str, list[int]] = {}
+    for session_id, position in messages:
+        positions.setdefault(session_id, []).append(position)
+    named = [f"{name} ({_some(of_session)})" for name, of_session in positions.items()]
+    count = f"at least {len(messages)}" if len(messages) == MAX_LOST else f"{len(messages)}"
+    return (
+        f"The log has lost {count} messages that the database still has, by session and position: {_some(named)}. "
+        "Restore NATS from a backup. If there is none, `parley rebuild --force` gives these messages up for good. "
+        "Nothing was changed."
+    )
+
+
+def _some(items: Sequence[object]) -> str:
+    more = len(items) - MAX_NAMED
+    return ", ".join(map(str, items[:MAX_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 async def _purged(database: ProjectionDatabase, extent: LogExtent) -> set[str]:
@@ -130,7 +167,7 @@ def main() -> int:
     configure_logging("rebuild", "ERROR")
     try:
         with progress_reporter() as on_progress:
-            report = asyncio.run(rebuild(settings, on_progress))
+            report = asyncio.run(rebuild(settings, on_progress, force="--force" in sys.argv))
     except (RebuildRefused, DatabaseUnavailable, LogUnavailable) as error:
         sys.stderr.write(f"parley rebuild: {error}\n")
         return 1

@@ -21,6 +21,7 @@ async def check_database_not_ahead(database: ProjectionDatabase, log: StoreLog) 
     if newest > last:
         raise DatabaseAheadOfLog(
             f"The database has messages up to position {newest}, the log only up to {last}: NATS was brought back "
-            "from a backup, or NATS_URL or DATABASE_URL is another one's. If both are right, run `parley rebuild`, "
-            "then start plan_store again."
+            "from a backup or has lost its newest messages, or NATS_URL or DATABASE_URL is another one's. Bring back "
+            "what is missing. If both are right, run `parley rebuild`, which keeps only what the log has, then start "
+            "plan_store again."
         )

@@ -5,7 +5,7 @@ It expires approvals, wakes waiting steps, records dead letters, and fails work 
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -127,12 +127,13 @@ class Scheduler:
 
     # --- the sweep
 
-    async def run_sweeps(self) -> None:
-        """Sweep for lost work and missed deadlines until cancelled."""
+    async def run_sweeps(self, may_sweep: Callable[[], Awaitable[bool]]) -> None:
+        """Sweep for lost work and missed deadlines until cancelled, at times when `may_sweep` allows it."""
         while True:
             await asyncio.sleep(self._stuck_after.total_seconds() / 4)
             try:
-                await self.sweep()
+                if await may_sweep():
+                    await self.sweep()
             except Unavailable as error:
                 log.warning("sweep_put_off", error=str(error)[:500])
             except Exception:

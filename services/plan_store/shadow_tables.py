@@ -2,15 +2,38 @@
 
 import asyncio
 import hashlib
+from functools import partial
 from pathlib import Path
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, delete, insert, select, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    exists,
+    insert,
+    select,
+    text,
+    union_all,
+)
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.tables import METADATA, PROJECTED, sessions, tombstones
+from services.plan_store.tables import (
+    METADATA,
+    PROJECTED,
+    journal,
+    parked_messages,
+    sessions,
+    tombstones,
+    waiting_for_upgrade,
+)
 
 NAME = "rebuild"
+MAX_LOST = 1000  # messages that are looked up
 ROOT = Path(__file__).parents[2]
 RULES = ("services/plan_store", "shared/domain", "parley/events")  # the code that determines the rows
 
@@ -56,8 +79,12 @@ class ShadowTables:
 
     async def swap(self) -> None:
         """Replace the rows in use in one transaction. Purged sessions stay purged."""
-        await self.live.replace(_replace, self.database.file, NAME)
+        await self.live.run_attached(_replace, self.database.file, NAME)
         await self.remove()
+
+    async def lost_messages(self, last: int) -> list[tuple[str, int]]:
+        """Session and position of messages up to `last` that the rows in use have and these have not; at most 1,000."""
+        return await self.live.run_attached(partial(_lost_messages, last), self.database.file, NAME)
 
     async def remove(self) -> None:
         await self.database.close()
@@ -101,3 +128,16 @@ def _replace(tx: Connection) -> None:
         names = [column.name for column in table.columns]
         tx.execute(insert(table).from_select(names, select(_ATTACHED[table])))
     tx.execute(delete(sessions).where(sessions.c.id.in_(select(tombstones.c.session_id))))
+
+
+def _lost_messages(last: int, tx: Connection) -> list[tuple[str, int]]:
+    """See `ShadowTables`. What a newer release has to fold is not lost, and neither is a purged session."""
+    live = union_all(*(select(table.c.session_id, table.c.position) for table in (journal, parked_messages))).subquery()
+    new, waiting = [_ATTACHED[table] for table in (journal, parked_messages)], _ATTACHED[waiting_for_upgrade]
+    query = select(live.c.session_id, live.c.position).where(
+        live.c.position <= last,
+        *(~exists().where(table.c.position == live.c.position) for table in new),
+        live.c.session_id.not_in(select(waiting.c.session_id)),
+        live.c.session_id.not_in(select(tombstones.c.session_id)),
+    )
+    return [(row[0], row[1]) for row in tx.execute(query.order_by(live.c.position).limit(MAX_LOST))]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 import nats.js.errors
 from nats.aio.client import Client
@@ -17,9 +18,11 @@ from shared.bus.errors import BusUnavailable
 from shared.bus.instrumentation import observe_append
 from shared.bus.jetstream_api import NATS_ERRORS, stream_info
 from shared.bus.replication import Replication
-from shared.bus.topology import SESSIONS
+from shared.bus.topology import SESSIONS, USED_TICKETS
 from shared.log import (
+    STORES_NOTHING,
     Indeterminate,
+    LogCount,
     LogExtent,
     LogFull,
     LogUnavailable,
@@ -34,6 +37,9 @@ from shared.telemetry import tracing
 WRONG_SEQUENCE = 10071
 FULL_CODES = (10023, 10047, 10077)  # error codes: the server, its disk or the stream has no room
 APPEND_TIMEOUT = READ_TIMEOUT = 2.0  # seconds; after a lost answer the caller reads the tail
+WRITE_TIMEOUT = 1.0  # seconds for the page of `check_writable`
+PROBE = "readiness-probe"  # no ticket has this id
+PAGE = b" " * 4096  # a smaller message may fit where a full disk has no room for an event
 BATCH = 500
 
 
@@ -120,15 +126,23 @@ class JetStreamLog:
 
     async def extent(self) -> LogExtent:
         """Raises LogUnavailable."""
+        info = await self._info()
+        state = info["state"]
+        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
+        return LogExtent(info["created"], first, state["last_seq"])
+
+    async def count(self) -> LogCount:
+        """Raises LogUnavailable."""
+        info = await self._info()
+        return LogCount(info["state"]["messages"], _time(info["ts"]))
+
+    async def _info(self) -> dict[str, Any]:
         try:
-            answer = await stream_info(self._client, SESSIONS, seconds=READ_TIMEOUT)
+            return await stream_info(self._client, SESSIONS, seconds=READ_TIMEOUT)
         except nats.js.errors.NotFoundError as error:
             raise LogUnavailable(f"The log cannot be read: {error.description}. Run `parley provision`.") from error
         except NATS_ERRORS as error:
             raise LogUnavailable(f"The log cannot be read: {error!r}") from error
-        state = answer["state"]
-        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
-        return LogExtent(answer["created"], first, state["last_seq"])
 
     async def message(self, position: int) -> StoredMessage | None:
         """The message at this position; None if it was deleted. Raises LogUnavailable."""
@@ -138,6 +152,17 @@ class JetStreamLog:
             return None
         except NATS_ERRORS as error:
             raise LogUnavailable(f"The log cannot be read: {error!r}") from error
+
+    async def check_writable(self) -> None:
+        """See ReplicatedLog. Stores a page in the stream of used tickets, which soon forgets it."""
+        try:
+            await self._jetstream.publish(f"ticket.{PROBE}", PAGE, stream=USED_TICKETS, timeout=WRITE_TIMEOUT)
+        except nats.js.errors.APIError as error:
+            raise LogFull(f"NATS stores nothing: {error.description}.") from error
+        except TimeoutError as error:
+            raise LogFull(STORES_NOTHING) from error
+        except NATS_ERRORS as error:
+            raise LogUnavailable(f"NATS does not answer: {error!r}") from error
 
     async def purge(self, session_id: str) -> None:
         """Delete the session's messages and artefacts. Its id must not be used again. Raises LogUnavailable."""

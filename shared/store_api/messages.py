@@ -268,8 +268,12 @@ class Health(StoreMessage): ...
 
 
 class HealthReport(StoreMessage):
-    """`waiting_for_upgrade`: sessions that a newer release has continued, and this plan_store cannot fold."""
+    """`waiting_for_upgrade`: sessions that a newer release has continued, and this plan_store cannot fold.
+
+    `problems`: what is wrong and what to do, by check. Anyone may read them, so they name no host, user or file.
+    """
 
     database: str
     sessions: int
     waiting_for_upgrade: int = 0
+    problems: dict[str, str] = Field(default_factory=dict)

@@ -12,7 +12,7 @@ from services.gateway.handlers import Sender, act
 from services.gateway.ports import Core
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
-from shared.log import Indeterminate, LogUnavailable, StoredMessage
+from shared.log import Indeterminate, LogFull, LogUnavailable, SessionAtPosition, StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.bus import FakeBus
 from tests.support.gateway import FakeStore
@@ -119,3 +119,44 @@ async def test_an_append_with_unknown_outcome_is_stored_once(log: OvertakenLog, 
     assert (await act(message, "s", ALICE, core)).version == 3
     assert (await act(message, "s", ALICE, core)).version == 3
     assert (await story.load()).version == 3
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+async def test_a_session_whose_newest_events_the_log_has_lost_says_so(clustered: bool) -> None:
+    log = OvertakenLog()
+    log.clustered = clustered
+    await Conversation(log, "s", "local").plan(user="alice")
+    whole = await FakeStore(log).load("s")
+
+    class Store(FakeStore):
+        """A store whose rows still have what the log has lost."""
+
+        async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
+            return whole
+
+    del log.messages[-1]
+    core = Core(FakeBus(), Store(log), log)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("services.gateway.ports.ELECTION_TIMEOUT", 0.2)
+        with pytest.raises(ApiError, match="The log has lost this session's newest events") as caught:
+            await act(m.Stop(type="stop"), "s", ALICE, core)
+    assert (caught.value.code, len(log.messages)) == ("not_available", 1)
+    assert "backup" in caught.value.hint
+
+
+async def test_a_log_that_is_read_and_answers_no_append_is_said_to_have_a_full_disk() -> None:
+    class Silent(OvertakenLog):
+        async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+            raise Indeterminate("no answer")
+
+    log = Silent()
+    core, message = Core(FakeBus(), FakeStore(log), log), m.UserMessage(type="user_message", content="A calculator")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("services.gateway.ports.LOG_TIMEOUT", 0.2)
+        with pytest.raises(LogFull, match="is its disk full"):
+            await act(
+                m.UserMessage(type="user_message", content="A calculator"),
+                "s",
+                ALICE,
+                Core(FakeBus(), FakeStore(log), log),
+            )

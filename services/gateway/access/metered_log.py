@@ -28,6 +28,9 @@ class MeteredLog:
             self._hub.watch(event.session_id, self._quota)
             return position
 
+    async def check_writable(self) -> None:
+        await self._log.check_writable()
+
     async def read(
         self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
     ) -> list[StoredMessage]:

@@ -1,0 +1,46 @@
+"""The broker's clock: the time by which the keeper acts, whatever the clock of this machine says."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+TOLERANCE = timedelta(minutes=1)  # between the two clocks, before nothing is done by them
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class BrokerClock:
+    """The time of the broker's newest answer, plus the seconds since. This machine's clock until there is one."""
+
+    def __init__(self, wall: Callable[[], datetime] = wall_clock) -> None:
+        self._wall = wall
+        self._at: datetime | None = None  # the broker's newest answer
+        self._observed_at = 0.0  # by `time.monotonic`, which no change of a clock moves
+
+    def observe(self, at: datetime) -> None:
+        """Set the clock by a time that the broker has just stated."""
+        self._at, self._observed_at = at, time.monotonic()
+
+    def now(self) -> datetime:
+        """The broker's time. While both clocks differ, the earlier one: nothing ends before its time by either."""
+        broker, wall = self._broker(), self._wall()
+        return broker if abs(wall - broker) <= TOLERANCE else min(broker, wall)
+
+    @property
+    def problem(self) -> str:
+        """How this machine's clock differs from the broker's, and what to do; "" if it does not."""
+        ahead = self._wall() - self._broker()
+        if abs(ahead) <= TOLERANCE:
+            return ""
+        differs = f"{abs(ahead).total_seconds():.0f} s {'ahead of' if ahead > timedelta() else 'behind'}"
+        return (
+            f"the clock of plan_store's machine is {differs} that of NATS: set both by NTP. Until then no overdue "
+            "approval, wait or lost work is looked for"
+        )
+
+    def _broker(self) -> datetime:
+        if self._at is None:
+            return self._wall()
+        return self._at + timedelta(seconds=time.monotonic() - self._observed_at)

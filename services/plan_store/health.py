@@ -1,0 +1,105 @@
+"""What plan_store knows of its own health and the log's: `/readyz` and `parley doctor` show the same list."""
+
+import asyncio
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Connection, func, select
+
+from services.plan_store import queries
+from services.plan_store import tables as t
+from services.plan_store.clock import BrokerClock
+from services.plan_store.database import ProjectionDatabase
+from services.plan_store.history import StoreLog
+from services.plan_store.rebuild import RebuildRefused, rebuild
+from shared.settings import Settings
+from shared.store_api import Health, HealthReport
+
+log = structlog.get_logger("plan_store")
+
+
+class ConsumerBacklog(Protocol):
+    """The part of the bus that the comparison needs."""
+
+    async def outstanding(self, durable: str) -> int: ...
+
+
+class StoreHealth:
+    """Compares the rows with the log, and the two clocks. `problems` say what is wrong and what to do, by name."""
+
+    def __init__(self, bus: ConsumerBacklog, store_log: StoreLog, database: ProjectionDatabase, clock: BrokerClock):
+        self._bus, self._log, self._database, self._clock = bus, store_log, database, clock
+        self._compared: dict[str, str] = {}
+        self._was_behind = False
+
+    async def report(self, _: Health) -> HealthReport:
+        """Raises DatabaseUnavailable."""
+        report = await queries.health(self._database)
+        clock = {"clock": self._clock.problem} if self._clock.problem else {}
+        return report.model_copy(update={"problems": self._compared | clock})
+
+    async def check(self) -> bool:
+        """Compare again, and log what is new. Returns whether the clocks agree. Raises Unavailable."""
+        before = self._compared | {"clock": self._clock.problem}
+        self._compared = await self._compare()
+        for name, problem in (self._compared | {"clock": self._clock.problem}).items():
+            if problem and problem != before.get(name):
+                log.error("unhealthy", check=name, problem=problem)
+        return not self._clock.problem
+
+    async def _compare(self) -> dict[str, str]:
+        """What the log or the database lacks. Messages that arrive or are purged meanwhile are not missing."""
+        outstanding, first = await self._bus.outstanding("plan_store"), await self._log.count()
+        rows, exact = await self._database.run(_counted_messages)
+        second = await self._log.count()
+        self._clock.observe(second.at)
+        lost = rows - max(first.messages, second.messages)
+        is_behind = exact and min(first.messages, second.messages) - outstanding > rows
+        was_behind, self._was_behind = self._was_behind, is_behind
+        if lost > 0:
+            return {"log": _LOST.format(count=lost)}
+        return {"rows": _BEHIND} if is_behind and was_behind else {}
+
+    async def fill_empty_database(self, settings: Settings) -> None:
+        """Make the rows from the log if the database has none and the log has projected messages.
+
+        In a thread of its own: folding the whole log would delay the answers to others. Raises Unavailable.
+        """
+        stored, outstanding = await self._log.count(), await self._bus.outstanding("plan_store")
+        if stored.messages <= outstanding or not await self._database.run(_is_empty):
+            return
+        log.warning("database_empty", messages=stored.messages, hint="the log is not: its rows are made again")
+        try:
+            report = await asyncio.to_thread(asyncio.run, rebuild(settings, self._filling))
+            log.info("rows_made", sessions=report.sessions, events=report.events, seconds=round(report.seconds, 1))
+        except RebuildRefused as refused:  # another replica makes them
+            log.info("rows_not_made", reason=str(refused))
+        finally:
+            self._compared = {}
+
+    def _filling(self, done: int, total: int) -> None:
+        self._compared = {"rows": f"the database was empty: its rows are made from the log, {done} of {total} messages"}
+
+
+_LOST = (
+    "the log has lost {count} messages that the database still has: restore NATS from a backup; `parley rebuild` names "
+    "the sessions and changes nothing"
+)
+_BEHIND = "the database lacks messages of the log, so lists are not complete: run `parley rebuild`"
+
+
+def _counted_messages(tx: Connection) -> tuple[int, bool]:
+    """How many messages have a row, and whether no message may lack one because a newer release has to fold it."""
+    purging = select(t.tombstones.c.session_id).where(~t.tombstones.c.log_purged)
+    parked = t.parked_messages.c.session_id.not_in(purging)
+    queries_ = (
+        select(func.count()).select_from(t.journal),
+        select(func.count()).select_from(t.parked_messages).where(parked),
+    )
+    rows = sum(tx.scalar(query) or 0 for query in queries_)
+    return rows, tx.scalar(select(t.waiting_for_upgrade.c.session_id).limit(1)) is None
+
+
+def _is_empty(tx: Connection) -> bool:
+    tables = (t.journal, t.parked_messages, t.waiting_for_upgrade, t.tombstones)
+    return all(tx.execute(select(*table.primary_key).limit(1)).first() is None for table in tables)
