@@ -111,11 +111,16 @@ class NatsInstance(NamedTuple):
 
     @property
     def monitoring_url(self) -> str:
-        """The URL of the running server's monitoring; it chooses the port. "" before it listens."""
-        for ports_file in (self.folder / "ports").glob("*.ports"):
-            with contextlib.suppress(ValueError):  # half written
-                return str(json.loads(ports_file.read_text())["monitoring"][0])
-        return ""
+        """See the function of this name."""
+        return monitoring_url(self.folder)
+
+
+def monitoring_url(folder: Path) -> str:
+    """The URL of the monitoring of the server in `folder`, which chooses the port. "" before it listens."""
+    with contextlib.suppress(ValueError, OSError):  # none yet, half written, or just removed
+        newest = max((folder / "ports").glob("*.ports"), key=lambda file: file.stat().st_mtime)  # a killed one's stays
+        return str(json.loads(newest.read_text())["monitoring"][0])
+    return ""
 
 
 def prepare(home: Path, *, port: int = 0, durable: bool = True) -> NatsInstance:

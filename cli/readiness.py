@@ -40,9 +40,9 @@ def describe_reply(reply: HttpReply) -> str:
         body = json.loads(reply.text)
     except ValueError:
         return reply.text.strip()[:200]
-    parts = body.get("missing", body) if isinstance(body, dict) else body
+    parts = body.get("checks", body.get("missing", body)) if isinstance(body, dict) else body
     if isinstance(parts, dict):
-        return ", ".join(f"{name}: {why}" for name, why in parts.items())
+        return ", ".join(f"{name}: {why}" for name, why in parts.items() if why != "ok")
     return ", ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
 
 

@@ -12,6 +12,7 @@ from cli.console import Console, is_ready_line
 from cli.entitlements import environment_for
 from cli.home import HomeUnusable, RunningParley, announce, lock_home
 from cli.nats_server import MINIMUM, NatsInfo, NatsMissing, find_binary, prepare, probe, version_of, without_secrets
+from cli.nats_storage import restart_when_there_is_room
 from cli.programs import (
     CannotStart,
     check_address,
@@ -97,11 +98,15 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
             page, urls = page_url(settings), health_urls(settings, rehearsal=rehearsal)
             record = RunningParley(pid=os.getpid(), page=page, nats_url=settings.nats_url)
             with announce(settings.parley_home, record):
-                await watch(
-                    lambda: missing_programs(children, urls),
-                    ready=lambda: print(f"ready {page}", flush=True),
-                    say=console.say,
-                )
+                async with asyncio.TaskGroup() as tasks:
+                    if own := broker.children.get("nats"):
+                        folder = settings.parley_home / "nats"
+                        tasks.create_task(restart_when_there_is_room(folder, own, console.say))
+                    await watch(
+                        lambda: missing_programs(children, urls),
+                        ready=lambda: print(f"ready {page}", flush=True),
+                        say=console.say,
+                    )
 
 
 def _model_description(settings: Settings, *, rehearsal: bool) -> str:

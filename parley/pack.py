@@ -35,8 +35,9 @@ class Pack:
     async def open(self, settings: Any) -> None:
         """Open what the tools share. `settings` are Parley's; load your own from wherever you like.
 
-        The executor tries again while this raises `parley.ToolUnavailable`. Any other `Exception` disables only this
-        pack and is reported to the operator. `SystemExit` stops the executor: only the operator can fix the problem.
+        The executor goes on without this pack while this lasts longer than half a minute or raises
+        `parley.ToolUnavailable`, after which it tries again. Any other error disables this pack until the executor is
+        started again. The operator reads why.
         """
 
     async def close(self) -> None:

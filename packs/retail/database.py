@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
@@ -17,6 +17,7 @@ from parley import ToolUnavailable
 
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 
+DAMAGED = "the file is damaged: restore it from a backup, or move it away and the store begins anew"
 BUSY_TIMEOUT_MS = 10_000  # SQLite's wait for another process's write
 
 
@@ -79,7 +80,9 @@ class WorldDatabase:
         except (IntegrityError, DataError, ProgrammingError):
             raise  # a bug: retrying does not help
         except (DBAPIError, PoolTimeout, OSError) as error:
-            raise WorldsUnavailable(f"{self._shown}: {error}") from error
+            text = f"{self._shown}: {getattr(error, 'orig', None) or error}"
+            # SQLite's driver has no class of its own for a damaged file: it raises the base of its errors.
+            raise WorldsUnavailable(f"{text}: {DAMAGED}" if type(error) is DatabaseError else text) from error
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

@@ -1,7 +1,6 @@
 """The retail store as a pack. Each call uses its session's world."""
 
 import json
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ from pydantic import JsonValue
 from packs.retail.data import load
 from packs.retail.policy import RULES
 from packs.retail.specs import ORIGIN, TOOLS, Arguments
-from packs.retail.store import Worlds, WrongBase
+from packs.retail.store import Worlds
 from parley import Context, Pack, Preview, Refused
 
 REFUSAL = "Error: "
@@ -35,15 +34,9 @@ class Retail(Pack):
         self._worlds = worlds
 
     async def open(self, settings: RetailSettings) -> None:
-        """Open the database, and fill it if it is empty.
-
-        Exits if it holds another store's data: a restart would not help.
-        """
+        """Open the database, and fill it if it is empty. Raises WrongBase, WorldsUnavailable."""
         worlds = Worlds(settings.retail_url, partial(_data, settings.parley_retail_data_dir))
-        try:
-            await worlds.open()
-        except WrongBase as error:
-            sys.exit(str(error))
+        await worlds.open()
         self._worlds, self.fingerprint = worlds, worlds.fingerprint
 
     async def close(self) -> None:

@@ -34,7 +34,7 @@ from services.executor.poll_requests import LookRequests
 from services.executor.query_hints import QueryHints
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
-from services.executor.sources.packs import PackSource
+from services.executor.sources.packs import LoadedPackSource
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import Registry, StaticSource, ToolSource
@@ -101,20 +101,21 @@ async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
     """Opens packs, MCP servers and step executors, and closes them at the end."""
     async with AsyncExitStack() as opened:
         loaded = LoadedPacks(context.settings.parley_packs_dir)
+        names = [pack.name for pack in loaded.packs.values() if pack.tools]
         await loaded.open(context.settings, opened)
-        packs = tuple(loaded.packs.values())
-        database = next(pack for pack in packs if isinstance(pack, DatabasePack))
+        database = next(pack for pack in loaded.packs.values() if isinstance(pack, DatabasePack))
         sql_flow = TextToSql(database.database, QueryHints(context.store).similar)
         executors = StepExecutors(context.settings.parley_step_executors, context.bus)
         await executors.open(context.settings, opened)
         sources: tuple[ToolSource, ...] = (
-            PackSource(packs, (*loaded.troubles, *executors.troubles), context.bus),
-            *await _mcp_source(context.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
+            LoadedPackSource(loaded, context.bus),
+            *(StaticSource(trouble=why) for why in executors.troubles),
+            *await _mcp_source(context.settings, opened, taken=names),
         )
         nodes = NodeTools(Flows([sql_flow], context.settings.parley_flows_dir), Registry(*sources))
         guide = PathGuide(nodes, context.store)
         registry = Registry(nodes, *sources)
-        requests = ToolRequests(registry, context.store, packs)
+        requests = ToolRequests(registry, context.store, loaded.packs.values())
         guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, context.bus, executors)}
         yield Endpoints(Executor(registry, context.bus, guides), requests, LookRequests(registry, context.store), guide)
 

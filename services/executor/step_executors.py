@@ -13,6 +13,7 @@ from parley.step_executor import Result as StepResult
 from parley.step_executor import StepContext, StepExecutor
 from services.executor.result_limits import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
+from services.executor.sources.opening import open_plugins
 from services.executor.sources.packs import context_of
 from services.executor.tool_calls import run_within_deadline
 from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
@@ -44,16 +45,13 @@ class StepExecutors:
         return tuple(executor.why for executor in self._executors.values() if isinstance(executor, _Broken))
 
     async def open(self, settings: Settings, opened: AsyncExitStack) -> None:
-        """Open each. If one cannot be opened, the steps that it would run fail."""
-        for name, executor in self._executors.items():
-            if isinstance(executor, _Broken):
-                continue
-            try:
-                await retry_while_unavailable(ToolUnavailable)(executor.open)(settings)
-            except (Exception, SystemExit) as error:  # a stranger's code
-                self._executors[name] = _broken(name, error, executor.tools)
-            else:
-                opened.push_async_callback(executor.close)
+        """Open each. While one is not open, the steps that it would run fail."""
+        loaded = {name: executor for name, executor in self._executors.items() if not isinstance(executor, _Broken)}
+
+        def report(name: str, error: BaseException | None) -> None:
+            self._executors[name] = _broken(name, error, loaded[name].tools) if error else loaded[name]
+
+        await open_plugins(loaded, settings, opened, report)
 
     def override(self, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
         """The tools as steps of a plan run them: replaced by a step executor where one matches."""

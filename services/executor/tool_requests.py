@@ -1,7 +1,7 @@
 """Answers requests about tools: lists, previews and checks of calls."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import structlog
 from pydantic import ValidationError
@@ -34,7 +34,7 @@ PREVIEW_TIMEOUT = 3.0  # per preview of a plan's calls, in seconds
 class ToolRequests:
     """Answers requests about the registry's tools. `packs` contribute their prompts and rules."""
 
-    def __init__(self, registry: Registry, store: SessionLoader, packs: Sequence[Pack] = ()) -> None:
+    def __init__(self, registry: Registry, store: SessionLoader, packs: Collection[Pack] = ()) -> None:
         self._registry = registry
         self._store = store
         self._packs = packs

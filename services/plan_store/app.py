@@ -36,8 +36,8 @@ class PlanStore(Application):
         super().__init__("plan_store", settings, bus)
         self.database = ProjectionDatabase(settings.sql_url)
         self._clock = BrokerClock()
-        self._health = StoreHealth(bus, bus.log, self.database, self._clock)
-        self._projector = Projector(bus.log, self.database)
+        projector = self._projector = Projector(bus.log, self.database)
+        self._health = StoreHealth(bus, bus.log, self.database, self._clock, lambda: projector.write_problem)
         self._templates = TemplateStore(bus.library, self.database)
         now = self._clock.now
         self._scheduler = Scheduler(

@@ -1,6 +1,7 @@
 """What plan_store knows of its own health and the log's: `/readyz` and `parley doctor` show the same list."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -27,7 +28,16 @@ class ConsumerBacklog(Protocol):
 class StoreHealth:
     """Compares the rows with the log, and the two clocks. `problems` say what is wrong and what to do, by name."""
 
-    def __init__(self, bus: ConsumerBacklog, store_log: StoreLog, database: ProjectionDatabase, clock: BrokerClock):
+    def __init__(
+        self,
+        bus: ConsumerBacklog,
+        store_log: StoreLog,
+        database: ProjectionDatabase,
+        clock: BrokerClock,
+        write_problem: Callable[[], str] = str,
+    ) -> None:
+        """`write_problem`: why rows cannot be written now, "" if they can."""
+        self._write_problem = write_problem
         self._bus, self._log, self._database, self._clock = bus, store_log, database, clock
         self._compared: dict[str, str] = {}
         self._was_behind = False
@@ -35,8 +45,8 @@ class StoreHealth:
     async def report(self, _: Health) -> HealthReport:
         """Raises DatabaseUnavailable."""
         report = await queries.health(self._database)
-        clock = {"clock": self._clock.problem} if self._clock.problem else {}
-        return report.model_copy(update={"problems": self._compared | clock})
+        now = {"clock": self._clock.problem, "database": self._write_problem()}
+        return report.model_copy(update={"problems": self._compared | {name: why for name, why in now.items() if why}})
 
     async def check(self) -> bool:
         """Compare again, and log what is new. Returns whether the clocks agree. Raises Unavailable."""

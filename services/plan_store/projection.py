@@ -46,6 +46,11 @@ class Projector:
     def on_projected(self, callback: OnProjected) -> None:
         self._writer.on_projected = callback
 
+    @property
+    def write_problem(self) -> str:
+        """Why the rows cannot be written, and what to do; "" if they can."""
+        return self._writer.problem
+
     async def project_up_to(self, session_id: str, position: int, raw: StoredMessage | None = None) -> None:
         """Project the session up to `position`. `raw` is the message there, if the caller has it.
 

@@ -21,6 +21,7 @@ from services.plan_store.row_changes import Delete, RowChange, RowUpdate, Upsert
 from services.plan_store.tables import journal, parked_messages, sessions, usage
 from shared.log import UpgradeNeeded
 from shared.telemetry import metrics
+from shared.unavailable import database_advice
 
 MAX_BATCH = 200  # sessions in one transaction
 BATCH_DELAY = 0.01  # seconds a transaction waits for more sessions, unless a request is waiting for the rows
@@ -82,6 +83,7 @@ class Writer:
 
     def __init__(self, database: ProjectionDatabase) -> None:
         self.on_projected: OnProjected | None = None
+        self.problem = ""  # why the last transaction failed and what to do, without names
         self._database = database
         self._pending: dict[str, CachedSession] = {}
         self._next_batch: asyncio.Future[None] | None = None  # done when the next transaction has ended
@@ -140,7 +142,8 @@ class Writer:
         """Write all in one transaction, or each in its own if that fails. Raises DatabaseUnavailable."""
         try:
             await self._database.run(partial(apply, writes))
-        except DatabaseUnavailable:
+        except DatabaseUnavailable as error:
+            self.problem = database_advice(str(error)) or "the database cannot be written: see plan_store's log"
             raise
         except Exception as error:
             if len(writes) > 1:
@@ -151,6 +154,7 @@ class Writer:
             else:
                 writes[0].cached.write_error = error
             return
+        self.problem = ""
         for write in writes:
             write.cached.stored = write.after
             del write.cached.changes[: len(write.changes)]

@@ -154,9 +154,4 @@ async def test_a_log_that_is_read_and_answers_no_append_is_said_to_have_a_full_d
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("services.gateway.ports.LOG_TIMEOUT", 0.2)
         with pytest.raises(LogFull, match="is its disk full"):
-            await act(
-                m.UserMessage(type="user_message", content="A calculator"),
-                "s",
-                ALICE,
-                Core(FakeBus(), FakeStore(log), log),
-            )
+            await act(message, "s", ALICE, core)

@@ -1,8 +1,11 @@
 """Packs: a tool's declarations reach the executor, and a broken pack does not affect others."""
 
+import asyncio
 import json
+import os
+import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -16,7 +19,8 @@ import packs
 from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, ToolUnavailable, tool
 from parley.events.values import SessionSettings
 from services.executor.sources.loading import LoadedPacks
-from services.executor.sources.packs import PackSource
+from services.executor.sources.opening import open_plugins
+from services.executor.sources.packs import LoadedPackSource, PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -255,7 +259,7 @@ def test_the_registry_is_built_again_only_when_a_source_has_changed() -> None:
 PACK = """
 from pydantic import BaseModel
 import packs
-from parley import Context, Pack, tool
+from parley import Context, Pack, ToolUnavailable, tool
 
 class Nothing(BaseModel): ...
 
@@ -304,8 +308,10 @@ async def test_packs_in_the_packs_folder_are_loaded_beside_those_that_ship(tmp_p
         (PACK.format(name="retail", tool="say", opens="pass"), "there is a pack retail already"),
         (PACK.format(name="more", tool="think", opens="pass"), "the pack retail has a tool think already"),
         (PACK.format(name="more", tool="say", opens="raise OSError('no disk')"), "OSError: no disk"),
+        (PACK.format(name="more", tool="say", opens="raise SystemExit('no')"), "SystemExit: no"),
+        (PACK.format(name="more", tool="say", opens="raise ToolUnavailable('no disk')"), "no disk. Its tools are back"),
     ],
-    ids=["import", "exit", "none", "no context", "name", "tool", "open"],
+    ids=["import", "exit", "none", "no context", "name", "tool", "open", "open exits", "open is unavailable"],
 )
 async def test_a_broken_pack_is_reported_and_the_others_work(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "broken.py").write_text(text)
@@ -319,3 +325,60 @@ async def test_a_broken_pack_is_reported_and_the_others_work(tmp_path: Path, tex
 async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     (trouble,) = (await opened(tmp_path / "none")).troubles
     assert "PARLEY_PACKS_DIR" in trouble
+
+
+async def test_a_slow_pack_holds_up_no_other_and_is_there_once_it_has_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, reports = asyncio.Event(), []
+
+    class Slow(Pack):
+        async def open(self, settings: object) -> None:
+            await go.wait()
+
+    monkeypatch.setattr("services.executor.sources.opening.OPEN_TIMEOUT", 0.05)
+    async with AsyncExitStack() as stack, asyncio.timeout(20):
+        opened = asyncio.Event()
+
+        def report(name: str, error: BaseException | None) -> None:
+            reports.append((name, str(error)))
+            if name == "slow" and error is None:
+                opened.set()
+
+        await open_plugins({"slow": Slow("slow"), "quick": Pack("quick")}, Settings(), stack, report)
+        assert reports == [("quick", "None"), ("slow", "it has not opened within 0.05 s")]
+        go.set()
+        await opened.wait()
+
+
+@pytest.mark.parametrize("damage", ["not a database", "malformed", "other data"])
+async def test_a_damaged_store_takes_only_its_own_tools_away_until_it_is_mended(tmp_path: Path, damage: str) -> None:
+    url, file = f"sqlite+aiosqlite:///{tmp_path / 'retail.db'}", tmp_path / "retail.db"
+    settings = Settings(parley_home=tmp_path, retail_database_url=url)
+    async with AsyncExitStack() as stack:
+        await LoadedPacks().open(settings, stack)
+    whole = file.read_bytes()
+    match damage:
+        case "not a database":
+            file.write_bytes(os.urandom(200) + whole[200:])
+        case "malformed":
+            file.write_bytes(whole[:4096])
+        case _:
+            with closing(sqlite3.connect(file)) as db:
+                db.execute("update bases set fingerprint = 'x'")
+                db.commit()
+    loaded = LoadedPacks()
+    registry = Registry(LoadedPackSource(loaded))
+    async with AsyncExitStack() as stack, asyncio.timeout(30):
+        await loaded.open(settings, stack)
+        (trouble,) = registry.troubles()
+        assert trouble.startswith("The pack retail cannot be opened")
+        assert registry.find("get_order_details") is None
+        assert registry.find("run_program") is not None
+        if damage == "other data":
+            assert "name another database for this data, or remove the old one" in trouble
+            return
+        assert str(file) in trouble
+        assert "restore it from a backup, or move it away" in trouble
+        file.unlink()  # moved away
+        while registry.find("get_order_details") is None:  # noqa: ASYNC110  the registry has no event for a change
+            await asyncio.sleep(0.02)
+        assert registry.troubles() == ()

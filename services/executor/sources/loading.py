@@ -11,8 +11,8 @@ import structlog
 
 import packs
 from parley import Pack, ToolUnavailable
+from services.executor.sources.opening import open_plugins
 from shared.plugins import Plugin, file_plugin, installed_plugins, instances, package_plugins
-from shared.retry import retry_while_unavailable
 from shared.settings import Settings
 
 log = structlog.get_logger("executor")
@@ -20,27 +20,39 @@ GROUP = "parley.tools"  # of entry points: a module, a subclass of Pack, or an i
 
 
 class LoadedPacks:
-    """Packs by name, in loading order. If two have the same name, the first wins.
+    """Packs by name. If two have the same name, the first wins.
 
-    `troubles` tell which packs could not be loaded or opened, and why.
+    `reports` tell which packs could not be loaded. `version` changes whenever a pack opens late.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.packs: dict[str, Pack] = {}
-        self.troubles: list[str] = []
+        self.packs: dict[str, Pack] = {}  # after `open`: those that are open
+        self.version = 0
+        self._reports: list[str] = []
+        self._unopened: dict[str, str] = {}  # why, by pack
         for plugin in self._plugins(folder):
             self._add(plugin)
 
+    @property
+    def troubles(self) -> list[str]:
+        """Which packs are not loaded or not open, and why."""
+        return [*self._reports, *self._unopened.values()]
+
     async def open(self, settings: Settings, opened: AsyncExitStack) -> None:
-        """Open each pack; leave out those that fail to open."""
-        for name, pack in list(self.packs.items()):
-            try:
-                await retry_while_unavailable(ToolUnavailable)(pack.open)(settings)
-            except Exception as error:  # third-party code: a failure affects this pack alone
-                self._report(f"The pack {name} cannot be opened: {type(error).__name__}: {error}")
-                del self.packs[name]
+        """Open each pack; leave out those that fail to open, until they do."""
+        packs = dict(self.packs)
+
+        def report(name: str, error: BaseException | None) -> None:
+            self._unopened.pop(name, None)
+            if error is None:
+                self.packs[name] = packs[name]
             else:
-                opened.push_async_callback(pack.close)
+                self.packs.pop(name, None)
+                self._unopened[name] = f"The pack {name} cannot be opened: {_in_words(error)}"[:2_000]
+                log.error("pack_not_loaded", why=self._unopened[name])
+            self.version += 1
+
+        await open_plugins(packs, settings, opened, report)
 
     def _plugins(self, folder: Path | None) -> Iterator[Plugin]:
         yield from package_plugins(packs)
@@ -63,7 +75,14 @@ class LoadedPacks:
 
     def _report(self, text: str) -> None:
         log.error("pack_not_loaded", why=text)
-        self.troubles.append(text[:2_000])
+        self._reports.append(text[:2_000])
+
+
+def _in_words(error: BaseException) -> str:
+    """The error; of one that passes by itself also what follows."""
+    if isinstance(error, ToolUnavailable):
+        return f"{error}. Its tools are back as soon as it opens."
+    return f"{type(error).__name__}: {error}"
 
 
 def _is_module(path: Path) -> bool:

@@ -12,6 +12,7 @@ from parley.events.values import FileRef
 from parley.protocol.tools import Preview, past_calls
 from services.executor.result_limits import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
+from services.executor.sources.loading import LoadedPacks
 from services.executor.tools import Arguments, RegisteredTool, ToolInvocation, ToolResult
 from shared.domain.memory import action_history
 from shared.domain.session import Session
@@ -22,23 +23,36 @@ type _Returned = tuple[object, Mapping[str, FileRef | None]]
 
 
 class PackSource:
-    """A source of tools: all open packs. `troubles` tell which packs are not open, and why.
-
-    `objects` stores the bytes of session files; without it calls have no files.
-    """
+    """A source of tools: open packs. `objects` stores the bytes of session files; without it calls have no files."""
 
     version = 0
 
-    def __init__(self, packs: Sequence[Pack], troubles: Iterable[str] = (), objects: ObjectStore | None = None) -> None:
-        self._packs = packs
-        self._troubles = tuple(troubles)
+    def __init__(self, packs: Sequence[Pack], objects: ObjectStore | None = None) -> None:
         self._tools = tuple(tool for pack in packs for tool in _pack_tools(pack, objects))
 
     def tools(self) -> Iterable[RegisteredTool]:
         return self._tools
 
     def troubles(self) -> Iterable[str]:
-        return self._troubles
+        return ()
+
+
+class LoadedPackSource:
+    """A source of tools: all loaded packs, each while it is open."""
+
+    def __init__(self, loaded: LoadedPacks, objects: ObjectStore | None = None) -> None:
+        self._loaded = loaded
+        self._objects = objects
+
+    @property
+    def version(self) -> int:
+        return self._loaded.version
+
+    def tools(self) -> Iterable[RegisteredTool]:
+        return PackSource(tuple(self._loaded.packs.values()), self._objects).tools()
+
+    def troubles(self) -> Iterable[str]:
+        return self._loaded.troubles
 
 
 def _pack_tools(pack: Pack, objects: ObjectStore | None) -> Iterator[RegisteredTool]:
