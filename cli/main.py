@@ -193,7 +193,7 @@ def sessions(
     as_json: Json = False,
     form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="The format of export.")] = "md",
     yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
-    _force: Annotated[bool, typer.Option("--force", hidden=True)] = False,  # ignored; kept for existing scripts
+    force: Annotated[bool, typer.Option("--force", help="Purge one that waits for a newer release, too.")] = False,
 ) -> None:
     """List sessions (that contain these words), show one with its journal, export it, or purge it."""
     from cli import sessions as session_commands
@@ -204,7 +204,7 @@ def sessions(
         case ["export", session]:
             run_with_settings("sessions", lambda s: session_commands.export_session(s, session, form))
         case ["purge", session]:
-            run_with_settings("sessions", lambda s: session_commands.purge_session(s, session, yes=yes))
+            run_with_settings("sessions", lambda s: session_commands.purge_session(s, session, yes=yes, force=force))
         case ["show" | "export" | "purge" as verb]:
             raise typer.BadParameter(f"{verb} which session? `parley sessions` lists them.")
         case search:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.bus_client import connect_bus, query_store
+from cli.bus_client import LOCAL_USER, connect_bus, query_store
 from cli.command import Declined
 from cli.event_summary import summary_line
 from cli.export import CannotExport, Format, export, newest_code
@@ -16,7 +16,7 @@ from cli.text import print_visible, short, visible
 from parley.events import SessionEvent
 from parley.protocol.words import TERMINAL
 from shared.settings import Settings
-from shared.store import PlanStoreClient
+from shared.store import PlanStoreClient, StoreRefused
 from shared.store_api import (
     CODE_VERSIONS,
     JOURNAL_READ,
@@ -119,19 +119,28 @@ async def export_session(settings: Settings, session_id: str, form: Format) -> i
     return 0
 
 
-async def purge_session(settings: Settings, session_id: str, *, yes: bool = False) -> int:
-    """Delete a session for good (log, rows and files) after confirmation."""
+async def purge_session(settings: Settings, session_id: str, *, yes: bool = False, force: bool = False) -> int:
+    """Delete a session for good (log, rows and files) after confirmation.
+
+    `force`: also one that this release cannot read, because a newer one, or a forged event, has continued it.
+    """
     async with connect_bus(settings) as bus:
         store = PlanStoreClient(bus)
-        session = await query_store(store, SESSION_GET, GetSession(session_id=session_id))
-        print(
-            f"{session.id}: {short(session.title or session.request)} ({session.version} events, {session.word})",
-            file=sys.stderr,
-        )
+        try:
+            session = await query_store(store, SESSION_GET, GetSession(session_id=session_id))
+            owner, title = session.owner, short(session.title or session.request)
+            print(f"{session.id}: {title} ({session.version} events, {session.word})", file=sys.stderr)
+        except Declined as error:
+            if not isinstance(refused := error.__cause__, StoreRefused) or refused.code != "upgrade_needed":
+                raise
+            if not force:
+                raise Declined(f"{error} To remove it all the same: --force.") from error
+            owner = LOCAL_USER
+            print(f"{session_id}: {error}", file=sys.stderr)
         if not yes and not _confirm():
             print("Nothing was removed.", file=sys.stderr)
             return 1
-        await query_store(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=session.owner))
+        await query_store(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=owner, force=force))
     print(f"Removed {session_id}.")
     return 0
 

@@ -5,6 +5,8 @@ import importlib
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +34,7 @@ _DRAIN = 3.0
 _START_TIMEOUT = 2.0  # seconds that Parley's own server needs at most
 _PROVISION_TIMEOUT = 20.0
 _RETRY = 1.0
+_STORE = "nats/store/jetstream/$G"
 
 
 def up(settings: Settings, verbose: bool = False) -> int:
@@ -91,7 +94,7 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
             # They load, which takes longest, while streams are provisioned, and then wait for them.
             specs = program_specs(settings, rehearsal=rehearsal, nats_url_of=nats_url_of)
             children = [services.start(program) for program in specs]
-            await _provision(await bus, settings, console)
+            await _provision(await bus, settings, console, store=_STORE if "nats" in broker.children else None)
             console.say(f"database   {without_secrets(settings.database_url)}")
             console.say(f"model      {_model_description(settings, rehearsal=rehearsal)}")
             console.say(f"services   {', '.join(services.children)}; logs in {logs}")
@@ -143,8 +146,11 @@ async def _connect(
     return settings, url_of
 
 
-async def _provision(bus: ModuleType, settings: Settings, console: Console) -> None:
-    """Provision streams and consumers before any service needs them. Retries until it works."""
+async def _provision(bus: ModuleType, settings: Settings, console: Console, *, store: str | None) -> None:
+    """Provision streams and consumers before any service needs them. Retries until it works.
+
+    In Parley's own `store`, a folder of PARLEY_HOME, a damaged consumer is moved aside. Raises CannotStart.
+    """
     last_said = ""
     while True:
         try:
@@ -152,7 +158,10 @@ async def _provision(bus: ModuleType, settings: Settings, console: Console) -> N
                 changes = await bus.provision(settings)
             break
         except bus.ProvisionError as error:
-            raise CannotStart(str(error)) from error
+            if store is None or not isinstance(error, bus.DamagedConsumer):
+                raise CannotStart(str(error)) from error
+            kept = _move_aside(settings.parley_home / store / error.folder)
+            console.say(f"provision  {error} It is now {kept}.")
         except Exception as error:  # any error of NATS, which may recover: report and retry
             if (why := str(error) or repr(error)) != last_said:
                 last_said = why
@@ -162,6 +171,15 @@ async def _provision(bus: ModuleType, settings: Settings, console: Console) -> N
     created = len(changes) - len(updated)
     for text in ([f"{created} streams and consumers made"] if created else []) + updated:
         console.say(f"provision  {text}")
+
+
+def _move_aside(folder: Path) -> Path:
+    """Move the folder out of the server's store. Returns its new path. Raises CannotStart."""
+    kept = folder.parents[6] / f"damaged-{folder.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    try:
+        return folder.rename(kept)
+    except OSError as error:
+        raise CannotStart(f"{folder} is damaged, and cannot be moved to {kept}: {error.strerror}") from error
 
 
 async def _wait_for_nats(url: str, say: Callable[[str], None]) -> NatsInfo:

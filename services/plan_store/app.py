@@ -6,6 +6,7 @@ from functools import partial
 
 import structlog
 
+from services.plan_store import upgrades
 from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, project
@@ -104,10 +105,14 @@ class PlanStore(Application):
         self._answers = True
         filling = asyncio.create_task(run_when_available(partial(self._health.fill_empty_database, self.settings)))
         counts = asyncio.create_task(run_counts(self.database, self.bus))
-        upgrading = asyncio.create_task(run_when_available(self._scheduler.project_waiting))
+        upgrading = asyncio.create_task(run_when_available(self._look_for_newer_sessions))
         templates = asyncio.create_task(self._template_runner.run_forever())
         sweeps = asyncio.create_task(self._scheduler.run_sweeps(self._health.check))
         self._tasks = [sweeps, counts, upgrading, templates, filling]
+
+    async def _look_for_newer_sessions(self) -> None:
+        await upgrades.find_waiting(self.database)
+        await self._scheduler.project_waiting()
 
     async def _stop_tasks(self) -> None:
         for task in self._tasks:

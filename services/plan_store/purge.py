@@ -21,14 +21,22 @@ async def purge(log: StoreLog, database: ProjectionDatabase, projector: Projecto
         tombstone = (await tx.execute(select(t.tombstones).where(t.tombstones.c.session_id == ask.session_id))).first()
     if tombstone is None or tombstone.log_purged:
         await _tombstone(database, projector, ask)
-    elif tombstone.owner != ask.user:
+    elif tombstone.owner != ask.user and not ask.force:
         raise StoreError("forbidden", "Only its owner can purge a session.")
     await complete_purge(log, database, ask.session_id)
+    projector.forget(ask.session_id)
     return Purged(session_id=ask.session_id)
 
 
 async def _tombstone(database: ProjectionDatabase, projector: Projector, ask: PurgeSession) -> None:
-    loaded = await projector.load(ask.session_id)
+    try:
+        loaded = await projector.load(ask.session_id)
+    except StoreError as error:
+        if error.code != "upgrade_needed" or not ask.force:
+            raise
+        async with database.begin() as tx:
+            await _delete_with_tombstone(tx, ask)
+        return
     session = loaded.session
     if session.version == 0:
         raise StoreError("unknown", "There is no such session.")
@@ -37,12 +45,16 @@ async def _tombstone(database: ProjectionDatabase, projector: Projector, ask: Pu
     if session.work is not None:
         raise StoreError("busy", f"The {session.work.service} is at work: stop the session first.")
     async with database.begin() as tx:
-        row = {"session_id": ask.session_id, "owner": ask.user, "at": datetime.now(UTC), "log_purged": False}
-        await upsert(tx, t.tombstones, [row])
         unchanged = (t.sessions.c.id == ask.session_id, t.sessions.c.position == loaded.position)
         if (await tx.execute(delete(t.sessions).where(*unchanged))).rowcount != 1:
             raise StoreError("busy", "The session has just moved on: look at it and decide again.")
-        await _delete_rows(tx, ask.session_id)
+        await _delete_with_tombstone(tx, ask)
+
+
+async def _delete_with_tombstone(tx: AsyncConnection, ask: PurgeSession) -> None:
+    row = {"session_id": ask.session_id, "owner": ask.user, "at": datetime.now(UTC), "log_purged": False}
+    await upsert(tx, t.tombstones, [row])
+    await _delete_rows(tx, ask.session_id)
 
 
 async def complete_purge(log: StoreLog, database: ProjectionDatabase, session_id: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, and_, delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
 from parley.events import envelope
 from services.plan_store.database import ProjectionDatabase, upsert
@@ -17,6 +17,20 @@ async def record_waiting(database: ProjectionDatabase, needed: UpgradeNeeded, po
     row = {"session_id": needed.session_id, "position": position, "needs": needed.needs, "rules": needed.rules}
     async with database.begin() as tx:
         await upsert(tx, waiting, [row | {"at": datetime.now(UTC)}])
+
+
+async def find_waiting(database: ProjectionDatabase) -> None:
+    """Record the sessions whose rows a newer release has written and this one cannot read. Raises DatabaseUnavailable.
+
+    After a return to this release, they would otherwise be counted only when somebody opens them.
+    """
+    needs, rules = (func.coalesce(sessions.c.snapshot[name].as_integer(), 1) for name in ("needs", "rules"))
+    unreadable = or_(needs > envelope.FORMAT, rules > envelope.RULES)
+    columns = (sessions.c.id.label("session_id"), sessions.c.position, needs.label("needs"), rules.label("rules"))
+    query = select(*columns).where(unreadable, not_waiting())
+    async with database.begin() as tx:
+        rows = [dict(row) | {"at": datetime.now(UTC)} for row in (await tx.execute(query)).mappings()]
+        await upsert(tx, waiting, rows)
 
 
 async def project_waiting(database: ProjectionDatabase, project: Callable[[str, int], Awaitable[None]]) -> None:

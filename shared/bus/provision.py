@@ -21,6 +21,7 @@ TRY_TIMEOUT = 2.0  # seconds for one attempt
 PROVISION_TIMEOUT = 15.0  # seconds for all attempts: a cluster elects a leader within ten
 NOT_FOUND_CODES = (10059, 10014)  # no such stream, no such consumer
 NO_LEADER, NO_PEERS = 10008, 10005  # NO_PEERS also while the servers of a new cluster do not know each other yet
+BROKEN_CONSUMER = 10012  # the server cannot read the consumer's files
 HINTS = {
     NO_LEADER: ": has the cluster a majority of its servers?",
     10074: ": NATS_REPLICAS is for a cluster; leave it out for a single server",
@@ -31,6 +32,17 @@ HINTS = {
 
 class ProvisionError(Exception):
     """NATS refuses, or is too old; the text says what to do."""
+
+
+class DamagedConsumer(ProvisionError):
+    """The server cannot read the files of a consumer, which are in `folder` of its store. Without them it is new."""
+
+    def __init__(self, stream: str, name: str) -> None:
+        self.folder = f"streams/{stream}/obs/{name}"
+        super().__init__(
+            f"The stored state of the consumer {name} is damaged. Move {self.folder} out of nats-server's store: the "
+            "consumer is then made again. No event is lost, and work that is done is not repeated."
+        )
 
 
 async def provision(settings: Settings, *, force: bool = False) -> list[str]:
@@ -109,7 +121,11 @@ async def _consumer(client: Client, stream: str, config: Config, *, change: bool
     if existing is not None and not drift:
         return ""
     if change:
-        await _change(client, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+        request = f"CONSUMER.CREATE.{stream}.{name}"
+        answer = await _api(client, request, {"stream_name": stream, "config": config})
+        if answer.get("error", {}).get("err_code") == BROKEN_CONSUMER:
+            raise DamagedConsumer(stream, name)
+        _raise_on_error(request, answer)
     if existing is None:
         return f"consumer {stream}/{name}: {'made' if change else 'missing'}"
     return f"consumer {stream}/{name}: {'mended' if change else 'differs in'} {drift}"

@@ -74,9 +74,13 @@ class ListSessions(StoreMessage):
 
 
 class PurgeSession(SessionRequest):
-    """Purge a session. Only for its owner, and not while a service is at work. Its forks stay."""
+    """Purge a session. Only for its owner, and not while a service is at work. Its forks stay.
+
+    `force`: the operator purges a session that waits for a newer release, whoever owns it and whatever it does.
+    """
 
     user: User
+    force: bool = False
 
 
 class Purged(StoreMessage):

@@ -16,6 +16,7 @@ from services.plan_store import upgrades
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
 from services.plan_store.projection import Projector
+from services.plan_store.purge import purge
 from services.plan_store.queries import health
 from services.plan_store.rebuild import rebuild_from
 from services.plan_store.scheduler import Scheduler
@@ -23,7 +24,7 @@ from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import commit, guard_headers
-from shared.store_api import StoreError
+from shared.store_api import PurgeSession, StoreError
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.contract.test_plan_store_requests import Client
 from tests.contract.test_plan_store_scheduler import Broker
@@ -187,3 +188,68 @@ async def test_unknown_fields_of_a_newer_release_are_stored_and_ignored(
     await client.ask(api.LIBRARY_LIST, user=session.owner)
     await client.ask(api.PROPOSAL_LIST, user=session.owner)
     await client.ask(api.MEMORY_LIST, user=session.owner)
+
+
+async def test_after_a_rollback_newer_sessions_are_counted_without_a_visit(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story, other = Conversation(log), Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    await other.commit(c.Say(text="Another"))
+    await projector.project_up_to(other.id, log.last(other.id))
+    await append_newer_event(log, story)
+    async with newer_release(monkeypatch):
+        newer = Projector(log, database)
+        await newer.project_up_to(story.id, log.last(story.id))
+        await upgrades.find_waiting(database)
+        assert (await health(database)).waiting_for_upgrade == 0
+    for _ in range(2):  # once recorded it is not recorded again
+        await upgrades.find_waiting(database)
+    w = t.waiting_for_upgrade.c
+    assert await fetch(database, w.session_id, w.needs, w.rules) == [(story.id, NEEDS["needs"], 1)]
+    async with newer_release(monkeypatch):
+        await upgrades.project_waiting(database, newer.project_up_to)
+        assert (await health(database)).waiting_for_upgrade == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_the_operator_purges_a_session_that_a_forged_event_has_frozen(
+    is_first: bool, log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    story, other = Conversation(log), Conversation(log)
+    if is_first:
+        log.publish(f"session.{story.id}.user.plan.drafted", forged(story.id))
+    else:
+        await story.commit(c.Say(text="A calculator"))
+        await append_newer_event(log, story)
+    await other.commit(c.Say(text="Another"))
+    for name in (story.id, other.id):
+        await projector.project_up_to(name, log.last(name))
+    ask = PurgeSession(session_id=story.id, user="ann")
+    with pytest.raises(StoreError, match="newer release"):
+        await purge(log, database, projector, ask)
+    await purge(log, database, projector, ask.model_copy(update={"force": True, "user": "operator"}))
+    assert {raw.subject.split(".")[1] for raw in log.messages} == {other.id}
+    assert await fetch(database, t.sessions.c.id) == [(other.id,)]
+    assert (await health(database)).waiting_for_upgrade == 0
+    log.publish(f"session.{story.id}.user.plan.drafted", forged(story.id))
+    await projector.project_up_to(story.id, log.last(story.id))
+    assert (await health(database)).waiting_for_upgrade == 0, "its id is not used again"
+    assert await fetch(database, t.parked_messages.c.reason) == [("the session was purged",)]
+
+
+async def test_force_purges_no_session_that_this_release_reads(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    story = Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    for user, code in (("bob", "forbidden"), ("ann", "busy")):
+        with pytest.raises(StoreError) as refused:
+            await purge(log, database, projector, PurgeSession(session_id=story.id, user=user, force=True))
+        assert refused.value.code == code
+
+
+def forged(session_id: str) -> bytes:
+    """What a compromised planner may publish."""
+    body = {"id": "x", "type": "plan.drafted", "session_id": session_id, "version": 1, "needs": 99, "actor": "planner"}
+    return json.dumps(body | {"at": datetime.now(UTC).isoformat()}).encode()

@@ -18,9 +18,12 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
+from cli.console import Console
 from cli.doctor import check_nats, check_streams
 from cli.home import secret
 from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
+from cli.up import _STORE, _provision
+from shared.bus import provision as provisioning
 from shared.bus.provision import provision
 from shared.bus.users import USERS
 from shared.services import OPERATOR
@@ -190,3 +193,23 @@ async def test_the_doctor_distinguishes_missing_streams_from_correct_ones(server
     assert (before.outcome, "stream SESSIONS: missing" in before.finding) == ("warn", True)
     await provision(settings)
     assert (await check_streams(settings, broker)).outcome == "ok"
+
+
+@pytest.mark.parametrize("file", ["o.dat", "meta.inf", "meta.sum"])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 9], ids=["empty", "garbage"])
+async def test_a_damaged_consumer_is_moved_aside_and_made_again(
+    tmp_path: Path, file: str, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with nats_server(tmp_path) as server:
+        settings = Settings(nats_url=server.url, parley_home=tmp_path)
+        await provision(settings)
+        server.stop()
+        folder = tmp_path / "nats" / _STORE.removeprefix("nats/") / "streams/SESSIONS/obs/planner"
+        (folder / file).write_bytes(content)
+        server.restart()
+        await _provision(provisioning, settings, Console(), store=_STORE)
+        assert await provisioning.check(settings) == []
+        if (file, bool(content)) == ("o.dat", True):
+            assert "The stored state of the consumer planner is damaged" in capsys.readouterr().err
+            [kept] = (tmp_path / "nats").glob("damaged-planner-*")
+            assert (kept / file).read_bytes() == content

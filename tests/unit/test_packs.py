@@ -363,7 +363,7 @@ async def test_a_damaged_store_takes_only_its_own_tools_away_until_it_is_mended(
             file.write_bytes(whole[:4096])
         case _:
             with closing(sqlite3.connect(file)) as db:
-                db.execute("update bases set fingerprint = 'x'")
+                db.execute("update retail_base set fingerprint = 'x'")
                 db.commit()
     loaded = LoadedPacks()
     registry = Registry(LoadedPackSource(loaded))
