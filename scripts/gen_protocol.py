@@ -7,13 +7,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from parley.protocol import bounds, client, journal, screen, server, views
+from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from scripts.gen_conversation import client_examples, screen_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_openapi import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
 from services.gateway import api_errors
 from services.gateway.access import auth, quota
-from services.gateway.parsing import MAX_MESSAGE_BYTES
 from shared.domain import errors
 from shared.settings import Settings
 

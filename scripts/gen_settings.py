@@ -75,6 +75,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "model_timeout": "total seconds for one call, even if the reply keeps coming",
         "model_silence_timeout": "seconds without anything from the server (text, thoughts or a keep-alive), also before the first word, after which a call is cancelled",
         "model_max_attempts": "attempts of a call with transient failures (429, 5xx, timeouts, cut replies)",
+        "model_max_wait": "seconds that the server may ask to wait (`Retry-After`, or in the words of its error), which the session then shows. A call that is to "
+        "wait longer fails at once, with the server's words",
         "model_outage_timeout": "seconds to wait for an unreachable endpoint before the session fails",
         "model_concurrency": "concurrent calls in one process",
         "model_max_message_bytes": "maximum size of one event of a stream, or of an unstreamed reply",

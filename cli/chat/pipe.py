@@ -5,10 +5,13 @@ import contextlib
 import sys
 import threading
 from collections.abc import Sequence
+from datetime import datetime
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from cli.chat.state import ChatView
+from parley.protocol.words import STATUS
 
 
 class PipeFrontend:
@@ -16,6 +19,7 @@ class PipeFrontend:
 
     def __init__(self, lines: Sequence[str], *, read_stdin: bool) -> None:
         self._console = Console(highlight=False, file=sys.stdout)
+        self._waits_until: datetime | None = None
         self._lines: asyncio.Queue[str] = asyncio.Queue()  # "" marks the end
         for line in lines:
             self._lines.put_nowait(line)
@@ -30,7 +34,11 @@ class PipeFrontend:
         sys.stdout.flush()
 
     def update(self, view: ChatView) -> None:
-        """Do nothing: a pipe shows finished output only."""
+        """Show a wait that the model's server asks for, once; of drafts a pipe shows only the finished ones."""
+        waits_until = view.draft.waits_until if view.draft else None
+        if view.draft and waits_until not in (None, self._waits_until):
+            self.show(Text(STATUS["model_waits"].format(seconds=view.draft.remaining_wait)))
+        self._waits_until = waits_until
 
     async def line(self) -> str | None:
         """The next non-empty line; None at the end."""

@@ -19,7 +19,7 @@ from parley.client.screen import LiveDraft
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
 from parley.protocol.views import CodeView, PlanView
-from parley.protocol.words import DRAFTS, JOURNAL, PHASES, TERMINAL, WELCOME
+from parley.protocol.words import DRAFTS, JOURNAL, PHASES, STATUS, TERMINAL, WELCOME
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -127,7 +127,7 @@ def render_draft(draft: LiveDraft) -> RenderableType:
 def render_live(view: ChatView, *, elapsed: float, url: str, rows: int, console: Console) -> RenderableType:
     """The region above the input line: the draft and who is working, or the choices."""
     parts: list[RenderableType] = []
-    if view.draft and view.request is None:
+    if view.draft and view.draft.text and view.request is None:
         parts.append(_last_rows(render_draft(view.draft), max(rows - 6, 3), console))
     if not view.is_online:
         parts.append(Text(f"{TERMINAL['offline'].format(url=url)} {TERMINAL['offline_keys']}", style="yellow"))
@@ -145,9 +145,11 @@ def render_progress(view: ChatView, elapsed: float) -> Text:
     phase = view.sections.phase if view.sections else ""
     special = f"{view.sections.workflow}_{phase}" if view.sections else ""
     doing = f"{visible(view.worker)} {PHASES.get(special) or PHASES.get(phase) or PHASES['working']}"
+    wait = view.draft.remaining_wait if view.draft else 0
     if view.draft:
-        doing = DRAFTS[view.draft.kind]
-    return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · {TERMINAL['working_keys']}", "dim"))
+        doing = STATUS["model_waits"].format(seconds=wait) if wait else DRAFTS[view.draft.kind]
+    elapsed_text = "" if wait else f" · {elapsed:.0f} s"
+    return Text.assemble((f"{frame} ", "cyan"), doing, (f"{elapsed_text} · {TERMINAL['working_keys']}", "dim"))
 
 
 def render_choices(view: ChatView, request: InputRequest) -> RenderableType:

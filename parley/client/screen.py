@@ -5,6 +5,8 @@ It contains no rules of its own: everything comes from Parley's messages.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from parley.protocol.journal import AnyEntry, EntriesByKey, apply_entries, read_entry
@@ -13,13 +15,22 @@ from parley.protocol.screen import ScreenDelta, ScreenEvent, ScreenSnapshot, Scr
 
 @dataclass(frozen=True)
 class LiveDraft:
-    """The draft that is being written, for the work that began with version `work`."""
+    """The draft that is being written, for the work that began with version `work`.
+
+    `waits_until`: the model's server asks to wait until then, by this machine's clock.
+    """
 
     id: str
     kind: str
     text: str
     work: int
     start: int = 0  # characters before `text`, which were missed
+    waits_until: datetime | None = None
+
+    @property
+    def remaining_wait(self) -> int:
+        """Seconds until the draft goes on; 0: the model is at work."""
+        return max(ceil((self.waits_until - datetime.now(UTC)).total_seconds()), 0) if self.waits_until else 0
 
 
 class Screen:
@@ -75,8 +86,10 @@ class Screen:
 
     def _apply_delta(self, piece: ScreenDelta) -> None:
         """Add a piece to the draft. If earlier pieces were missed, the draft begins with this one."""
+        waits_until = datetime.now(UTC) + timedelta(seconds=piece.wait) if piece.wait else None
         draft = self.draft
         if draft and draft.id == piece.draft_id and draft.start <= piece.offset <= draft.start + len(draft.text):
-            self.draft = replace(draft, text=draft.text[: piece.offset - draft.start] + piece.text)
+            text = draft.text[: piece.offset - draft.start] + piece.text
+            self.draft = replace(draft, text=text, waits_until=waits_until)
         else:
-            self.draft = LiveDraft(piece.draft_id, piece.kind, piece.text, piece.work, piece.offset)
+            self.draft = LiveDraft(piece.draft_id, piece.kind, piece.text, piece.work, piece.offset, waits_until)

@@ -189,6 +189,13 @@ class Delta(ServerMessage):
     kind: Literal["plan", "code", "tests", "answer", "verdict", "node"] = Field(description="what is being written")
     offset: int = Field(description="characters before `text`")
     text: str = Field(description="from `offset` on, the draft is this")
+    wait: Annotated[
+        int | None,
+        Field(
+            exclude_if=is_none,
+            description="seconds that the model's server asks to wait from now on; absent: the draft goes on",
+        ),
+    ] = None
 
 
 class Usage(ServerMessage):

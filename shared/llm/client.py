@@ -21,6 +21,7 @@ from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
 from shared.llm.instrumentation import observe_call
 from shared.llm.parsing import read_reply
+from shared.llm.retry_after import asked_wait, duration_text
 from shared.llm.schema import Capabilities, chat_messages, instruction, response_format
 from shared.llm.stream import collect
 from shared.llm.types import Message, ModelRequest, Role
@@ -34,6 +35,7 @@ MAX_REPAIRS = 2
 MAX_ECHO = 20_000  # characters of an invalid reply that are quoted back to the model
 CONNECT_TIMEOUT = 5.0
 MAX_BACKOFF = 8.0
+SHOWN_WAIT = 3.0  # seconds that a server asks to wait, from which on the user is told
 _RANDOM = random.SystemRandom()
 
 
@@ -106,9 +108,7 @@ class OpenAIModel:
                 repair = _repair(fault, request.reply)
             except TransientFault as fault:
                 faults += 1
-                if faults >= self._settings.model_max_attempts:
-                    raise ModelFailed(f"{fault.reason} (tried {faults} times)", raw=fault.raw) from fault
-                await asyncio.sleep(self._pause(faults, fault))
+                await self._pause(request, faults, fault)
         raise AssertionError("unreachable: count() does not end")
 
     async def _call[R: BaseModel](
@@ -183,10 +183,10 @@ class OpenAIModel:
             fault = classify(error, names=self._setting_names, ability=ability)
             is_answer = isinstance(error, APIStatusError | ErrorAnswer)
             attempt.draft.refused = isinstance(fault, ModelUnreachable) or (is_answer and not attempt.draft.text)
-            if isinstance(fault, TransientFault) and attempt.draft.finish == "stop":
-                return  # only the end of the stream is missing
-            if isinstance(fault, TransientFault) and not fault.raw:
-                fault.raw = attempt.draft.text
+            if isinstance(fault, TransientFault):
+                if attempt.draft.finish == "stop":
+                    return  # only the end of the stream is missing
+                fault.raw, fault.wait = fault.raw or attempt.draft.text, asked_wait(error)
             raise fault from (None if fault is error else error)
 
     def _options[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities) -> dict[str, Any]:
@@ -233,10 +233,30 @@ class OpenAIModel:
                 raise fault from error
             return ""
 
-    def _pause(self, faults: int, fault: TransientFault) -> float:
-        """Seconds until the next attempt: what the server asks for, else a doubling wait with jitter."""
-        longest = min(self._first_wait * 2 ** (faults - 1), MAX_BACKOFF)
-        return fault.wait if fault.wait is not None else _RANDOM.uniform(longest / 2, longest)
+    async def _pause[R: BaseModel](self, request: ModelRequest[R], faults: int, fault: TransientFault) -> None:
+        """Wait before the next attempt: as long as the server asks, else a doubling time with jitter.
+
+        Raises ModelFailed after the last attempt, and for a wait beyond `settings.model_max_wait`.
+        """
+        allowed = self._settings.model_max_wait
+        if fault.wait is not None and fault.wait > allowed:
+            raise ModelFailed(
+                f"{fault.reason}. It asks to wait {duration_text(fault.wait)}, and MODEL_MAX_WAIT allows "
+                f"{duration_text(allowed)}: retry after that time, raise MODEL_MAX_WAIT, or use another model",
+                raw=fault.raw,
+            ) from fault
+        if faults >= self._settings.model_max_attempts:
+            raise ModelFailed(f"{fault.reason} (tried {faults} times)", raw=fault.raw) from fault
+        if fault.wait is None:
+            longest = min(self._first_wait * 2 ** (faults - 1), MAX_BACKOFF)
+            await asyncio.sleep(_RANDOM.uniform(longest / 2, longest))
+            return
+        on_wait = request.on_wait if fault.wait >= SHOWN_WAIT else None
+        if on_wait:
+            await on_wait(fault.wait)
+        await asyncio.sleep(fault.wait)
+        if on_wait:
+            await on_wait(0)
 
 
 @asynccontextmanager

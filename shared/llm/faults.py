@@ -1,9 +1,7 @@
 # ruff: noqa: PLR0911 (a line per case)
 """Classifies errors of calls and answers of servers: retry, change the request, or fail with the right error."""
 
-import email.utils
 import re
-import time
 from typing import NamedTuple
 
 import httpx2
@@ -15,7 +13,6 @@ from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, Model
 from shared.llm.schema import Capabilities
 from shared.message_limits import MessageTooLong
 
-RETRY_AFTER_CAP = 30.0
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
 REJECTED = frozenset({400, 405, 406, 413, 414, 415, 422, 431})  # status codes of requests that can never succeed
 # What servers say of a cause, in their words and codes, in lower case.
@@ -61,11 +58,12 @@ class SettingNames(NamedTuple):
 class TransientFault(Exception):
     """A fault that a retry may clear. `wait`: seconds, if the server asked for a pause."""
 
-    def __init__(self, reason: str, *, raw: str = "", wait: float | None = None) -> None:
+    wait: float | None = None
+
+    def __init__(self, reason: str, *, raw: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.raw = raw
-        self.wait = wait
 
 
 class UnsupportedRequest(Exception):
@@ -135,7 +133,6 @@ class _Answer(NamedTuple):
     status: int
     words: str
     text: str  # words and codes, in lower case
-    wait: float | None = None
     what: str = "an error"
 
     @classmethod
@@ -143,7 +140,7 @@ class _Answer(NamedTuple):
         response = error.response
         body = read_error(response.text if response.is_stream_consumed else "")
         words = shorten(names.hide(body.words)) or response.reason_phrase
-        return cls(response.status_code, words, body.text, retry_after(response))
+        return cls(response.status_code, words, body.text)
 
     @classmethod
     def of_body(cls, value: object, names: SettingNames) -> "_Answer":
@@ -173,20 +170,7 @@ class _Answer(NamedTuple):
             return ModelFailed(f"the endpoint rejects the request: {words}", retryable=False)
         if not status:
             return TransientFault(f"the endpoint answered with {self.what}: {words}")
-        return TransientFault(f"the endpoint answered {status}: {words}", wait=self.wait)
-
-
-def retry_after(response: httpx2.Response) -> float | None:
-    """Seconds that the server asks to wait, at most `RETRY_AFTER_CAP`; None if it does not say."""
-    value = response.headers.get("retry-after", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        date = email.utils.parsedate_tz(value)
-        if date is None:
-            return None
-        seconds = email.utils.mktime_tz(date) - time.time()
-    return min(max(seconds, 0.0), RETRY_AFTER_CAP)
+        return TransientFault(f"the endpoint answered {status}: {words}")
 
 
 def shorten(text: str, limit: int = 300) -> str:

@@ -21,6 +21,7 @@ class Message(TypedDict):
 BeforeCall = Callable[[], Awaitable[None]]
 OnCall = Callable[[ModelCall], Awaitable[None]]
 OnPartial = Callable[[Mapping[str, Any]], Awaitable[None]]
+OnWait = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class ModelRequest[R: BaseModel]:
     `refuse` returns why a valid reply is not acceptable, or "": a refused reply counts as invalid.
     `before_call` is awaited before every HTTP call; if it raises, no call is made and the error propagates.
     `on_call` gets every HTTP call, including failed and cancelled ones. `on_partial` gets the partial object a few
-    times a second and the whole one at the end; after a failed attempt it starts again.
+    times a second and the whole one at the end; after a failed attempt it starts again. `on_wait` gets the seconds that
+    the server asks to wait, if they are more than a few, and 0 when that time is over.
     """
 
     role: Role
@@ -46,6 +48,7 @@ class ModelRequest[R: BaseModel]:
     refuse: Callable[[R], str] | None = None
     before_call: BeforeCall | None = None
     on_partial: OnPartial | None = None
+    on_wait: OnWait | None = None
 
 
 class Model(Protocol):

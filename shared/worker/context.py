@@ -123,6 +123,9 @@ class WorkContext:
         async def on_partial(partial: Mapping[str, Any]) -> None:
             await self.deps.drafts.write(self.session.id, draft_id, kind, render(content_of(partial)))
 
+        async def on_wait(seconds: float) -> None:
+            await self.deps.drafts.wait(self.session.id, draft_id, kind, seconds)
+
         async def on_call(call: ModelCall) -> None:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
 
@@ -138,6 +141,7 @@ class WorkContext:
             refuse=refuse,
             before_call=self._before_call,
             on_partial=on_partial,
+            on_wait=on_wait,
         )
         return await self.deps.model.ask(request)
 

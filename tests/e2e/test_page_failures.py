@@ -76,6 +76,24 @@ async def test_a_model_failure_shows_its_reason_and_can_be_retried(person: Perso
     await tab.wait_until_gone("failure")
 
 
+async def test_a_wait_that_the_model_s_server_asks_for_is_shown_and_can_be_stopped(
+    person: Person, running: RunningParley
+) -> None:
+    tab = await person.tab()
+    await running.add_fault(fault="429", retry_after=100, times=2)
+    await tab.send("Help me create a simple calculator")
+    await tab.wait_for("status", "The model server asks us to wait")
+    await expect(tab("draft")).to_have_count(0)  # nothing is written yet
+    await tab.page.reload()
+    await tab.wait_for("status", "The model server asks us to wait")
+    await tab.click("stop")
+    await tab.wait_for("status", "Stopped")
+    await expect(tab("status")).not_to_contain_text("wait")
+    await running.clear_faults()
+    await tab.click("retry")
+    await tab.wait_for_state("text_plan_approval")
+
+
 async def test_an_unusable_model_reply_is_shown(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
     await running.add_fault(fault="garbled", times=9)

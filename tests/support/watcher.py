@@ -17,20 +17,20 @@ class Watcher(Person):
 
     def __init__(self, bus: Bus, session_id: str) -> None:
         super().__init__(bus, session_id)
-        self._drafts: asyncio.Queue[str] = asyncio.Queue()
+        self._drafts: asyncio.Queue[Delta] = asyncio.Queue()
 
     async def watch(self) -> None:
         async def on_delta(_: str, body: bytes) -> None:
-            self._drafts.put_nowait(Delta.model_validate_json(body).kind)
+            self._drafts.put_nowait(Delta.model_validate_json(body))
 
         await self._bus.subscribe(f"delta.{self.id}.>", on_delta)
 
-    async def drafting(self, kind: str) -> None:
-        """Wait for the next draft of this kind."""
+    async def drafting(self, kind: str, *, waits: bool = False) -> None:
+        """Wait for the next draft of this kind; `waits`: that the model's server asks to wait."""
         while not self._drafts.empty():
             self._drafts.get_nowait()
         async with asyncio.timeout(30):
-            while await self._drafts.get() != kind:
+            while (delta := await self._drafts.get()).kind != kind or (delta.wait is not None) is not waits:
                 pass
 
     async def approves(self) -> None:

@@ -1,11 +1,8 @@
-"""Parts of the model client: parsing, schemas, retry-after, estimates and costs, the scripted model."""
+"""Parts of the model client: parsing, schemas, estimates and costs, the scripted model."""
 
-import email.utils
 import json
-import time
 from typing import Any, Literal
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelRequest, ScriptedModel
-from shared.llm.faults import RETRY_AFTER_CAP, InvalidReply, retry_after, shorten
+from shared.llm.faults import InvalidReply, shorten
 from shared.llm.parsing import REPAIR_LIMIT, parse_reply, partial_object
 from shared.llm.schema import strict_schema
 from shared.llm.usage import Tokens, cost, estimate
@@ -118,19 +115,6 @@ def test_a_strict_schema_is_closed_and_requires_every_field() -> None:
 
 def test_a_schema_with_an_open_object_is_not_strict() -> None:
     assert strict_schema(Open)[1] is False
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("99999", RETRY_AFTER_CAP), ("soon", None), (None, None)],
-)
-def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after(httpx2.Response(429, headers={"retry-after": header} if header else {})) == seconds
-
-
-def test_retry_after_as_a_date() -> None:
-    date = email.utils.formatdate(time.time() + 10, usegmt=True)
-    assert retry_after(httpx2.Response(429, headers={"retry-after": date})) == pytest.approx(10, abs=2)
 
 
 def test_estimates_and_costs() -> None:

@@ -80,6 +80,7 @@ STATUS: Mapping[str, str] = {
     "done": "Done",
     "escalated": "This needs you to take over",
     "failed": "Failed; the reason is shown above",
+    "model_waits": "The model server asks us to wait {seconds} s",
     "offline": "Offline, reconnecting…",
     "paused": "Paused: no new step starts",
     "ready": "Ready",

@@ -1,6 +1,7 @@
-import { Button, Loader, Tooltip } from "@mantine/core";
+import { Button, Loader, Tooltip, VisuallyHidden } from "@mantine/core";
+import { useState } from "react";
 import { ACTIONS, COMPOSER, fill, PHASES, SIGNS, STATUS, wordFor } from "../generated/words";
-import { activeService, isReplying, type Snapshot } from "../state/state";
+import { activeDraft, activeService, isReplying, type Snapshot } from "../state/state";
 import { formatDateTime } from "../ui/format";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";
@@ -20,6 +21,7 @@ export function StatusLine() {
   const phase = state.snapshot?.phase ?? "";
   const phaseLabel = isReplying(state.snapshot) ? PHASES.replying : wordFor(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? wordFor(PHASES, phase) ?? PHASES.working;
   const activity = service ? `${service} ${phaseLabel}` : "";
+  const wait = activeDraft(state)?.wait;
   const idle = state.snapshot ? idleStatus(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
   return (
     <div className="status-line">
@@ -33,11 +35,17 @@ export function StatusLine() {
           ) : (
             <>
               {service && <Loader size={12} mr={6} aria-hidden="true" />}
-              {activity || idle}
+              {wait ? (
+                <ModelWait key={wait} seconds={wait}>
+                  {activity}
+                </ModelWait>
+              ) : (
+                activity || idle
+              )}
             </>
           )}
         </span>
-        {connection === "online" && elapsed !== null && <span aria-hidden="true"> · {elapsed} s</span>}
+        {connection === "online" && elapsed !== null && !wait && <span aria-hidden="true"> · {elapsed} s</span>}
         {(connection === "offline" || connection === "busy") && (
           <Button size="compact-xs" variant="subtle" onClick={client.reconnect}>
             {STATUS.retry_now}
@@ -71,6 +79,19 @@ export function StatusLine() {
         </Tooltip>
       )}
     </div>
+  );
+}
+
+/** How long the model's server asks to wait, counted down for the eye and said once to a screen reader; then `children`. */
+function ModelWait({ seconds, children }: { seconds: number; children: string }) {
+  const [since] = useState(() => new Date().toISOString());
+  const remaining = seconds - (useElapsed(since) ?? 0);
+  if (remaining <= 0) return children;
+  return (
+    <>
+      <span aria-hidden="true">{fill(STATUS.model_waits, { seconds: remaining })}</span>
+      <VisuallyHidden>{fill(STATUS.model_waits, { seconds })}</VisuallyHidden>
+    </>
   );
 }
 

@@ -106,6 +106,14 @@ describe("drafts", () => {
     expect(complete.draft).toMatchObject({ text: "abcdefghiz", hasGap: false });
   });
 
+  it("wait while the model's server asks for it, also for a page that joins meanwhile, until the next delta", () => {
+    const wait = { ...delta(2, ""), wait: 20 } as ServerMessageOf<"delta">;
+    const waiting = stateAfter(snapshot(1), delta(0, "ab"), wait);
+    expect(waiting.draft).toMatchObject({ text: "ab", wait: 20 });
+    expect(reduce(waiting, delta(2, "")).draft).toMatchObject({ text: "ab", wait: 0 });
+    expect(stateAfter(snapshot(1, {}, { draft: { ...wait, offset: 0, text: "ab" } })).draft).toMatchObject({ text: "ab", wait: 20 });
+  });
+
   it("end with the event that completes them, and ignore late deltas", () => {
     const ends = eventWith(1, { ends_draft: true });
     expect(stateAfter(delta(0, "ab"), ends, delta(2, "c")).draft).toBeNull();

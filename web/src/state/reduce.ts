@@ -51,7 +51,7 @@ function isForSession(state: SessionState, message: { session_id: string }): boo
 function withSnapshot(state: SessionState, message: ServerMessageOf<"snapshot">): SessionState {
   const version = message.version ?? 0;
   if (version < (state.snapshot?.version ?? 0)) return state;
-  const received = message.draft && { id: message.draft.draft_id, kind: message.draft.kind, text: message.draft.text, work: message.draft.work, hasGap: false };
+  const received = message.draft && draftOf(message.draft, message.draft.text, false);
   const current = state.draft?.id !== state.endedDraft ? state.draft : null;
   return {
     ...state,
@@ -107,7 +107,11 @@ function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): Sessio
   const previous = state.draft?.id === delta.draft_id ? state.draft.text : "";
   const hasGap = delta.offset > codePointLength(previous);
   const text = codePointPrefix(previous, delta.offset) + delta.text;
-  return { ...state, draft: { id: delta.draft_id, kind: delta.kind, text, work: delta.work, hasGap } };
+  return { ...state, draft: draftOf(delta, text, hasGap) };
+}
+
+function draftOf(delta: ServerMessageOf<"delta">, text: string, hasGap: boolean): Draft {
+  return { id: delta.draft_id, kind: delta.kind, text, work: delta.work, hasGap, wait: delta.wait ?? 0 };
 }
 
 /** Removes "retrying" notices once the service has answered. */

@@ -13,6 +13,8 @@ export interface Draft {
   work: number;
   /** Whether a delta is missing: the next snapshot then brings the full text. */
   hasGap: boolean;
+  /** Seconds that the model's server asked to wait when this arrived; 0: the model is at work. */
+  wait: number;
 }
 
 export interface Notice {
