@@ -60,7 +60,7 @@ def _replace(folder: Path, name: str) -> None:
     """Replace a secret with stdin. Empty input deletes it: it is then generated again, or not set."""
     if name not in SECRET_NAMES:
         raise NoSuchSecret(f"there is no secret {name}; those there are: {', '.join(SECRET_NAMES)}")
-    text = sys.stdin.read().strip()
+    text = sys.stdin.read().strip().removeprefix("\ufeff")
     (folder / name).unlink(missing_ok=True)
     if text:
         _write(folder / name, text, mode=0o600)
@@ -80,7 +80,7 @@ def _value(home: Path, container: str, name: str) -> str:
         "parley_secret": lambda: secret(home, "parley_secret"),
     }
     own = home / "secrets" / name
-    return own.read_text().strip() if own.exists() else defaults.get(name, str)()
+    return own.read_text(encoding="utf-8-sig").strip() if own.exists() else defaults.get(name, str)()
 
 
 def _password(home: Path, user: str) -> str:

@@ -1,7 +1,6 @@
 """Doctor checks of tools: the configured MCP servers, and the retail store."""
 
 import asyncio
-import json
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select
@@ -17,6 +16,7 @@ from packs.retail.generate import generate
 from packs.retail.tables import bases
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
 from shared.bus import BusUnavailable
+from shared.documents import decode, read_json
 from shared.settings import Settings
 
 REQUEST_TIMEOUT = 5.0  # seconds
@@ -55,10 +55,7 @@ async def check_mcp(settings: Settings, *, is_up: bool) -> DoctorCheck:
 
 def _servers(path: Path) -> list[str]:
     """The names of the servers. Raises OSError, ValueError. The executor validates the rest of the file."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+    document = read_json(decode(path.read_bytes()))
     servers = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is missing")

@@ -104,7 +104,7 @@ def secret(home: Path, name: str) -> str:
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)
         temporary.unlink()
-    return path.read_text().strip()
+    return path.read_text(encoding="utf-8-sig").strip()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 # ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -300,8 +299,10 @@ def delete(task: Task, url: Url = "") -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     """The plan in the file. Raises typer.BadParameter."""
+    from shared.documents import decode, read_json
+
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = read_json(decode(file.read_bytes()))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read as JSON: {error}") from None
     if not isinstance(document, dict) or not document.get("description") or not document.get("steps"):

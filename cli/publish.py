@@ -3,6 +3,7 @@
 import json
 import sys
 import uuid
+from codecs import BOM_UTF8
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -95,7 +96,7 @@ def _command(command_json: str) -> UserCommand:
 async def publish_event(settings: Settings, data: bytes) -> int:
     """Append one event given as JSON, if it is the next one of its session. Raises Declined with the reason."""
     try:
-        event = parse_event(data)
+        event = parse_event(data.removeprefix(BOM_UTF8))
     except ValidationError as error:
         problems = problem_sentences(error.errors(), whole="event", skip=1)
         raise Declined(f"This is not an event of Parley. {problems}\ndocs/events.md describes every event.") from error

@@ -77,8 +77,10 @@ def read(
     url: Url = "",
 ) -> None:
     """Create a template from a document."""
+    from shared.documents import decode
+
     try:
-        document = file.read_text(encoding="utf-8")
+        document = decode(file.read_bytes())
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from None
     form: Literal["json", "yaml"] = "json" if file.suffix.lower() == ".json" else "yaml"

@@ -2,19 +2,19 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from flows.graph_checks import BadFlow
 from parley.events.values import Effect
+from shared.documents import BadDocument, decode, read_yaml
 
 KINDS = ("prompt", "tool", "ask", "set")
 TYPES = ("text", "number", "boolean", "list", "any")
 REFERENCE = re.compile(r"\$([A-Za-z_]\w*)((?:\.\w+)*)")
 ONE_OF = re.compile(r"one of \[(.+)\]", re.DOTALL)
-MAX_BYTES, MAX_VALUES, MAX_DEPTH = 200_000, 5_000, 40  # of one file
+MAX_BYTES, MAX_VALUES = 200_000, 5_000  # of one file
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
@@ -136,71 +136,17 @@ def _references(value: JsonValue) -> set[str]:
     return {name for part in parts for name in _references(part)}
 
 
-class _BoundedLoader(yaml.SafeLoader):
-    """A safe YAML loader that rejects duplicate keys and limits depth and number of values.
-
-    A few lines of aliases can expand to more values than fit into memory, and PyYAML shares the nodes of an alias. So
-    each alias counts as the values that it stands for, before any value is constructed.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = self._values = 0
-        self._sizes: dict[yaml.Node, int] = {}
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-        before = self._values
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _limit_error(f"this is nested more than {MAX_DEPTH} deep", event)
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        if node is None:
-            return None
-        if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
-            raise _limit_error(f"“{event.anchor}” is inside of itself", event)
-        self._values += self._sizes[node] if isinstance(event, yaml.AliasEvent) else 1
-        if self._values > MAX_VALUES:
-            raise _limit_error(
-                f"there are more than {MAX_VALUES:,} values, each alias counted as what it stands for", event
-            )
-        self._sizes.setdefault(node, self._values - before)
-        return node
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep=deep)
-        except ValueError as error:  # an invalid date or number
-            raise yaml.constructor.ConstructorError(None, None, str(error)[:100], node.start_mark) from error
-
-
-def _limit_error(words: str, event: yaml.Event) -> yaml.MarkedYAMLError:
-    mark: Any = event.start_mark  # one of two classes of Mark; the stubs expect the other
-    return yaml.MarkedYAMLError(problem=words, problem_mark=mark)
-
-
-def _mapping(loader: _BoundedLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [key.value for key, _ in node.value]
-    if duplicates := [key for key in dict.fromkeys(map(str, keys)) if keys.count(key) > 1]:
-        raise yaml.constructor.ConstructorError(None, None, f"“{duplicates[0]}” stands twice", node.start_mark)
-    return loader.construct_mapping(node, deep=True)
-
-
-_BoundedLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def read_form(path: Path) -> FlowForm:
     """The parsed file. Raises BadFlow with file, node, problem and remedy."""
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
-        document = yaml.load(text.decode(), _BoundedLoader) if len(text) <= MAX_BYTES else None  # noqa: S506  a safe loader
+            data = file.read(MAX_BYTES + 1)
+        document = read_yaml(decode(data), max_values=MAX_VALUES) if len(data) <= MAX_BYTES else None
     except OSError as error:
         raise BadFlow(path.name, (f"{error.strerror}.",)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadFlow(path.name, (f"This cannot be read as YAML: {' '.join(str(error).split())[:300]}.",)) from error
-    if len(text) > MAX_BYTES:
+    except BadDocument as error:
+        raise BadFlow(path.name, (f"This cannot be read as YAML: {error}.",)) from error
+    if len(data) > MAX_BYTES:
         raise BadFlow(path.name, (f"It has more than {MAX_BYTES:,} bytes: make several flows of it.",))
     if not isinstance(document, dict):
         raise BadFlow(path.name, ("Write name, description and nodes at the left margin.",))
@@ -223,4 +169,5 @@ def _problem_line(place: tuple[int | str, ...], message: str, kind: str) -> str:
         return f"{', '.join(path)}: there is no such key; the keys are {', '.join(keys)}."
     if kind == "missing":
         return f"{', '.join(path)}: this is missing."
-    return f"{', '.join(path) or 'the file'}: {message.removeprefix('Value error, ').rstrip('.')}."
+    quote = ": put it in quotes" if kind == "string_type" else ""
+    return f"{', '.join(path) or 'the file'}: {message.removeprefix('Value error, ').rstrip('.')}{quote}."

@@ -17,7 +17,7 @@ def with_secret_files(settings: Collection[str]) -> dict[str, str]:
     folder = ours.pop("SECRETS_DIR", "")
     for file in Path(folder).iterdir() if folder else ():
         if (name := file.name.lower()) in settings and name not in present and file.is_file():
-            ours[name.upper()] = file.read_text(encoding="utf-8").strip()
+            ours[name.upper()] = file.read_text(encoding="utf-8-sig").strip()
     return ours
 
 

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from pydantic import Field, SecretStr, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -24,6 +25,14 @@ from shared.watchdog import MIN_TIMEOUT
 Auth = Literal["none", "token", "keys", "jwt"]
 MODEL = "model"  # the name of Parley's own plan generator, which asks a model
 DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
+
+
+class _SecretFiles(SecretsSettingsSource):
+    """Skips the byte order mark that some editors write before the text."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        value, key, is_complex = super().get_field_value(field, field_name)
+        return value.removeprefix("\ufeff").strip() if isinstance(value, str) else value, key, is_complex
 
 
 class Settings(BaseSettings):
@@ -139,7 +148,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         folder = os.environ.get("SECRETS_DIR", "")
-        files = SecretsSettingsSource(settings_cls, folder) if folder and _readable(Path(folder)) else None
+        files = _SecretFiles(settings_cls, folder) if folder and _readable(Path(folder)) else None
         return (init_settings, env_settings, files) if files else (init_settings, env_settings)
 
     @field_validator("secrets_dir")

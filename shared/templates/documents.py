@@ -1,36 +1,28 @@
-"""Reads and writes templates as JSON and YAML documents. Pure.
-
-YAML is read like JSON with another syntax: a plain word is a string, unless JSON would read it as a number, true, false
-or null. (YAML 1.1 reads 12:30:45 as 45045 and `no` as false.) Duplicate keys, aliases and tags are refused.
-"""
+"""Reads and writes templates as JSON and YAML documents. Pure."""
 
 import json
 import math
-import re
-from collections.abc import Hashable
 from typing import Any, Literal
 
 import yaml
 from pydantic import JsonValue, ValidationError
 
 from parley.protocol.templates import Template
+from shared.documents import MAX_DEPTH, BadDocument, read_json, read_yaml
 from shared.domain.errors import Invalid
 
 Format = Literal["json", "yaml"]
-MAX_DOCUMENT_LENGTH, MAX_DEPTH = 200_000, 40  # characters of a document; levels of lists and objects
-_SCALARS = {
-    "tag:yaml.org,2002:null": r"null",
-    "tag:yaml.org,2002:bool": r"true|false",
-    "tag:yaml.org,2002:int": r"-?(?:0|[1-9][0-9]*)",
-    "tag:yaml.org,2002:float": r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)",
-}
+MAX_DOCUMENT_LENGTH = 200_000  # characters
 
 
 def read_template(text: str, form: Format) -> Template:
     """The template in the document. Raises Invalid with the problem and its place."""
     if len(text) > MAX_DOCUMENT_LENGTH:
         raise Invalid(f"The document has {len(text)} characters; {MAX_DOCUMENT_LENGTH} are allowed.")
-    value = _json(text) if form == "json" else _yaml(text)
+    try:
+        value = read_json(text) if form == "json" else read_yaml(text)
+    except BadDocument as error:
+        raise Invalid(f"This {'JSON' if form == 'json' else 'YAML'} cannot be read: {error}.") from error
     _check_storable(value)
     if not isinstance(value, dict):
         raise Invalid("The document is not a template: it has no name, goal and steps.")
@@ -70,84 +62,6 @@ def _check_storable(value: JsonValue, deep: int = 0) -> None:
         case list():
             for item in value:
                 _check_storable(item, deep + 1)
-
-
-def _json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            twice = next(name for name in value if [pair[0] for pair in pairs].count(name) > 1)
-            raise Invalid(f"“{twice[:100]}” occurs twice in one object.")
-        return value
-
-    def refused(name: str) -> None:
-        raise Invalid(f"{name} is not a JSON number.")
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=refused)
-    except json.JSONDecodeError as error:
-        raise Invalid(f"This is not valid JSON: {error}") from error
-    except (RecursionError, ValueError) as error:
-        raise Invalid("This JSON cannot be read: it is nested too deep, or has too long a number.") from error
-
-
-def _yaml(text: str) -> JsonValue:
-    try:
-        value: JsonValue = yaml.load(text, Loader=_YamlLoader)  # noqa: S506  a SafeLoader
-    except yaml.YAMLError as error:
-        raise Invalid(f"This YAML cannot be read: {_yaml_problem(error)[:500]}") from error
-    except (RecursionError, ValueError) as error:
-        raise Invalid("This YAML cannot be read: it is nested too deep, or has too long a number.") from error
-    return value
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
-        return " ".join(str(error).split())
-    what = ", ".join(filter(None, (error.context, error.problem)))
-    return f"{what}, in line {mark.line + 1}, column {mark.column + 1}."
-
-
-class _YamlLoader(yaml.SafeLoader):
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  a class's own, as PyYAML has it
-    deep = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.events.AliasEvent):
-            raise _refusal(f"*{event.anchor} is an alias: write the value out", event)
-        if event.anchor:
-            raise _refusal(f"&{event.anchor} is an anchor: write each value out", event)
-        if event.tag not in (None, "!"):
-            raise _refusal(f"the tag {event.tag} is not supported", event)
-        self.deep += 1
-        if self.deep > MAX_DEPTH:
-            raise _refusal(f"it has more than {MAX_DEPTH} levels", event)
-        node = super().compose_node(parent, index)
-        self.deep -= 1
-        return node
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        names: set[Any] = set()
-        for key, _ in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else None
-            if name is None:
-                raise _refusal("a name must be a text", key)
-            if name in names:
-                raise _refusal(f"“{name[:100]}” occurs twice", key)
-            names.add(name)
-        return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
-
-
-def _refusal(why: str, where: Any) -> yaml.YAMLError:
-    return yaml.constructor.ConstructorError(None, None, why, where.start_mark)
-
-
-for _tag, _pattern in _SCALARS.items():
-    _YamlLoader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), None)
-_YamlLoader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
-_YamlLoader.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(node.value))
 
 
 class _YamlDumper(yaml.SafeDumper):

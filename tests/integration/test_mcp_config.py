@@ -60,6 +60,9 @@ def test_a_common_mcp_json_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("servers", "message"),
     [
         ("{", "this is not JSON (line 1)"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "“a” occurs twice in one object"),
+        ("\ufeff\ufeff{}", "this is not JSON (line 1): it begins with a second byte order mark (U+FEFF)"),
+        ('{"mcpServers":\u00a0{}}', "the line has an invisible no-break space (U+00A0) in column 15"),
         ("[" * 100_000, "this is not JSON: it is nested too deep"),
         (" " * 1_000_001, "it has more than 1,000,000 bytes"),
         ("[]", "mcpServers is missing"),
@@ -90,6 +93,15 @@ def test_an_invalid_configuration_is_reported_with_its_file_and_key(
     assert str(bad.value).startswith(f"{path}: ")
     assert message in str(bad.value)
     assert "hunter2" not in str(bad.value)
+
+
+def test_a_byte_order_mark_is_skipped_and_utf_16_is_named(tmp_path: Path) -> None:
+    path, text = tmp_path / "mcp.json", '{"mcpServers": {"a": {"command": "x"}}}'
+    path.write_text(text, encoding="utf-8-sig")
+    assert [server.name for server in read_config(path)] == ["a"]
+    path.write_text(text, encoding="utf-16")
+    with pytest.raises(BadConfig, match="not UTF-8 text, but UTF-16 or UTF-32: save it as UTF-8"):
+        read_config(path)
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:

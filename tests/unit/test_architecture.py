@@ -17,7 +17,7 @@ from tests.conftest import SHARING_A_PARLEY
 ROOT = Path(__file__).parents[2]
 CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
 SHARED = {
-    *("bus", "contracts", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
+    *("bus", "contracts", "documents", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
     *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
     *("settings", "store", "store_api", "story", "telemetry", "template_log", "templates", "testing"),
     *("unavailable", "watchdog", "worker"),

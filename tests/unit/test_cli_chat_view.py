@@ -1,17 +1,13 @@
 """The chat's reducer: from messages to the open request, and from choices to messages."""
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from rich.console import Console
 
 from cli.chat.choices import Choice, choice_label, choices, interpret
 from cli.chat.decisions import approve
 from cli.chat.effects import AskFurther, RunLocally, SendMessage, SendMessages, ShowText
-from cli.chat.pipe import PipeFrontend
-from cli.chat.render import render_live
 from cli.chat.slash import COMMANDS, slash_command
 from cli.chat.state import ChatView
 from cli.chat.view import fold
@@ -354,29 +350,6 @@ def test_a_draft_ends_with_its_plan_or_when_another_service_works() -> None:
     assert chat.hears(delta(0, "1. ")).draft
     assert chat.does(c.Rename(title="Mine")).draft
     assert chat.does(c.Stop()).draft is None
-
-
-def test_a_wait_of_the_model_s_server_is_shown_until_the_draft_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    chat, console = ChatScenario(), Console(width=100)
-    chat.does(c.Say(text="calc"))
-    view = chat.hears(delta(0, "").model_copy(update={"wait": 58}))
-    assert view.draft
-    assert 0 < view.draft.remaining_wait <= 58
-    with console.capture() as captured:
-        console.print(render_live(view, elapsed=3, url="", rows=20, console=console))
-    assert re.search(r"The model server asks us to wait \d+ s · Ctrl-C stops", captured.get())
-
-    pipe = PipeFrontend([], read_stdin=False)
-    for _ in range(2):
-        pipe.update(view)
-    assert re.fullmatch(r"The model server asks us to wait \d+ s\n", capsys.readouterr().out)
-
-    view = chat.hears(delta(0, ""))
-    assert view.draft
-    assert view.draft.remaining_wait == 0
-    with console.capture() as captured:
-        console.print(render_live(view, elapsed=3, url="", rows=20, console=console))
-    assert "Drafting a plan · 3 s" in captured.get()
 
 
 def test_a_decided_action_disappears_from_the_request() -> None:

@@ -115,7 +115,7 @@ def test_an_operators_secret_replaces_the_default_and_can_be_removed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = distributed_files(home)
-    monkeypatch.setattr("sys.stdin", io.StringIO("sk-mine\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeffsk-mine\n"))
     files = distributed_files(home, replace="openai_api_key")
     models = {name: text for name, text in files.items() if name.endswith("/openai_api_key")}
     assert set(models.values()) == {"sk-mine"}

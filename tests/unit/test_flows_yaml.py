@@ -183,7 +183,7 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
     [
         ("name: [", "cannot be read as YAML"),
         ("- a", "Write name, description and nodes at the left margin."),
-        ("name: g\nname: h", "“name” stands twice"),
+        ("name: g\nname: h", "“name” occurs twice, in line 2"),
         ("description: G.\nnodes: {}", "name: this is missing."),
         ("name: g\ndescription: G.\nnodes: {}", "nodes: Dictionary should have at least 1 item"),
         ("name: g\nmood: good\ndescription: G.\nnodes: {a: {description: A., set: {}}}", "mood: there is no such key"),
@@ -197,7 +197,10 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
         (NODE + "    prompt: x\n    outputs: {b: string}", "b is “string”; say text, number, boolean, list, any"),
         (NODE + "    prompt: x\n    outputs: [b]", "node a, outputs: Input should be a valid dictionary."),
         (NODE + "    prompt: x\n    next: b\n    outputs: {b: text}", "node a, next: Input should be a valid list."),
-        (NODE + "    prompt: 3\n    outputs: {b: text}", "node a, prompt: Input should be a valid string."),
+        (
+            NODE + "    prompt: 3\n    outputs: {b: text}",
+            "node a, prompt: Input should be a valid string: put it in quotes.",
+        ),
         (NODE + "    ask: x\n    outputs: {b: text, c: text}", "the answer goes to exactly one output, a text."),
         (NODE + "    set: {b: 1}\n    outputs: {b: number}", "what is set are its outputs"),
         (NODE + "    set: {b: 1}\n    arguments: {}", "“arguments” belongs to a node with “tool”."),
@@ -231,14 +234,13 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LAUGHS, "more than 5,000 values, each alias counted as what it stands for in .*line 4"),
-        ("a:\n  b: &b [*b]", "“b” is inside of itself in .*line 2"),
+        (LAUGHS, "more than 5,000 values, each alias counted as what it stands for, in line 4"),
+        ("a:\n  b: &b [*b]", "“b” is inside of itself, in line 2"),
         ("a: &a {<<: *a}", "“a” is inside of itself"),
-        ("\n" + "[" * 5_000, "nested more than 40 deep in .*line 2"),
+        ("\n" + "[" * 5_000, "more than 40 levels of lists and objects, in line 2"),
         (f"a: [{'x,' * 6_000}]", "more than 5,000 values"),
         (f"a: {'x' * 250_000}", "more than 200,000 bytes"),
-        ("name: x\ndescription: 9999-99-99", "month must be in 1..12 in .*line 2"),
-        (f"name: {'1' * 6_000}", "integer string conversion.*line 1"),
+        (f"name: {'1' * 6_000}", "this number is too long, in line 1"),
     ],
 )
 def test_a_file_that_expands_beyond_the_limits_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -252,6 +254,33 @@ def test_a_small_alias_is_allowed(tmp_path: Path) -> None:
     shared = GARDEN.replace("starts: [request]", "starts: [&r request]").replace("inputs: [request]", "inputs: [*r]")
     (tmp_path / "f.yaml").write_text(shared)
     assert YamlFlow(tmp_path / "f.yaml").name == "garden"
+
+
+def test_a_small_mapping_can_be_merged(tmp_path: Path) -> None:
+    flow = written(
+        tmp_path,
+        "name: g\ndescription: G.\nnodes:\n  a: &a {description: A., set: {b: 1}, next: [c]}\n"
+        "  c: {<<: *a, title: C, next: []}",
+    )
+    [_, merged] = flow.spec().nodes
+    assert (merged.title, merged.description, merged.outputs) == ("C", "A.", ("b",))
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["12:30", "no", "yes", "on", "Off", "y", "1.10", "007", "1_000", "0x1F", "0o17", "1e3", "+1", "08", "2026-11-26"],
+)
+async def test_an_unquoted_word_stays_as_it_is_written(tmp_path: Path, word: str) -> None:
+    flow = written(
+        tmp_path, f"name: g\ndescription: {word}\nnodes:\n  a: {{description: {word}, set: {{b: [{word}]}}}}"
+    )
+    assert (flow.description, flow.spec().nodes[0].description) == (word, word)
+    assert await Walker(flow).run("a", {}) == {"b": [word]}
+
+
+async def test_numbers_and_truth_values_keep_their_types(tmp_path: Path) -> None:
+    text = "name: g\ndescription: G.\nnodes: {a: {description: A., set: {b: [3, -0.5, 1.5e3, true, False, ~, 'no']}}}"
+    assert await Walker(written(tmp_path, text)).run("a", {}) == {"b": [3, -0.5, 1500.0, True, False, None, "no"]}
 
 
 def test_choices_are_parsed_from_text() -> None:

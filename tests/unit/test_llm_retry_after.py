@@ -22,10 +22,10 @@ NOW = datetime(2050, 11, 6, 8, 49, 37, tzinfo=UTC)  # by the server's clock
 AHEAD = NOW.timestamp() + 90
 
 
-def status_error(body: object = None, status: int = 429, **headers: str) -> openai.APIStatusError:
+def status_error(body: object = None, **headers: str) -> openai.APIStatusError:
     """The error of an answer with these headers, underscores for hyphens."""
     response = httpx2.Response(
-        status,
+        429,
         headers={"date": format_datetime(NOW, usegmt=True)}
         | {name.replace("_", "-"): value for name, value in headers.items()},
         request=httpx2.Request("POST", "http://model/v1"),

@@ -54,6 +54,8 @@ def test_a_file_of_the_settings_name_is_read_and_the_environment_wins(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "parley_secret").write_text(f" {SECRET}\n")
+    (tmp_path / "openai_api_key").write_text("sk-1\n", encoding="utf-8-sig")  # as an editor on Windows saves it
+    (tmp_path / "parley_models").write_text('{"planner": "big"}', encoding="utf-8-sig")
     (tmp_path / "NATS_URL").write_text("nats://user:password@nats:4222")
     (tmp_path / "agent_port").write_text("9001")
     (tmp_path / "no-setting").write_text("anything")
@@ -64,6 +66,8 @@ def test_a_file_of_the_settings_name_is_read_and_the_environment_wins(
     assert settings.parley_secret.get_secret_value() == SECRET
     assert settings.nats_url == "nats://user:password@nats:4222"
     assert settings.agent_port == 9002
+    assert settings.openai_api_key.get_secret_value() == "sk-1"
+    assert settings.parley_models == {"planner": "big"}
 
 
 def test_an_unreadable_secrets_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

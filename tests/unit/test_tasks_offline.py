@@ -272,8 +272,9 @@ def test_every_file_format_is_read(tmp_path: Path) -> None:
         "file.json": json.dumps({"tasks": [{"task": good}], "batch": {}}),
     }
     for name, text in forms.items():
-        (tmp_path / name).write_text(text)
-        assert task.read_tasks(tmp_path / name) == [good], name
+        for encoding in ("utf-8", "utf-8-sig"):
+            (tmp_path / name).write_text(text, encoding=encoding)
+            assert task.read_tasks(tmp_path / name) == [good], name
     (tmp_path / "tau.json").write_text(json.dumps([tau]))
     assert parse(task.read_tasks(tmp_path / "tau.json")[0]) == RetailTask.model_validate(good)
     (tmp_path / "bad").write_text("{}\nnot json")

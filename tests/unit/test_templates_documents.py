@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
 from shared.templates.documents import read_template, write_template
+from shared.templates.shipped import shipped_templates
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20) | st.sampled_from(
     [
@@ -49,7 +50,8 @@ TEMPLATES = st.builds(
     TEXTS,
     JSON,
 )
-STEP = "steps: [{id: s1, text: x, tool: look, arguments: {at: 12:30:45, on: no, n: 010, m: -1.5e3, l: [1, null]}}]"
+WORDS = "at: 12:30:45, on: no, n: 010, m: -1.5e3, v: 1.10, l: [1, null]"
+STEP = f"steps: [{{id: s1, text: x, tool: look, arguments: {{{WORDS}}}}}]"
 
 
 @given(TEMPLATES)
@@ -63,10 +65,17 @@ def test_documents_are_read_back_by_parley_and_by_other_readers(subject: Templat
     assert json.loads(text) == expected
 
 
-def test_plain_yaml_words_are_strings_unless_they_are_json_literals() -> None:
+def test_plain_yaml_words_are_strings_unless_they_are_literals() -> None:
     result = read_template(f"name: on\ngoal: 2026-01-01\n{STEP}", "yaml")
     assert (result.name, result.goal) == ("on", "2026-01-01")
-    assert result.steps[0].arguments == {"at": "12:30:45", "on": "no", "n": "010", "m": -1500.0, "l": [1, None]}
+    expected = {"at": "12:30:45", "on": "no", "n": "010", "m": -1500.0, "v": "1.10", "l": [1, None]}
+    assert result.steps[0].arguments == expected
+
+
+def test_the_shipped_templates_are_read_whole() -> None:
+    template = shipped_templates()["parley-cancel-order"]
+    descriptions = {parameter.name: parameter.description for parameter in template.parameters}
+    assert descriptions["order_id"] == 'The order\'s id with its leading #, like "#W0000000".'
 
 
 @pytest.mark.parametrize(
@@ -79,13 +88,16 @@ def test_plain_yaml_words_are_strings_unless_they_are_json_literals() -> None:
         (f"name: !!python/object/apply:os.system [ls]\n{STEP}", "the tag .* is not supported"),
         (f"name: !!binary eA==\n{STEP}", "the tag .* is not supported"),
         (f"? [1]\n: x\n{STEP}", "a name must be a text"),
+        ("name: x\ngoal: {{params.a}}", "a name must be a text; put a text with {{…}} in quotes, in line 2"),
+        ("name: x\ngoal: {{params.a}} and b", "put a text with {{…}} in quotes, in line 2"),
+        ("name: x\ngoal: Look up order #W1", "a # after a space begins a comment: put the text in quotes.* in line 2"),
         ("a: " + "[" * 60 + "]" * 60, "more than 40 levels"),
         ("name: [", "cannot be read"),
         ("- 1", "not a template"),
         ("name: x", "goal: Field required"),
         (f"name: x\ngoal: y\nmore: z\n{STEP}", "more: Extra inputs"),
         ("x" * 200_001, "200000 are allowed"),
-        ("a: \x00", "cannot be read"),
+        ("a: \x00", "cannot stand in YAML, in line 1"),
     ],
 )
 def test_ambiguous_yaml_is_refused(text: str, why: str) -> None:
@@ -101,7 +113,7 @@ def test_ambiguous_yaml_is_refused(text: str, why: str) -> None:
         ('{"name": "a\\u0000"}', "NUL character"),
         ('{"name": 1e999}', "too large"),
         ('{"name": NaN}', "NaN is not a JSON number"),
-        ("{", "not valid JSON"),
+        ("{", "JSON cannot be read: .* in line 1, column 2"),
         ("[" * 100_000, "nested too deep|levels"),
         ("[]", "not a template"),
         ('{"name": ' + "9" * 5_000 + "}", "too long a number"),

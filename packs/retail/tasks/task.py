@@ -53,7 +53,7 @@ def read_tasks(path: Path) -> list[JsonValue]:
     Raises ValueError with the problem of the file.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     try:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from pydantic_core import ErrorDetails
 
 from parley.events.values import Effect, ToolPolicy
+from shared.documents import BadDocument, decode, read_json
 from shared.environment import environment_variable
 from shared.logging import SECRET_NAME, keep_secret
 
@@ -74,14 +75,14 @@ def read_config(path: Path, taken: Collection[str] = ()) -> tuple[McpServerConfi
     """The configured servers, sorted by name; `taken` are names that packs use. Raises BadConfig."""
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
-        document = json.loads(text.decode()) if len(text) <= MAX_BYTES else None
+            data = file.read(MAX_BYTES + 1)
+        document = read_json(decode(data)) if len(data) <= MAX_BYTES else None
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP_CONFIG to another one.") from error
-    except (ValueError, RecursionError) as error:
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise BadConfig(f"{path}: this is not JSON{where}: {_plain(error)}.") from None
-    if len(text) > MAX_BYTES:
+    except BadDocument as error:
+        where = f" (line {error.line})" if error.line else ""
+        raise BadConfig(f"{path}: this is not JSON{where}: {error.problem}.") from None
+    if len(data) > MAX_BYTES:
         raise BadConfig(
             f"{path}: it has more than {MAX_BYTES:,} bytes. Set PARLEY_MCP_CONFIG to the file that names the servers."
         )
@@ -138,9 +139,3 @@ def _problem(where: str, error: ErrorDetails) -> str:
     """A pydantic error in one line, without the value."""
     place = ".".join([where, *map(str, error["loc"])])
     return f"{place}: {error['msg'].removeprefix('Value error, ')}."
-
-
-def _plain(error: ValueError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deep"
-    return error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8 text"
