@@ -14,8 +14,10 @@ from urllib.parse import quote
 
 from cli.entitlements import SECRETS_OF
 from cli.home import secret
+from shared.services import MODEL_KEYS
 from shared.settings import Settings
 
+REHEARSAL = {"openai_base_url": "http://rehearsal:23333/v1", "openai_model": "rehearsal"}  # in docker-compose.yml
 SECRET_NAMES = sorted({name for names in SECRETS_OF.values() for name in names} | {"postgres", "reader"})
 _FOLDER, _FILE = 0o750, 0o640
 
@@ -41,6 +43,8 @@ def _group(name: str) -> int:
 def distribute_secrets(settings: Settings, *, replace: str = "", group: Callable[[str], int] = _group) -> None:
     """Create missing secrets and write every container's folder. With `replace`, first read that secret from stdin.
 
+    Where neither the settings nor a secret name a model, the folders name the rehearsal model.
+
     Raises NoSuchSecret, and NotInContainers before anything is written.
     """
     groups = {name: group(name) for name in (*SECRETS_OF, "postgres", "nats")}  # raises before anything is written
@@ -48,8 +52,9 @@ def distribute_secrets(settings: Settings, *, replace: str = "", group: Callable
     secret(home, "postgres")  # creates the private folder
     if replace:
         _replace(home / "secrets", replace)
+    is_configured = settings.model_url or any((home / "secrets" / key).exists() for key in MODEL_KEYS)
     for container, names in SECRETS_OF.items():
-        values = {name: _value(home, container, name) for name in names}
+        values = {name: _value(home, container, name) for name in names} | ({} if is_configured else REHEARSAL)
         _write_folder(home / container, groups[container], {name: text for name, text in values.items() if text})
     _write_folder(home / "postgres", groups["postgres"], {name: secret(home, name) for name in ("postgres", "reader")})
     exported = "".join(_exported(user, _password(home, user)) for user in SECRETS_OF)

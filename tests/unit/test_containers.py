@@ -13,6 +13,8 @@ import yaml
 from cli.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
 from cli.entitlements import SECRETS_OF
 from shared.bus.users import USERS
+from shared.services import MODEL_KEYS
+from shared.services import SERVICES as CATALOGUE
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -61,18 +63,97 @@ def test_only_the_gateway_publishes_a_port_and_only_on_loopback() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_containers_environment_contains_a_secret(name: str) -> None:
+def test_no_containers_environment_contains_a_secret_but_the_key_of_the_operators_shell(name: str) -> None:
     # PARLEY_SQL_DATABASE_URL may be set there without a password; a URL with one belongs to `parley secrets`.
     secret = re.compile(
         r"password(?!_file)|token|secret(?!s_dir)|api_?key|nats_url|(?<!parley_sql_)database_url", re.IGNORECASE
     )
-    assert [variable for variable in SERVICES[name].get("environment", {}) if secret.search(variable)] == []
+    asks_models = name == "secrets" or (name in CATALOGUE and CATALOGUE[name].calls_models)
+    keys = {key.upper(): f"${{{key.upper()}:-}}" for key in MODEL_KEYS} if asks_models else {}
+    environment = SERVICES[name].get("environment", {})
+    assert {variable: value for variable, value in environment.items() if secret.search(variable)} == keys
 
 
 def test_every_long_running_container_has_a_health_check() -> None:
     long_running = {name: service for name, service in SERVICES.items() if service["restart"] == "unless-stopped"}
     assert {"nats", "postgres", "gateway"} <= long_running.keys()
     assert [name for name, service in long_running.items() if "healthcheck" not in service] == []
+
+
+# --- the model of docker-compose.yml
+
+
+def effective_settings(home: Path, monkeypatch: pytest.MonkeyPatch, shell: dict[str, str]) -> dict[str, Settings]:
+    """The settings of each of Parley's containers if `docker compose up` runs in a shell with these variables."""
+
+    def enter(container: str, **overrides: str) -> Settings:
+        for name in Settings.model_fields:
+            monkeypatch.delenv(name.upper(), raising=False)
+        for name, value in SERVICES[container]["environment"].items():
+            text = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda match: shell.get(match[1]) or match[2], value)
+            assert "$" not in text, f"{name}: {value}"  # the only form that both versions of compose read
+            monkeypatch.setenv(name, text)
+        for name, value in overrides.items():
+            monkeypatch.setenv(name, value)
+        return Settings()
+
+    distribute_secrets(enter("secrets", PARLEY_HOME=str(home)), group=lambda _: os.getgid())
+    return {name: enter(name, SECRETS_DIR=str(home / name)) for name in CATALOGUE}
+
+
+OPENAI, REHEARSAL_URL = "https://api.openai.com/v1", "http://rehearsal:23333/v1"
+
+
+@pytest.mark.parametrize(
+    ("shell", "url", "key", "model"),
+    [
+        ({}, REHEARSAL_URL, "none", "rehearsal"),
+        ({"OPENAI_API_KEY": "", "OPENAI_MODEL": ""}, REHEARSAL_URL, "none", "rehearsal"),
+        ({"OPENAI_API_KEY": "sk-1"}, OPENAI, "sk-1", ""),
+        ({"OPENAI_API_KEY": "sk-1", "OPENAI_MODEL": "gpt-5-mini"}, OPENAI, "sk-1", "gpt-5-mini"),
+        ({"OPENAI_BASE_URL": "http://m:1/v1"}, "http://m:1/v1", "none", ""),
+        ({"OPENAI_BASE_URL": "http://m:1/v1", "OPENAI_API_KEY": "sk-1"}, "http://m:1/v1", "sk-1", ""),
+        ({"INTERNLM_API_URL": "http://m:2"}, "http://m:2/v1", "none", ""),
+        ({"INTERNLM_API_URL": "http://m:2", "INTERNLM_API_KEY": "il"}, "http://m:2/v1", "il", ""),
+        ({"INTERNLM_API_KEY": "il"}, "http://localhost:23333/v1", "il", ""),
+    ],
+)
+def test_the_containers_use_the_model_of_the_shell_or_else_the_rehearsal_model(
+    home: Path, monkeypatch: pytest.MonkeyPatch, shell: dict[str, str], url: str, key: str, model: str
+) -> None:
+    containers = effective_settings(home, monkeypatch, shell)
+    for name, settings in containers.items():
+        assert settings.openai_model == model, name
+        if CATALOGUE[name].calls_models:
+            assert (settings.model_url, settings.model_key) == (url, key), name
+        else:
+            assert settings.model_key == "none", name
+
+
+def test_a_stored_key_counts_as_a_model_too_and_its_removal_ends_that(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("sk-stored"))
+    distributed_files(home, replace="openai_api_key")
+    planner = effective_settings(home, monkeypatch, {})["planner"]
+    assert (planner.model_url, planner.model_key, planner.openai_model) == (OPENAI, "sk-stored", "")
+    assert effective_settings(home, monkeypatch, {"OPENAI_API_KEY": "sk-1"})["planner"].model_key == "sk-1"
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    monkeypatch.delenv("SECRETS_DIR")
+    distributed_files(home, replace="openai_api_key")
+    assert effective_settings(home, monkeypatch, {})["gateway"].openai_model == "rehearsal"
+
+
+def test_the_other_settings_of_the_model_are_passed_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name for name in Settings.model_fields if name.startswith("model_")]
+    shell = {name.upper(): "70000" for name in names} | {"MODEL_MAX_ATTEMPTS": "7"}
+    shell |= {"PARLEY_MODELS": '{"planner": "big"}', "PARLEY_PRICES": '{"big": [1, 0.1, 10]}'}
+    shell |= {"PARLEY_EMBEDDING_MODEL": "vectors", "PARLEY_TEMPERATURES": '{"planner": 0.7}'}
+    planner = effective_settings(home, monkeypatch, shell)["planner"]
+    assert [getattr(planner, name) for name in names if name != "model_max_attempts"] == [70000] * (len(names) - 1)
+    assert planner.model_max_attempts == 7
+    assert (planner.parley_models, planner.parley_temperatures) == ({"planner": "big"}, {"planner": 0.7})
+    assert (planner.parley_prices, planner.parley_embedding_model) == ({"big": (1, 0.1, 10)}, "vectors")
 
 
 # --- parley secrets
