@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, WithJsonSchema, create_model
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import with_kinds, without_kinds
 from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
+from shared import repair
 from shared.llm.strict_schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
 
 AROUND = 4  # schema levels around the arguments of a call
@@ -31,12 +32,8 @@ def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
 
 
 def without_nulls(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
-    """The arguments without nulls for optional properties: the strict schema makes the model fill in every property."""
-    if not isinstance(arguments, dict):
-        return arguments
-    required = spec.parameters.get("required")
-    needed = required if isinstance(required, list) else []
-    return {name: value for name, value in arguments.items() if value is not None or name in needed}
+    """The arguments without the nulls that only the strict schema asks for."""
+    return repair.without_nulls(arguments, spec.parameters)
 
 
 @lru_cache(maxsize=32)

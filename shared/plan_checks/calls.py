@@ -10,7 +10,7 @@ from parley.polling import DEFAULT_AT_MOST, DEFAULT_EVERY, condition_problem, lo
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
-from shared.repair import repair
+from shared.repair import repair, without_nulls
 
 MAX_NAMES = 20  # tools named in a problem
 
@@ -96,11 +96,9 @@ def repair_arguments(arguments: JsonValue, spec: ToolSpec) -> dict[str, JsonValu
     """Repair the arguments that a model wrote. Those with references to other steps stay unchanged."""
     if not isinstance(arguments, dict):
         return repair(arguments, spec.parameters).arguments
-    required = spec.parameters.get("required")
-    needed = required if isinstance(required, list) else []
-    named = {name: value for name, value in arguments.items() if value is not None or name in needed}
-    bound = {name: value for name, value in named.items() if references(value)}
-    return repair(_literal(named), _without_references(spec, named)).arguments | bound
+    bound = {name: value for name, value in arguments.items() if references(value)}
+    named = without_nulls(_literal(arguments), spec.parameters)
+    return repair(named, _without_references(spec, arguments)).arguments | bound
 
 
 def _literal(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -14,10 +14,10 @@ from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
-from shared.repair.schema import TYPE_WORDS, Schema, alternatives, as_schema, properties, required_names, types_of
+from shared.repair.reader import SchemaReader, field_of
+from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
 from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text
 
-MAX_STEPS = 10_000  # comparisons per call: the rest stays as it was sent
 CHARS_PER_STEP = 20  # characters of a text that one step reads
 MAX_PROBLEMS = 20  # listed per call
 _MAX_LISTED = 20  # enum values in a sentence
@@ -60,8 +60,9 @@ def repair(arguments: JsonValue, schema: Schema) -> RepairResult:
     """
     if not is_bounded(arguments):
         return RepairResult({}, problems=("the arguments hold too many values, or nest them too deep: send fewer",))
-    schema = schema if is_bounded(cast("JsonValue", schema)) else {}
-    repairer = _Repairer([MAX_STEPS])
+    reader = SchemaReader(schema if is_bounded(cast("JsonValue", schema)) else {})
+    schema = reader.forms(reader.root)[0]
+    repairer = _Repairer(reader)
     repaired = repairer.arguments(arguments, schema)
     return RepairResult(
         repairer.fields(repaired, schema, ""), tuple(repairer.fixes), tuple(repairer.problems[:MAX_PROBLEMS])
@@ -70,16 +71,11 @@ def repair(arguments: JsonValue, schema: Schema) -> RepairResult:
 
 @dataclass
 class _Repairer:
-    """`budget` has the number of steps left, shared by all branches of a call."""
+    """The repair of one value. `schemas` is shared by all branches of a call."""
 
-    budget: list[int]
+    schemas: SchemaReader
     fixes: list[Fix] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-
-    def spend(self, steps: int) -> bool:
-        """Use up steps. False if not enough were left."""
-        self.budget[0] -= steps
-        return self.budget[0] >= 0
 
     def record[T: JsonValue](self, where: str, before: JsonValue, after: T, why: str) -> T:
         self.fixes.append(Fix(where, before, after, why))
@@ -100,7 +96,7 @@ class _Repairer:
     def fields(self, values: Mapping[str, JsonValue], schema: Schema, path: str) -> dict[str, JsonValue]:
         """The fields with correct names and types."""
         known = properties(schema)
-        if not self.spend(len(values) + len(known)):
+        if not self.schemas.spend(len(values) + len(known)):
             return dict(values)
         required = [name for name in required_names(schema) if name in known]
         renamed = match_names(tuple(values), tuple(known), tuple(required))
@@ -114,19 +110,29 @@ class _Repairer:
                 continue
             if name != key:
                 self.record(where, key, name, "another spelling of the field")
-            if value is None and name not in required and not _allows(known.get(name, {}), "null"):
+            if value is None and name not in required and not self.schemas.allows_null(known.get(name, {})):
                 self.record(where, None, None, "nothing given for an optional field, dropped")
                 continue
-            repaired[name] = self.value(value, known.get(name, {}), where)
+            repaired[name] = self.value(value, field_of(schema, name), where)
         missing = [name for name in required if name not in repaired]
         self.problems += [f"{path}{name} is missing" for name in missing]
         return {name: repaired[name] for name in known if name in repaired} | repaired
 
     def value(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
-        if not self.spend(1):
-            return value
-        if branches := alternatives(schema):
-            return self._branch(value, branches, where)
+        """The value by the form of the schema that needs the fewest problems and fixes."""
+        forms = self.schemas.forms(schema)
+        if len(forms) == 1:
+            return self._formed(value, forms[0], where)
+        attempts = []
+        for form in forms:
+            repairer = _Repairer(self.schemas)
+            attempts.append((repairer, repairer._formed(value, form, where)))
+        best, value = min(attempts, key=lambda attempt: (len(attempt[0].problems), len(attempt[0].fixes)))
+        self.fixes += best.fixes
+        self.problems += best.problems
+        return value
+
+    def _formed(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
         kinds = types_of(schema)
         if kinds and json_type(value) not in kinds and not (json_type(value) == "integer" and "number" in kinds):
             converted = next(
@@ -142,13 +148,13 @@ class _Repairer:
     def _as_kind(self, value: JsonValue, kind: str) -> JsonValue:
         """The value as this type. A long text costs steps by its length."""
         length = len(value) if isinstance(value, str) else 0
-        return convert(value, kind) if self.spend(length // CHARS_PER_STEP) else UNREADABLE
+        return convert(value, kind) if self.schemas.spend(length // CHARS_PER_STEP) else UNREADABLE
 
     def _inside(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
         if isinstance(value, list):
             items = as_schema(schema.get("items"))
             return [self.value(item, items, f"{where}[{index}]") for index, item in enumerate(value)]
-        if isinstance(value, dict) and properties(schema):
+        if isinstance(value, dict) and (properties(schema) or isinstance(schema.get("additionalProperties"), dict)):
             return cast("JsonValue", self.fields(value, schema, f"{where}."))
         if isinstance(value, str) and (tidy := normalized_text(value, schema, where)) != value:
             value = self.record(where, value, tidy, "put into the form that is asked for")
@@ -156,24 +162,13 @@ class _Repairer:
 
     def _allowed(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
         allowed = schema.get("enum")
-        if not isinstance(allowed, list) or not self.spend(len(allowed)) or value in allowed:
+        if not isinstance(allowed, list) or not self.schemas.spend(len(allowed)) or value in allowed:
             return value
         near = [choice for choice in allowed if _plain(choice) == _plain(value)]
         if len(near) == 1:
             return self.record(where, value, near[0], "another spelling of an allowed value")
         listed = [*map(_short, allowed[:_MAX_LISTED]), *(["…"] if len(allowed) > _MAX_LISTED else [])]
         self.problems.append(f"{where} must be one of {', '.join(listed)}, not {_short(value)}")
-        return value
-
-    def _branch(self, value: JsonValue, branches: list[Schema], where: str) -> JsonValue:
-        """The value by the alternative that needs the fewest problems and fixes."""
-        attempts = []
-        for branch in branches:
-            repairer = _Repairer(self.budget)
-            attempts.append((repairer, repairer.value(value, branch, where)))
-        best, value = min(attempts, key=lambda attempt: (len(attempt[0].problems), len(attempt[0].fixes)))
-        self.fixes += best.fixes
-        self.problems += best.problems
         return value
 
 
@@ -193,12 +188,6 @@ def _unwrap(value: JsonValue, schema: Schema) -> tuple[JsonValue, str]:
         if key in _WRAPPERS and key not in properties(schema) and inner is not UNREADABLE:
             return inner, f"taken out of {key}"
     return value, ""
-
-
-def _allows(schema: Schema, kind: str) -> bool:
-    branches = alternatives(schema)
-    kinds = types_of(schema)
-    return kind in kinds or (not kinds and not branches) or any(_allows(branch, kind) for branch in branches)
 
 
 def _only_text(schema: Schema) -> str:

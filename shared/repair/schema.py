@@ -6,6 +6,7 @@ anyway, and a regular expression can take for ever.
 
 from collections.abc import Iterator, Mapping
 from typing import cast
+from urllib.parse import unquote
 
 from pydantic import JsonValue
 
@@ -22,6 +23,8 @@ TYPE_WORDS = {
     "null": "null",
 }
 MAX_NODES, MAX_DEPTH = 20_000, 32
+MAX_PARTS = 32  # of one schema behind `$ref` and `allOf`
+MAX_FORMS, MAX_NESTED = 100, 12  # alternatives of one value, and levels of them
 _SCHEMA_KEYWORDS = ("additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _LIST_KEYWORDS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -104,13 +107,79 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def alternatives(schema: Schema) -> list[Schema]:
-    """The branches of `anyOf` or else `oneOf`. A branch that is not an object accepts anything."""
+    """The branches of `anyOf` or else `oneOf`, each with the keywords beside it. `true` accepts anything."""
     for keyword in ("anyOf", "oneOf"):
         branches = schema.get(keyword)
         if isinstance(branches, list) and branches:
-            return [as_schema(branch) for branch in branches]
+            beside = {name: part for name, part in schema.items() if name != keyword}
+            return [_both(beside, as_schema(branch)) for branch in branches]
     return []
+
+
+def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
+    """The schemas of which a value matches one, with `$ref` resolved and alternatives separate; {} matches anything."""
+    found: list[Schema] = []
+    for form in _forms(schema, root, MAX_NESTED):
+        found.append(form)
+        if len(found) > MAX_FORMS:
+            return ({},)
+    return tuple(found)
+
+
+def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:
+    whole = resolve(schema, root) if deepest else {}
+    branches = alternatives(whole)
+    for branch in branches:
+        yield from _forms(branch, root, deepest - 1)
+    if not branches:
+        yield whole
+
+
+def resolve(schema: Schema, root: Schema) -> Schema:
+    """The schema with its `$ref` and `allOf` replaced by the keywords that they stand for, of the document `root`.
+
+    The outer keyword counts where two differ. A reference that leads nowhere, or in a circle, adds nothing.
+    """
+    if "$ref" not in schema and "allOf" not in schema:
+        return schema
+    resolved: Schema = {}
+    pending, followed = [schema], set[str]()
+    for _ in range(MAX_PARTS):
+        if not pending:
+            break
+        part = pending.pop(0)
+        resolved = _both({name: value for name, value in part.items() if name not in ("$ref", "allOf")}, resolved)
+        reference, every = part.get("$ref"), part.get("allOf")
+        if isinstance(reference, str) and reference not in followed:
+            followed.add(reference)
+            pending.append(_target(reference, root))
+        pending += [as_schema(each) for each in every] if isinstance(every, list) else []
+    return resolved
 
 
 def as_schema(part: JsonValue) -> Schema:
     return part if isinstance(part, dict) else {}
+
+
+def _target(reference: str, root: Schema) -> Schema:
+    """The part of the document at this JSON pointer; {} if there is none."""
+    part: JsonValue = dict(root)
+    for name in filter(None, unquote(reference.removeprefix("#")).split("/")):
+        key = name.replace("~1", "/").replace("~0", "~")
+        if isinstance(part, list):
+            part = dict(enumerate(part)).get(int(key)) if key.isdecimal() else None
+        else:
+            part = part.get(key) if isinstance(part, dict) else None
+    return as_schema(part)
+
+
+def _both(first: Schema, second: Schema) -> Schema:
+    """One schema for values that match both. The second's keyword counts where they differ."""
+    both: dict[str, JsonValue] = {**first, **second}
+    if "required" in first and "required" in second:
+        both["required"] = list(dict.fromkeys([*required_names(first), *required_names(second)]))
+    mine, others = first.get("properties"), second.get("properties")
+    if isinstance(mine, dict) and isinstance(others, dict):
+        shared = {name: {"allOf": [others[name], mine[name]]} for name in mine.keys() & others.keys()}
+        both["properties"] = {**mine, **others, **cast("dict[str, JsonValue]", shared)}
+    return both

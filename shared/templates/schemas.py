@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from shared.repair.schema import TYPE_WORDS, alternatives, as_schema, properties, types_of
+from shared.repair.schema import TYPE_WORDS, alternatives, as_schema, properties, resolve, types_of
 
 type Schema = Mapping[str, JsonValue]
 MAX_DEPTH = 12  # levels; below it, a schema that refers to itself accepts anything
@@ -32,24 +32,13 @@ def _resolve_references(schema: Schema, root: Schema) -> Schema:
     a missing parameter stands for null.
     """
     for _ in range(MAX_DEPTH):
-        name = schema.get("$ref")
-        if isinstance(name, str):
-            rest = {key: value for key, value in schema.items() if key != "$ref"}
-            schema = {**_target(name, root), **rest}
-            continue
+        schema = resolve(schema, root)
         branches = [branch for branch in alternatives(schema) if types_of(branch) != ("null",)]
         if len(branches) != 1:
             break
         rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
         schema = {**branches[0], **rest}
     return schema
-
-
-def _target(name: str, root: Schema) -> Schema:
-    current: JsonValue = dict(root)
-    for part in name.removeprefix("#").strip("/").split("/"):
-        current = current.get(part) if isinstance(current, dict) else None
-    return as_schema(current)
 
 
 def _inline(value: JsonValue, root: Schema, depth: int) -> JsonValue:

@@ -1,0 +1,68 @@
+"""Reads the schema of a call's arguments within a bounded number of steps, whatever its references and alternatives are."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from shared.repair.schema import MAX_FORMS, Schema, as_schema, forms, properties, required_names, types_of
+
+MAX_STEPS = 10_000  # schemas and comparisons per call; what comes after them stays as it was sent
+
+
+@dataclass
+class SchemaReader:
+    """The schema `root` of a call, whose parts refer to it. `steps` are left for the whole call."""
+
+    root: Schema
+    steps: int = MAX_STEPS
+
+    def spend(self, steps: int) -> bool:
+        """Use up steps. False if not enough were left."""
+        self.steps -= steps
+        return self.steps >= 0
+
+    def forms(self, schema: Schema) -> tuple[Schema, ...]:
+        """The schemas of which a value matches one. After too many steps any value matches."""
+        if not schema or not self.spend(1):
+            return ({},)
+        found = forms(schema, self.root)
+        self.spend(len(found) if any(found) else MAX_FORMS)
+        return found
+
+    def allows_null(self, schema: Schema) -> bool:
+        return any(_takes_null(form) for form in self.forms(schema))
+
+
+def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
+    """The value without nulls for fields that may be left out and must not be null.
+
+    The strict form of a schema makes a model fill in every field, with null for what it leaves out.
+    """
+    return _without_nulls(value, schema, SchemaReader(schema))
+
+
+def field_of(schema: Schema, name: str) -> Schema:
+    """The schema of an object's field; {} if anything may be there."""
+    known = properties(schema)
+    return known[name] if name in known else as_schema(schema.get("additionalProperties"))
+
+
+def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> JsonValue:
+    if not isinstance(value, list | dict):
+        return value
+    found = reader.forms(schema)
+    if isinstance(value, list):
+        items = next((as_schema(form["items"]) for form in found if "items" in form), {})
+        return [_without_nulls(item, items, reader) for item in value]
+    form = next((form for form in found if properties(form).keys() >= value.keys()), found[0])
+    required, known = required_names(form), properties(form)
+    return {
+        name: _without_nulls(inner, field_of(form, name), reader)
+        for name, inner in value.items()
+        if inner is not None or name in required or reader.allows_null(known.get(name, {}))
+    }
+
+
+def _takes_null(form: Schema) -> bool:
+    kinds, allowed = types_of(form), form.get("enum")
+    return (not kinds or "null" in kinds) and (not isinstance(allowed, list) or None in allowed)
