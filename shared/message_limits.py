@@ -14,6 +14,8 @@ SLICE = 8_192  # bytes passed on at once
 _LINE_ENDS = (b"\n",)
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
+type Mend = Callable[[bytes], bytes]
+
 
 class MessageTooLong(httpx2.StreamError):
     """The incoming data exceeds a limit. The text names the limit and no content."""
@@ -59,12 +61,13 @@ class MessageMeter:
 
 
 def limit_responses(
-    size: int, *, total: int = 0, exceeded: Callable[[MessageTooLong], None] = lambda _: None
+    size: int, *, total: int = 0, exceeded: Callable[[MessageTooLong], None] = lambda _: None, mend: Mend | None = None
 ) -> Callable[[httpx2.Response], Awaitable[None]]:
     """A hook for `event_hooks["response"]` of an httpx2 client: responses raise MessageTooLong while they are read.
 
     `exceeded` is called before that, because a library in between may replace the exception. The client must request
-    the encoding `identity`: compressed responses cannot be counted, so they are refused.
+    the encoding `identity`: compressed responses cannot be counted, so they are refused. `mend` corrects each line of a
+    response before the library reads it.
     """
 
     async def hook(response: httpx2.Response) -> None:
@@ -76,29 +79,48 @@ def limit_responses(
             return
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         meter = MessageMeter.of_events(size, total=total) if events else MessageMeter(size, total=total)
-        response.stream = _MeteredStream(response.stream, meter, exceeded)
+        response.stream = _MeteredStream(response.stream, meter, exceeded, mend)
 
     return hook
 
 
 class _MeteredStream(httpx2.AsyncByteStream):
     def __init__(
-        self, stream: httpx2.AsyncByteStream, meter: MessageMeter, exceeded: Callable[[MessageTooLong], None]
+        self,
+        stream: httpx2.AsyncByteStream,
+        meter: MessageMeter,
+        exceeded: Callable[[MessageTooLong], None],
+        mend: Mend | None,
     ) -> None:
-        self._stream, self._meter, self._exceeded = stream, meter, exceeded
+        self._stream, self._meter, self._exceeded, self._mend = stream, meter, exceeded, mend
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield slices, and let other tasks run in between: a chunk may contain thousands of events."""
+        async for chunk in self._mended():
+            yield chunk[:SLICE]
+            for start in range(SLICE, len(chunk), SLICE):
+                await asyncio.sleep(0)
+                yield chunk[start : start + SLICE]
+
+    async def _mended(self) -> AsyncIterator[bytes]:
+        """The chunks as they arrive; or whole lines, if they are to be mended."""
+        parts: list[bytes] = []
         async for chunk in self._stream:
             try:
                 self._meter.count(chunk)
             except MessageTooLong as error:
                 self._exceeded(error)
                 raise
-            yield chunk[:SLICE]
-            for start in range(SLICE, len(chunk), SLICE):
-                await asyncio.sleep(0)
-                yield chunk[start : start + SLICE]
+            if self._mend is None:
+                yield chunk
+                continue
+            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+            if end:
+                yield self._mend(b"".join((*parts, chunk[:end])))
+                parts.clear()
+            parts.append(chunk[end:])
+        if self._mend and any(parts):
+            yield self._mend(b"".join(parts))
 
     async def aclose(self) -> None:
         await self._stream.aclose()

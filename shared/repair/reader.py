@@ -1,4 +1,4 @@
-"""Reads the schema of a call's arguments within a bounded number of steps, whatever its references and alternatives are."""
+"""Reads the schema of a call's arguments, with its references and alternatives, within a bounded number of steps."""
 
 from dataclasses import dataclass
 

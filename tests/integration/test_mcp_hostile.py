@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.types import Tool
 
 from services.executor.mcp import McpOutcome, McpServerConfig, McpTools
 from services.executor.mcp.specs import build_offer
-from services.executor.mcp.transport import OUTPUT_SCHEMA
 from shared.plan_checks.argument_kinds import argument_kind
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_hostile.py")
@@ -53,7 +51,7 @@ async def call_tool(config: McpServerConfig) -> McpOutcome:
         ("endless", "it sent a message of more than 4,194,304 bytes"),
         ("containers", "it sent a message of more than 500,000 lists and objects"),
         ("unreadable", "it sent a message that cannot be read"),
-        ("noise", "it sent more than 1,000 lines that are no messages"),
+        ("noise", "it sent more than 10,000 lines that are no messages"),
     ],
 )
 async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_reported(mode: str, reason: str) -> None:
@@ -74,9 +72,14 @@ async def test_a_result_is_not_matched_with_the_servers_own_pattern() -> None:
 async def test_a_server_cannot_weaken_argument_kinds_and_unusable_result_schemas_are_ignored() -> None:
     server = stdio("plain")
     parameters = {"type": "object", "properties": {"sql": {"type": "string", "x-kind": "text"}, "q": {"x-kind": "sql"}}}
-    results = [{"type": "object", "properties": {}}, {"type": "array"}, "none", {"type": "object", "x": "x" * 20_000}]
+    results: list[Any] = [
+        {"type": "object", "properties": {}},
+        {"type": "array"},
+        "none",
+        {"type": "object", "x": "x" * 20_000},
+    ]
     tools = [
-        Tool.model_validate({"name": f"t{number}", "inputSchema": parameters, "_meta": {OUTPUT_SCHEMA: schema}})
+        {"name": f"t{number}", "inputSchema": parameters, "outputSchema": schema}
         for number, schema in enumerate(results)
     ]
     specs = build_offer(server, tools).specs.values()

@@ -34,9 +34,9 @@ def answer_call(mode: str, identity: object) -> None:
             print(f'{{"jsonrpc":"2.0","id":{identity},"result":{{"content":[],"structuredContent":{{"a":[', end="")
             print("{}," * 700_000 + "0]}}}", flush=True)
         case "unreadable":
-            print(f'{{"jsonrpc":"2.0","id":{identity},"result":{{"content":[{{"type":"text","text":"\\ud800"}}]}}}}')
+            print(f'{{"jsonrpc":"2.0","id":{identity},"result":{{"content":[{{"type":"text","text":"')
         case "noise":
-            print("\n".join(f"this is no message: {number}" for number in range(1_100)))
+            print("\n".join(f"this is no message: {number}" for number in range(11_000)))
         case "pattern":
             say({"id": identity, "result": {"content": [], "structuredContent": {"a": "a" * 60 + "!"}}})
         case _:

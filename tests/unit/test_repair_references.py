@@ -1,4 +1,4 @@
-"""Arguments behind `$ref`, `allOf` and alternatives are checked and repaired like arguments whose schema is written inline."""
+"""Arguments behind `$ref`, `allOf` and alternatives are checked and repaired like those with an inline schema."""
 
 from typing import Any
 
@@ -108,7 +108,7 @@ def test_nulls_that_only_the_strict_schema_asks_for_are_dropped_at_every_depth()
 
 def test_a_steps_nulls_are_dropped_behind_references_too() -> None:
     reference = "{{steps.s1.output}}"
-    arguments = {"query": {"team": None, "limit": None}, "many": [{"team": reference, "limit": None}]}
+    arguments: dict[str, Any] = {"query": {"team": None, "limit": None}, "many": [{"team": reference, "limit": None}]}
     repaired = repair_arguments(arguments, spec(FORMS["reference"]))
     assert repaired["query"] == {"team": None}
 
@@ -144,7 +144,9 @@ def test_a_tree_is_repaired_as_deep_as_its_value_goes() -> None:
 
 
 def test_a_resolved_schema_has_the_keywords_of_all_its_parts() -> None:
-    root = {"$defs": {"A": {"required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}}
+    root: dict[str, Any] = {
+        "$defs": {"A": {"required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}
+    }
     both = resolve({"$ref": "#/$defs/A", "required": ["b"], "properties": {"b": {"minimum": 3}}}, root)
     assert both["required"] == ["a", "b"]
     assert isinstance(both["properties"], dict)

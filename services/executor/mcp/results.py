@@ -1,28 +1,22 @@
 """Outcomes of MCP calls: the server's value, or an error and whether the call may have taken effect. Pure."""
 
-from collections.abc import Sequence
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from mcp import MCPError
-from mcp.types import (
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-)
+from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 MAX_RESULT = 8 * 1024 * 1024  # bytes of JSON
 MAX_ERROR = 2_000  # characters
+_REPEATED_LEVELS = 3  # of structured content in which its text is looked for
+_ENVELOPE = ("content", "structuredContent", "isError", "_meta", "resultType")
+_TEXTUAL = re.compile(r"text/|application/(\S+\+)?(json|xml|yaml|javascript)\b", re.IGNORECASE)
 _REFUSED = (METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH)  # sent before the call starts
 
 
@@ -35,12 +29,12 @@ class McpOutcome(NamedTuple):
     unknown: bool = False
 
 
-def outcome_of(result: CallToolResult) -> McpOutcome:
+def outcome_of(result: Mapping[str, JsonValue]) -> McpOutcome:
     """The server's answer. An error that the tool reports is a definite answer, so nothing is unknown."""
     value = _truncated(_value(result))
-    if not result.is_error:
+    if result.get("isError") not in (True, "true"):
         return McpOutcome(True, value)
-    words = _text(result.content) or "The tool failed without saying why."
+    words = "\n".join(_texts(value)) or "The tool failed without saying why."
     return McpOutcome(False, value, clean(words)[:MAX_ERROR])
 
 
@@ -71,41 +65,117 @@ def _no_answer(server: str, reason: str) -> str:
     return f"The MCP server “{server}” gave no answer ({reason}); whether the call took effect is not known."
 
 
-def _value(result: CallToolResult) -> JsonValue:
-    if result.structured_content is not None:
-        structured: JsonValue = result.structured_content
-        return structured
-    text = _text(result.content)
-    others = [_summary(block) for block in result.content if not isinstance(block, TextContent)]
-    return [*([text] if text else []), *others] if others else text
+def _value(result: Mapping[str, JsonValue]) -> JsonValue:
+    """The structured content, with whatever other content says beyond it; the text; or a list of texts and objects."""
+    pieces = [*_pieces(result.get("content"))]
+    structured = result.get("structuredContent")
+    if structured is not None:
+        said = set(_parts_as_text(structured))
+        more = [piece for piece in pieces if not (isinstance(piece, str) and _normal(piece) in said)]
+        return _extended(structured, _joined(more)) if more else structured
+    if not pieces and (others := {name: part for name, part in result.items() if name not in _ENVELOPE}):
+        return others
+    joined = _joined(pieces)
+    return "\n".join(_texts(joined)) if all(isinstance(piece, str) for piece in joined) else joined
 
 
-def _text(blocks: Sequence[ContentBlock]) -> str:
-    return "\n".join(block.text for block in blocks if isinstance(block, TextContent)).replace("\0", "�")
+def _extended(structured: JsonValue, more: list[JsonValue]) -> JsonValue:
+    """The structured content with the rest, which does not move the fields that its schema declares."""
+    if isinstance(structured, dict):
+        return {**structured, "content" if "content" not in structured else "other_content": more}
+    return [structured, *more]
 
 
-def _summary(block: ContentBlock) -> JsonValue:
-    """The type and size of a picture, sound or file, which the journal does not store."""
-    match block:
-        case ImageContent() | AudioContent():
-            return {"type": block.type, "mimeType": block.mime_type, "bytes": _decoded(block.data)}
-        case EmbeddedResource(resource=inner):
-            size = _decoded(inner.blob) if isinstance(inner, BlobResourceContents) else len(inner.text.encode())
-            return {"type": "resource", "uri": str(inner.uri), "mimeType": inner.mime_type, "bytes": size}
-        case ResourceLink():
-            return {"type": block.type, "uri": str(block.uri), "mimeType": block.mime_type, "bytes": block.size}
-        case _:
-            return {"type": block.type, "mimeType": None, "bytes": None}
+def _parts_as_text(structured: JsonValue) -> Iterator[str]:
+    """What clients that do not read structured content get as text: all of it, or its parts."""
+    level = [structured]
+    for _ in range(_REPEATED_LEVELS):
+        yield from (part if isinstance(part, str) else json.dumps(part, sort_keys=True) for part in level)
+        inside = [value for value in level if isinstance(value, dict | list)]
+        level = [part for value in inside for part in (value.values() if isinstance(value, dict) else value)]
 
 
-def _decoded(base64: str) -> int:
-    """The decoded size of Base64 text, in bytes."""
-    return len(base64.rstrip("=")) * 3 // 4
+def _normal(text: str) -> str:
+    """The text, with the spaces and the order of JSON as everywhere."""
+    try:
+        read = from_json(text)
+    except ValueError:
+        return text
+    return read if isinstance(read, str) else json.dumps(read, sort_keys=True)
+
+
+def _pieces(content: JsonValue) -> Iterator[JsonValue]:
+    """The texts, and what is known about everything else."""
+    for block in content if isinstance(content, list) else [] if content is None else [content]:
+        if not isinstance(block, dict):
+            yield block if isinstance(block, str) else to_json(block).decode()
+        elif block.get("type") == "text" or "type" not in block:
+            yield _text(block.get("text"))
+        else:
+            yield _summary(block)
+
+
+def _joined(pieces: list[JsonValue]) -> list[JsonValue]:
+    """The pieces, with texts in a row as one."""
+    joined: list[JsonValue] = []
+    for piece in pieces:
+        if isinstance(piece, str) and joined and isinstance(before := joined[-1], str):
+            joined[-1] = f"{before}\n{piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """The words in a value: its texts, or the value as JSON where it has none."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for part in value:
+                yield from _texts(part)
+        case {"text": str(text)}:
+            yield text
+        case dict():
+            yield to_json(value).decode()
+
+
+def _summary(block: Mapping[str, JsonValue]) -> JsonValue:
+    """What is known about a resource or a link; of a picture, a sound or a file, only its type and size."""
+    resource = block.get("resource")
+    inner = resource if isinstance(resource, dict) else block
+    named = {"type": block.get("type"), "uri": inner.get("uri"), "mimeType": inner.get("mimeType")}
+    described = {name: inner.get(name) for name in ("name", "title", "description") if inner.get(name)}
+    data = inner.get("blob", inner.get("data"))
+    if "text" in inner:
+        body: dict[str, JsonValue] = {"text": _text(inner["text"])}
+    elif isinstance(data, str):
+        decoded = _decoded(data) if _TEXTUAL.match(str(named["mimeType"])) else None
+        size = len(data.rstrip("=")) * 3 // 4
+        body = {"bytes": size} if decoded is None else {"text": decoded}
+    else:
+        body = {"bytes": inner.get("size")}
+    if named["uri"] is None:
+        del named["uri"]
+    return {**named, **described, **body}
+
+
+def _decoded(data: str) -> str | None:
+    """The text in Base64; None if it cannot be decoded."""
+    try:
+        return _text(base64.b64decode(data, validate=False).decode(errors="replace"))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _text(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else "" if value is None else to_json(value).decode()
+    return text.replace("\0", "�")
 
 
 def _truncated(value: JsonValue) -> JsonValue:
-    """The value as it can be stored: without infinities, and cut if it is too large."""
-    body = to_json(value, inf_nan_mode="null")
+    """The value as it can be stored: with numbers that are not finite as texts, and cut if it is too large."""
+    body = to_json(value, inf_nan_mode="strings")
     if len(body) <= MAX_RESULT:
         stored: JsonValue = from_json(body)
         return stored

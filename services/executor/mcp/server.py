@@ -13,12 +13,13 @@ import structlog
 from mcp import Client, MCPError
 from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.types import CONNECTION_CLOSED, Implementation, Tool, ToolListChangedNotification
+from mcp.types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 
 from services.executor.mcp.config import McpServerConfig
+from services.executor.mcp.raw_results import raw_result
 from services.executor.mcp.results import McpOutcome, clean, lost_outcome, outcome_of, refused_outcome
 from services.executor.mcp.specs import MAX_TOOLS, Offer, build_offer
 from services.executor.mcp.transport import open_transport
@@ -70,7 +71,8 @@ class Server:
             return McpOutcome(False, error=f"The MCP server “{name}” is unavailable ({self.trouble or ENDED}). {again}")
         try:
             with anyio.fail_after(limit):
-                return outcome_of(await client.call_tool(tool, dict(arguments), read_timeout_seconds=limit))
+                result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=limit)
+                return outcome_of(raw_result(result.meta))
         except MCPError as error:
             outcome = lost_outcome(name, self._end_reason) if self._end_reason else refused_outcome(name, error)
         except TimeoutError:
@@ -156,17 +158,31 @@ class Server:
             log.warning("mcp_server_babbles", server=self.config.name, said=str(message)[:300])
 
     async def _list(self, client: Client) -> None:
-        tools: list[Tool] = []
-        size = 0
-        cursor: str | None = None
+        """Read the list of tools. A page that cannot be read ends it, unless it is the first one."""
+        tools: list[JsonValue] = []
+        size, cursors, trouble = 0, [""], ""
         for _ in range(MAX_PAGES if client.server_capabilities.tools else 0):
-            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-            tools += page.tools
-            cursor = page.next_cursor
-            size += len(to_json(page.tools))
-            if not cursor or len(tools) > MAX_TOOLS or size > MAX_LIST:
+            try:
+                page = await client.list_tools(cursor=cursors[-1] or None, cache_mode="refresh")
+            except (MCPError, ValidationError) as error:
+                if not tools:
+                    raise
+                trouble = f"Its list of tools breaks off after {len(tools)} ({_in_words(error)})."
                 break
-        self.offer = build_offer(self.config, tools, self.offer.pinned)
+            listed = raw_result(page.meta).get("tools")
+            if not isinstance(listed, list):
+                trouble = "It answers the request for its tools without a list."
+                break
+            tools += listed
+            size += len(to_json(listed))
+            if not page.next_cursor or len(tools) > MAX_TOOLS or size > MAX_LIST:
+                break
+            if page.next_cursor in cursors:
+                trouble = f"Its list of tools begins again after {len(tools)}, so it is read no further."
+                break
+            cursors.append(page.next_cursor)
+        offer = build_offer(self.config, tools, self.offer.pinned)
+        self.offer = offer._replace(left_out=(*filter(None, [trouble]), *offer.left_out))
 
     def _set_trouble(self, trouble: str) -> None:
         self.trouble = trouble

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from mcp.types import Tool
+from mcp.shared.inbound import find_invalid_x_mcp_header
 from pydantic import JsonValue
 from pydantic_core import to_json
 
@@ -17,7 +17,6 @@ from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import McpServerConfig, ToolOverride
 from services.executor.mcp.results import clean
-from services.executor.mcp.transport import OUTPUT_SCHEMA
 from shared.plan_checks.argument_kinds import without_weaker_kinds
 from shared.repair.schema import schema_problem
 
@@ -39,6 +38,16 @@ class PinnedTool(NamedTuple):
     is_late: bool
 
 
+class ListedTool(NamedTuple):
+    """A tool as its server lists it, with the parts that can be read."""
+
+    name: str
+    description: str
+    input_schema: dict[str, JsonValue]
+    output_schema: JsonValue
+    hints: Mapping[str, JsonValue]
+
+
 class Offer(NamedTuple):
     """The tools by their names in Parley, their names at the server, and what was left out and why.
 
@@ -52,28 +61,31 @@ class Offer(NamedTuple):
 
 
 def build_offer(
-    server: McpServerConfig, tools: Iterable[Tool], pinned: Mapping[str, PinnedTool] | None = None
+    server: McpServerConfig, tools: Iterable[JsonValue], pinned: Mapping[str, PinnedTool] | None = None
 ) -> Offer:
-    """The offer for this list, with the tools that are already pinned."""
+    """The offer for this list as the server sent it, with the tools that are already pinned."""
     all_pinned = dict(pinned or {})
     specs: dict[str, ToolSpec] = {}
     server_names: dict[str, str] = {}
     troubles: list[str] = []
     size = 0
-    for number, tool in enumerate(tools):
+    for number, raw in enumerate(tools):
         if number >= MAX_TOOLS:
             troubles.append(f"It offers more than {MAX_TOOLS} tools; the others are left out.")
             break
-        label = clean(tool.name)[:60]
+        tool = _listed(raw)
+        label = clean(tool.name)[:60] if tool.name.strip() else f"number {number + 1}"
         known = all_pinned.get(tool.name)
-        fault = _fault(tool) or (
-            f"it has offered more than {MAX_TOOLS_EVER:,} others"
-            if not known and len(all_pinned) >= MAX_TOOLS_EVER
-            else ""
-        )
+        fault = _fault(raw, tool)
+        if tool.name in server_names.values():
+            fault = "it is listed more than once, and the first one counts"
+        elif not known and len(all_pinned) >= MAX_TOOLS_EVER:
+            fault = fault or f"it has offered more than {MAX_TOOLS_EVER:,} others"
         if fault:
             troubles.append(f"Its tool “{label}” is left out: {fault}.")
             continue
+        if ignored := _result_fault(tool.output_schema):
+            troubles.append(f"The schema of the results of its tool “{label}” is ignored: {ignored}.")
         name = known.spec.name if known else _unique_name(server, tool, all_pinned.values())
         current = _spec(server, name, tool)
         if known and (changed := _changed(known.spec, current)):
@@ -111,48 +123,69 @@ def _capped(troubles: Sequence[str]) -> tuple[str, ...]:
     return (*troubles[:MAX_TROUBLES], f"{more} more like these.") if more > 0 else tuple(troubles)
 
 
-def _fault(tool: Tool) -> str:
+def _listed(raw: JsonValue) -> ListedTool:
+    """The parts of a listed tool; each that has another type than the protocol says counts as missing."""
+    tool = raw if isinstance(raw, dict) else {}
+    name, schema, hints = tool.get("name"), tool.get("inputSchema"), tool.get("annotations")
+    descriptions = (text for field in ("description", "title") if isinstance(text := tool.get(field), str) and text)
+    return ListedTool(
+        name if isinstance(name, str) else "",
+        next(descriptions, ""),
+        schema if isinstance(schema, dict) else {},
+        tool.get("outputSchema"),
+        hints if isinstance(hints, dict) else {},
+    )
+
+
+def _fault(raw: JsonValue, tool: ListedTool) -> str:
+    """Why the tool cannot be used, as the end of a sentence; "" if it can."""
+    if not isinstance(raw, dict):
+        return "it is no object"
     if not tool.name.strip():
         return "it has no name"
-    if fault := schema_problem(tool.input_schema):
+    if fault := schema_problem(raw.get("inputSchema")):
         return fault
+    if fault := find_invalid_x_mcp_header(tool.input_schema) or "":
+        return f"its x-mcp-header is invalid ({clean(fault)[:200]})"
     size = len(to_json(tool.input_schema))
     return f"its schema has {size} bytes, and {MAX_SCHEMA} are read" if size > MAX_SCHEMA else ""
 
 
-def _spec(server: McpServerConfig, name: str, tool: Tool) -> ToolSpec:
+def _spec(server: McpServerConfig, name: str, tool: ListedTool) -> ToolSpec:
     rule = server.tools.get(tool.name, ToolOverride())
+    returns = tool.output_schema if isinstance(tool.output_schema, dict) else None
     return ToolSpec(
         name=name,
-        description=clean(tool.description or tool.title or "")[:MAX_DESCRIPTION],
+        description=clean(tool.description)[:MAX_DESCRIPTION],
         parameters=cast("dict[str, JsonValue]", without_weaker_kinds(tool.input_schema)),
-        returns=_returns(tool),
-        effect=rule.effect or _declared_effect(tool) or server.effect,
+        returns=None if _result_fault(returns) else returns,
+        effect=rule.effect or _declared_effect(tool.hints) or server.effect,
         policy=rule.policy or server.policy,
         origin=server.name,
     )
 
 
-def _returns(tool: Tool) -> dict[str, JsonValue] | None:
-    """The schema of the tool's results, for references in plans; None if it is missing, invalid or too large."""
-    schema = (tool.meta or {}).get(OUTPUT_SCHEMA)
-    usable = isinstance(schema, dict) and not schema_problem(schema) and len(to_json(schema)) <= MAX_SCHEMA
-    return schema if usable else None
+def _result_fault(schema: JsonValue) -> str:
+    """Why the schema of results, for references in plans, cannot be used; "" if it can, or if there is none."""
+    if schema is None:
+        return ""
+    if fault := schema_problem(schema):
+        return fault
+    size = len(to_json(schema))
+    return f"it has {size} bytes, and {MAX_SCHEMA} are read" if size > MAX_SCHEMA else ""
 
 
-def _declared_effect(tool: Tool) -> Effect | None:
+def _declared_effect(hints: Mapping[str, JsonValue]) -> Effect | None:
     """The effect that the server declares; None if it declares none."""
-    hints = tool.annotations
-    if hints is None:
-        return None
-    if hints.read_only_hint:
+    reads, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    if reads is True:
         return "read"
-    if hints.destructive_hint:
+    if destroys is True:
         return "irreversible"
-    return "write" if hints.destructive_hint is False or hints.read_only_hint is False else None
+    return "write" if destroys is False or reads is False else None
 
 
-def _unique_name(server: McpServerConfig, tool: Tool, pinned: Iterable[PinnedTool]) -> str:
+def _unique_name(server: McpServerConfig, tool: ListedTool, pinned: Iterable[PinnedTool]) -> str:
     """A unique name in Parley, with a number if two names of the server become equal."""
     taken = {each.spec.name for each in pinned}
     name = f"{server.name}.{re.sub(r'[^A-Za-z0-9_.-]', '_', tool.name)}"[:MAX_NAME]

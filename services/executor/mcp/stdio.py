@@ -5,7 +5,7 @@ Unlike the library's own transport, it limits the length of a line, and disconne
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import TextIO
+from typing import TextIO, cast
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -13,14 +13,18 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import JsonValue
 
 from services.executor.mcp.config import McpServerConfig
+from services.executor.mcp.json_text import is_json, json_objects, mended
+from services.executor.mcp.results import clean
 from shared.message_limits import MessageMeter, MessageTooLong
 
 GRACE_PERIOD = 2.0  # seconds to exit once stdin is closed, and again after SIGTERM
 FLUSH_TIMEOUT = 0.5  # seconds for messages still to be sent
-MAX_NOISE = 1_000  # lines that are not messages: some programs print a few
+MAX_NOISE = 10_000  # lines in a row that are no messages: some programs print what they do
+MAX_QUOTE = 300  # characters of the server's own words
 _OURS = b'"jsonrpc"'
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
@@ -96,31 +100,52 @@ def _pipes(process: Process) -> tuple[ByteSendStream, ByteReceiveStream]:
 
 
 async def _lines(stdout: ByteReceiveStream, meter: MessageMeter) -> AsyncIterator[Incoming]:
-    """Each line as a message, or as the exception of an invalid one. Raises TooLarge and ProtocolViolation."""
+    """The messages in each line; or, of a line without one, the reason. Raises MessageTooLong and ProtocolViolation."""
     parts: list[bytes] = []
     noise = 0
     async for chunk in stdout:
         meter.count(chunk)
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            message = _parse(b"".join((*parts, line)))
+            text = b"".join((*parts, line))
             parts.clear()
-            noise += isinstance(message, Exception)
+            messages = _messages(text)
+            noise = 0 if messages else noise + bool(text.strip())
             if noise > MAX_NOISE:
                 raise ProtocolViolation(f"more than {MAX_NOISE:,} lines that are no messages")
-            yield message
+            if noise == 1:
+                yield ValueError(mended(text[:MAX_QUOTE]).decode())
+            for message in messages:
+                yield message
         parts.append(rest)
 
 
-def _parse(line: bytes) -> Incoming:
+def _messages(line: bytes) -> list[SessionMessage]:
+    """The messages in the line, which some programs print between other output. Raises ProtocolViolation."""
+    if not line.strip():
+        return []
+    text = mended(line)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False))
+        return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError as error:
-        if (
-            line.lstrip().startswith(b"{") and _OURS in line
-        ):  # a caller waits for this reply, and which one cannot be told
+        found = [message for each in json_objects(text.decode()) if (message := _message(each))]
+        if not found and text.startswith(b"{") and _OURS in text and not is_json(text):
+            # A caller waits for this reply, and which one cannot be told.
             raise ProtocolViolation(f"a message that cannot be read ({_reason(error)})") from error
-        return error
+        return found
+
+
+def _message(found: dict[str, JsonValue]) -> SessionMessage | None:
+    """The object as a message; a reply of another form as an error for its caller; None if it is something else."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_python(found, by_name=False))
+    except ValueError as error:
+        identity, refusal = found.get("id"), found.get("error")
+        if "jsonrpc" not in found or "method" in found or type(identity) not in (int, str):
+            return None
+        words = clean(str(refusal))[:MAX_QUOTE] if refusal else f"its reply has another form ({_reason(error)})"
+        data = ErrorData(code=INTERNAL_ERROR, message=words)
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=cast("int | str", identity), error=data))
 
 
 def _reason(error: ValueError) -> str:

@@ -12,16 +12,16 @@ from typing import Self
 
 import httpx2
 import structlog
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCResponse
 
 from services.executor.mcp.config import McpServerConfig
+from services.executor.mcp.json_text import mended
+from services.executor.mcp.raw_results import SendingStream, SentMethods
 from services.executor.mcp.stdio import open_child
-from shared.message_limits import limit_responses
+from shared.message_limits import MessageTooLong, limit_responses
 
-OUTPUT_SCHEMA = "parley/outputSchema"  # the key in a tool's `_meta`
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
 HTTP_TIMEOUT = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
 
@@ -52,7 +52,7 @@ async def _stdio(
         try:
             async with open_child(server, stderr=errlog, message_bytes=message_bytes, broken=ended) as (read, write):
                 errlog.close()  # the child has its own end
-                yield WatchedStream(read, ended), write
+                yield _watched(read, write, ended)
         finally:
             stderr.close()
 
@@ -62,18 +62,20 @@ async def _http(
     server: McpServerConfig, message_bytes: int, ended: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
     """Connects over HTTP. The library follows only redirects to the same origin."""
+
+    def too_long(error: MessageTooLong) -> None:
+        ended(f"it sent {error}")
+
     async with (
         httpx2.AsyncClient(
             headers=server.headers | {"accept-encoding": "identity"},
             timeout=httpx2.Timeout(HTTP_TIMEOUT, read=None),
             trust_env=not _is_local(server.url),  # no proxy for this machine
-            event_hooks={
-                "response": [limit_responses(message_bytes, exceeded=lambda error: ended(f"it sent {error}"))]
-            },
+            event_hooks={"response": [limit_responses(message_bytes, exceeded=too_long, mend=mended)]},
         ) as http,
         streamable_http_client(server.url, http_client=http, max_sse_event_size=message_bytes) as (read, write),
     ):
-        yield WatchedStream(read, ended), write
+        yield _watched(read, write, ended)
 
 
 def _is_local(url: str) -> bool:
@@ -84,15 +86,20 @@ def _is_local(url: str) -> bool:
         return host == "localhost"
 
 
+def _watched(
+    read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage], ended: Callable[[str], None]
+) -> TransportStreams:
+    methods = SentMethods()
+    return WatchedStream(read, methods, ended), SendingStream(write, methods)
+
+
 class WatchedStream:
-    """The stream of a server's messages. It reports when the reader closes it.
+    """The stream of a server's messages. It reports when the reader closes it."""
 
-    It hides the result schemas of listed tools from the library, which would validate results against them and so run
-    untrusted regular expressions in the event loop.
-    """
-
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str], None]) -> None:
-        self._stream, self._ended = stream, ended
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], methods: SentMethods, ended: Callable[[str], None]
+    ) -> None:
+        self._stream, self._methods, self._ended = stream, methods, ended
 
     @property
     def last_context(self) -> object:
@@ -100,7 +107,7 @@ class WatchedStream:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return _with_schemas_aside(await self._stream.receive())
+        return self._methods.received(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -109,7 +116,7 @@ class WatchedStream:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return _with_schemas_aside(await self._stream.__anext__())
+        return self._methods.received(await self._stream.__anext__())
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -120,16 +127,6 @@ class WatchedStream:
     ) -> bool | None:
         self._ended("")
         return await self._stream.__aexit__(kind, error, trace)
-
-
-def _with_schemas_aside(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
-        tools = message.message.result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and (schema := tool.pop("outputSchema", None)) is not None:
-                meta = tool.get("_meta")
-                tool["_meta"] = {**(meta if isinstance(meta, dict) else {}), OUTPUT_SCHEMA: schema}
-    return message
 
 
 class StderrLogger(asyncio.Protocol):

@@ -37,6 +37,7 @@ class McpSource:
             arguments=spec.parameters,
             run=partial(self._run, spec.name),
             description=spec.description,
+            returns=spec.returns,
             effect=spec.effect,
             policy=spec.policy,
             seconds=MAX_TIMEOUT,

@@ -1,0 +1,95 @@
+"""An MCP server that answers oddly, by a script: `python tests/support/mcp_odd.py FILE`.
+
+The file has a JSON object: `pages` of listed tools, `result` of a call, `before` a call's answer on stdout, and `line`,
+the form of that answer, in which %s stands for the message. `bytes`: each letter is a byte. Imports little.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+type Script = dict[str, Any]
+HANDSHAKE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "x", "version": "1"},
+}
+
+
+def result_of(script: Script, message: dict[str, Any]) -> dict[str, Any] | None:
+    match message["method"]:
+        case "initialize":
+            result: dict[str, Any] = script.get("handshake", HANDSHAKE)
+        case "tools/list":
+            cursor = (message.get("params") or {}).get("cursor") or "0"
+            if not cursor.isdecimal():
+                return None
+            result = script["pages"][min(int(cursor), len(script["pages"]) - 1)]
+        case "tools/call":
+            result = script.get("result", {})
+        case _:
+            return None
+    return result
+
+
+def reply(script: Script, message: dict[str, Any]) -> str:
+    result = result_of(script, message)
+    error = {"error": {"code": -32601, "message": "Method not found"}}
+    return json.dumps({"jsonrpc": "2.0", "id": message["id"], **(error if result is None else {"result": result})})
+
+
+def main(script: Script) -> None:
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "method" not in message:
+            continue
+        if "id" in message:
+            is_call = message["method"] == "tools/call"
+            answer = (
+                reply(script, message).join(script.get("line", "%s\n").split("%s"))
+                if is_call
+                else f"{reply(script, message)}\n"
+            )
+            answer = script.get("before", "") + answer if is_call else answer
+            sys.stdout.buffer.write(
+                answer.encode("latin-1") if script.get("bytes") else answer.encode(errors="surrogatepass")
+            )
+            sys.stdout.buffer.flush()
+
+
+@asynccontextmanager
+async def over_http(script: Script) -> AsyncIterator[str]:
+    """The same server over streamable HTTP, as its URL. `events`: its answers are events."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            size = int(head.partition("content-length:")[2].split("\r\n")[0] or 0)
+            message = json.loads(await reader.readexactly(size)) if size else {}
+            if "id" in message and "method" in message:
+                body = reply(script, message)
+                encoded = body.encode("latin-1") if script.get("bytes") else body.encode(errors="surrogatepass")
+                kind = "application/json"
+                if script.get("events"):
+                    encoded, kind = b"event: message\ndata: " + encoded + b"\n\n", "text/event-stream"
+                start = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(encoded)}\r\n\r\n"
+                writer.write(start.encode() + encoded)
+            else:
+                writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+            await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+
+
+if __name__ == "__main__":
+    main(json.loads(Path(sys.argv[1]).read_text()))
