@@ -2,7 +2,9 @@
 
 import json
 import math
+import struct
 from collections.abc import Iterable
+from ctypes import c_float
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -128,12 +130,15 @@ def _number(value: int | float | Decimal) -> JsonValue:
         return value if math.isfinite(value) else str(value)
     if not value.is_finite():
         return str(value).lower()
-    if abs(value) < MAX_SAFE_INTEGER:
-        if value == value.to_integral_value():
-            return int(value)
-        if Decimal(repr(near := float(value))) == value:
-            return near
-    return f"{value:f}"
+    written = f"{value:f}"  # a JSON number would lose the zeros of 12.30
+    return int(written) if "." not in written and abs(value) < MAX_SAFE_INTEGER else written
+
+
+def read_real(raw: bytes) -> float:
+    """The four bytes of a `real` as the number with the fewest digits that stands for it, which PostgreSQL shows."""
+    (value,) = struct.unpack("!f", raw)
+    digits = (float(f"{value:.{count}g}") for count in range(1, 9))
+    return next((near for near in digits if c_float(near).value == value), value)
 
 
 def _range(value: Any) -> str:
@@ -180,6 +185,14 @@ class RowCollector:
                 return True
             self.rows.append(row)
         return False
+
+    def rows_with_text_in(self, places: Iterable[int]) -> list[tuple[JsonValue, ...]]:
+        """The rows, where each of these columns holds either numbers alone or, if one is text, texts alone."""
+        mixed = {place for place in places if any(isinstance(row[place], str) for row in self.rows)}
+        return [
+            tuple(str(cell) if place in mixed and cell is not None else cell for place, cell in enumerate(row))
+            for row in self.rows
+        ]
 
 
 def _one_row(limits: QueryLimits) -> str:

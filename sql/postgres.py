@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL
 
 from sql.database import ReadOnlyDatabase
 from sql.hidden import Hidden
-from sql.json_rows import JsonText, RowCollector
+from sql.json_rows import JsonText, RowCollector, read_real
 from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
 from sql.postgres_catalogs import FINGERPRINT
 from sql.postgres_cover import cover
@@ -21,7 +21,7 @@ from sql.postgres_guard import check_query, explain_refusal
 from sql.postgres_names import PgNames, read_pg_names
 from sql.postgres_plan import check_plan
 from sql.postgres_schema import read_pg_schema
-from sql.postgres_times import TIME_DECODERS
+from sql.postgres_times import TIME_DECODERS, moment_decoder
 from sql.query_parser import ParsedQuery, parse_query
 from sql.schema import Dialect, Schema
 
@@ -59,10 +59,11 @@ class PostgresDatabase(ReadOnlyDatabase):
             while rows := await cursor.fetch(FETCH_ROWS):
                 if gathering.add(row.values() for row in rows):
                     break
+            types = tuple(column.type.name for column in columns)
             return QueryResult(
                 columns=tuple(column.name for column in columns),
-                types=tuple(column.type.name for column in columns),
-                rows=tuple(gathering.rows),
+                types=types,
+                rows=tuple(gathering.rows_with_text_in(place for place, kind in enumerate(types) if kind == "numeric")),
                 truncated=gathering.truncated,
                 seconds=round(time.monotonic() - began, 4),
             )
@@ -208,7 +209,15 @@ async def _configure(connection: Any) -> None:
             decoder=lambda raw, begin=begin: JsonText(raw[begin:].decode()),
             format="binary",
         )
-    for kind, decoder in TIME_DECODERS.items():
-        await connection.set_type_codec(kind, schema="pg_catalog", encoder=tuple, decoder=decoder, format="tuple")
-    for kind in _AS_WRITTEN.split():
+    await connection.set_type_codec("float4", schema="pg_catalog", encoder=bytes, decoder=read_real, format="binary")
+    settings, as_written = connection.get_settings(), _AS_WRITTEN.split()
+    decoders = TIME_DECODERS | {"timestamptz": moment_decoder(settings.TimeZone)}
+    if settings.IntervalStyle != "postgres":
+        decoders["interval"] = None
+    for kind, decoder in decoders.items():
+        if decoder is None:
+            as_written.append(kind)
+        else:
+            await connection.set_type_codec(kind, schema="pg_catalog", encoder=tuple, decoder=decoder, format="tuple")
+    for kind in as_written:
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=str, format="text")

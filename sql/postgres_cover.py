@@ -14,8 +14,9 @@ from typing import NamedTuple
 from sql.outcome import QueryLimits
 from sql.postgres_errors import TOO_LARGE
 from sql.postgres_guard import mentioned
-from sql.postgres_names import PgNames, quoted
+from sql.postgres_names import PgNames
 from sql.query_parser import ParsedQuery
+from sql.spelling import quoted
 
 MAX_ROW = 500_000  # bytes of one row at which the server stops, even if the result limit is lower
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sql.hidden import Hidden
 from sql.postgres_catalogs import BENEATH, FUNCTIONS, GENERATED, PARTS, TABLES
+from sql.spelling import quoted
 
 # Volatile functions without side effects.
 _HARMLESS = (
@@ -238,7 +239,3 @@ def _closure(edges: list[tuple[str, str, str]], schema: str) -> dict[str, frozen
                 todo += direct.get(relation[1], ()) if relation[0] == schema else ()
         answer[above.lower()] = frozenset(reached)
     return answer
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

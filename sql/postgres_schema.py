@@ -9,8 +9,9 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 
 from sql.json_rows import as_json
-from sql.postgres_names import PgNames, quoted
+from sql.postgres_names import PgNames
 from sql.schema import MAX_DISTINCT, MAX_EXAMPLES, ColumnInfo, Schema, TableInfo, choose_samples
+from sql.spelling import quoted
 
 MAX_COUNTED = 100_000  # estimated rows up to which they are counted
 SAMPLE_TIMEOUT_MS = 300  # per table count and per column sample

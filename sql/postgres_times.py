@@ -1,36 +1,47 @@
 """Decodes PostgreSQL dates and times to text, including values that Python cannot represent: 24:00, infinity.
 
-PostgreSQL sends days, or microseconds, since the year 2000.
+PostgreSQL sends days, or microseconds, since the year 2000. Moments are written in the session's zone, as PostgreSQL
+writes them in JSON, so that days are where the database cuts them.
 """
 
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 _DAY = 86_400_000_000  # microseconds
-_BEGIN = date(2000, 1, 1)
+_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 _CYCLE = 146_097  # days in 400 years, after which the calendar repeats
+_OLDEST, _NEWEST = -5 * _CYCLE + 366, 20 * _CYCLE - 366  # days that stay in Python's years 1 to 9999 in any zone
 _DATE_ENDS = {2**31 - 1: "infinity", -(2**31): "-infinity"}
 _TIMESTAMP_ENDS = {2**63 - 1: "infinity", -(2**63): "-infinity"}
 
 
 def _date(raw: tuple[int]) -> str:
-    return _DATE_ENDS.get(raw[0]) or _written(raw[0], "")
+    if raw[0] in _DATE_ENDS:
+        return _DATE_ENDS[raw[0]]
+    year, day, era = _calendar(raw[0])
+    return f"{year}-{day:%m-%d}{era}"
 
 
-def _timestamp(raw: tuple[int], zone: str = "") -> str:
+def _timestamp(raw: tuple[int], zone: tzinfo | None = None) -> str:
     if raw[0] in _TIMESTAMP_ENDS:
         return _TIMESTAMP_ENDS[raw[0]]
     days, rest = divmod(raw[0], _DAY)
-    return _written(days, f"T{_clock(rest)}{zone}")
+    year, moment, era = _calendar(days, rest, zone or UTC)
+    return f"{year}-{moment:%m-%d}T{moment.time().isoformat()}{f'{moment:%:z}' if zone else ''}{era}"
 
 
-def _written(days: int, rest: str) -> str:
-    """The date as text: shifted into Python's range, with its real year."""
-    cycles, day = divmod(days, _CYCLE)
-    known = _BEGIN + timedelta(days=day)
-    year = known.year + 400 * cycles
-    return f"{year if year > 0 else 1 - year:04}-{known:%m-%d}{rest}{' BC' if year <= 0 else ''}"
+def _calendar(days: int, microseconds: int = 0, zone: tzinfo = UTC) -> tuple[str, datetime, str]:
+    """The real year, the moment in the zone, and the era. A moment out of Python's range is shifted into it."""
+    cycles = 0
+    if not _OLDEST < days < _NEWEST:
+        cycles = days // _CYCLE - (1 if days > 0 else -4)
+    shifted = _BEGIN + timedelta(days=days - cycles * _CYCLE, microseconds=microseconds)
+    moment = shifted.astimezone(zone)
+    year = moment.year + 400 * cycles
+    return f"{year if year > 0 else 1 - year:04}", moment, " BC" if year <= 0 else ""
 
 
 def _clock(microseconds: int) -> str:
@@ -66,8 +77,16 @@ def _interval(raw: tuple[int, int, int]) -> str:
 TIME_DECODERS: dict[str, Callable[[Any], str]] = {
     "date": _date,
     "timestamp": _timestamp,
-    "timestamptz": lambda raw: _timestamp(raw, "+00:00"),
+    "timestamptz": partial(_timestamp, zone=UTC),
     "time": lambda raw: _clock(raw[0]),
     "timetz": _with_zone,
     "interval": _interval,
 }
+
+
+def moment_decoder(zone: str) -> Callable[[Any], str] | None:
+    """Writes moments in the zone of this name; None if Python does not know it."""
+    try:
+        return partial(_timestamp, zone=ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        return None

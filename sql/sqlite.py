@@ -24,9 +24,10 @@ from sql.outcome import (
     SqlError,
 )
 from sql.query_parser import ParsedQuery
+from sql.spelling import Spelling, quoted
 from sql.sqlite_guard import SqliteGuard
-from sql.sqlite_names import HARMLESS_MODULES, SqliteNames, quoted, read_names, version
-from sql.tokens import tokenize
+from sql.sqlite_names import HARMLESS_MODULES, SqliteNames, read_names, version
+from sql.tokens import Token, tokenize
 
 MAX_VALUE = 20_000_000  # bytes of one value during evaluation
 CLOCK_STEPS = 2_000  # SQLite instructions between two checks of the deadline
@@ -44,6 +45,13 @@ _BEFORE_RUNNING: tuple[tuple[str, ErrorKind], ...] = (
     (r"one statement at a time", "several_statements"),
     (r"syntax error|unrecognized token|incomplete input|parser stack|Expression tree|too many|bindings|", "syntax"),
 )
+_KEYWORDS = (
+    "add all alter and as autoincrement between case cast check collate commit constraint create current_date"
+    " current_time current_timestamp default deferrable delete distinct drop else escape except exists foreign from"
+    " group having in index insert intersect into is isnull join limit not nothing notnull null on or order primary"
+    " raise references returning select set table then to transaction union unique update using values when where"
+)
+_SPELLING = Spelling("sqlite", _KEYWORDS.split())
 
 
 class SqliteReader:
@@ -123,9 +131,9 @@ class SqliteReader:
         guard = SqliteGuard(self._names, query.tokens)
         with self._armed(guard):
             try:
-                program = self.connection.execute(f"EXPLAIN {query.sql}").fetchall()
+                program = self.connection.execute(f"EXPLAIN {_with_names_only(query)}").fetchall()
             except (sqlite3.Error, ValueError) as error:
-                raise guard.refusal or self._preparation_error(error) from error
+                raise guard.refusal or self._preparation_error(error, query.tokens) from error
         guard.check_program(program)
         return guard
 
@@ -160,16 +168,35 @@ class SqliteReader:
             self.connection.text_factory = _decode_replacing
         return columns, collector
 
-    def _preparation_error(self, error: Exception) -> SqlError:
-        """The error of a statement that cannot be prepared; for an unknown table it lists the existing ones."""
+    def _preparation_error(self, error: Exception, tokens: list[Token]) -> SqlError:
+        """The error of a statement that cannot be prepared, with the names that it may mean."""
         words = str(error)
         if isinstance(error, sqlite3.OperationalError) and "interrupted" in words:
             return _failure(error, self._limits.seconds)
         kind = next(kind for pattern, kind in _BEFORE_RUNNING if re.search(pattern, words))
-        if kind == "table":
-            names = self._names
-            words += ". There are: " + (", ".join(sorted(names.spelling[table] for table in names.listed)) or "none")
+        names, wrong = self._names, words.rpartition(": ")[2] if words.startswith("no such") else ""
+        tables = [names.spelling[table] for table in names.listed]
+        named = {token.identifier for token in tokens}
+        columns = [column for table in names.listed if table in named for column in names.visible[table]]
+        known = {"table": tables, "column": columns, "syntax": tables + columns}.get(kind, [])
+        if known and (hint := _SPELLING.hint(tokens, wrong.rpartition(".")[2], known)):
+            words += f". {hint}"
+        if kind == "column" and any(token.kind == "name" and token.text == wrong for token in tokens):
+            words += f". A text stands in single quotes: '{wrong}'"
         return QueryRefused(kind, words)
+
+
+def _with_names_only(query: ParsedQuery) -> str:
+    """The query with `name` for each "name", since SQLite takes "name" for a text if there is no such column.
+
+    Where this can be prepared, the query itself means the same. Views keep what their owner sees in them.
+    """
+    parts, end = [], 0
+    for token in query.tokens:
+        if token.kind == "name" and query.sql[token.start] == '"':
+            parts += [query.sql[end : token.start], "`" + token.text.replace("`", "``") + "`"]
+            end = token.end
+    return "".join([*parts, query.sql[end:]])
 
 
 def _open(path: str) -> sqlite3.Connection:

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from sql.hidden import Hidden
+from sql.spelling import quoted
 from sql.tokens import Token, tokenize
 
 # Table-valued functions that only expand their argument.
@@ -135,10 +136,6 @@ def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
     except sqlite3.DatabaseError:
         return []
     return [name for (name,) in rows]
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _view_sources(connection: sqlite3.Connection, view: str, names: SqliteNames) -> frozenset[str]:

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 from sql.json_rows import as_json
 from sql.outcome import QueryFailed
 from sql.schema import MAX_DISTINCT, MAX_EXAMPLES, ColumnInfo, Schema, TableInfo, choose_samples
+from sql.spelling import quoted
 from sql.sqlite import SqliteReader
-from sql.sqlite_names import SqliteNames, quoted
+from sql.sqlite_names import SqliteNames
 
 COUNT_TIMEOUT = 0.3  # seconds per table
 SAMPLE_TIMEOUT = 0.1  # seconds per column
